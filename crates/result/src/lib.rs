@@ -1,0 +1,19 @@
+//! The one type that every measurement ends in, and that every output is made from.
+//!
+//! [`LoadResult`] is what one `hoptax load` found, [`StudyResult`] what one study found. Both are plain data:
+//! statistics fill them, checks judge them, outputs only read them. Their serialised form is a published
+//! contract: the JSON Schemas in `schemas/` are generated from these types.
+
+mod environment;
+mod finding;
+mod load;
+mod study;
+
+pub use environment::Environment;
+pub use finding::{Finding, Severity, Verdict};
+pub use load::{
+    Book, Drift, Generator, GeneratorWorker, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop,
+};
+pub use study::{
+    ArmResult, Cost, Interval, LoadSpec, ProxyUse, ResponseCost, Slices, StudyPlan, StudyResult,
+};

@@ -1,0 +1,173 @@
+//! What one study found.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Book, Environment, Finding, Loop, Verdict};
+
+/// Everything that a study found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudyResult {
+    /// Name and version of this format: `hoptax.study/1`.
+    pub format: String,
+    /// Name of the study.
+    pub name: String,
+    /// What it asks, in a sentence.
+    pub summary: String,
+    /// What the findings add up to.
+    pub verdict: Verdict,
+    /// Failed and warned checks.
+    pub findings: Vec<Finding>,
+    /// The machine.
+    pub environment: Environment,
+    /// What was planned, and how much of it was done.
+    pub plan: StudyPlan,
+    /// One entry per arm, in the order of the study file.
+    pub arms: Vec<ArmResult>,
+}
+
+/// What was planned, and how much of it was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudyPlan {
+    /// Seed of every random order.
+    pub seed: u64,
+    /// The arm that the others are compared with.
+    pub baseline: String,
+    /// Rounds planned.
+    pub rounds_planned: u32,
+    /// Rounds completed.
+    pub rounds_completed: u32,
+    /// Confidence of every interval, 0 to 1.
+    pub confidence: f64,
+    /// The rule by which slices were set aside, fixed beforehand, in a sentence.
+    pub set_aside_rule: String,
+    /// The loads.
+    pub loads: Vec<LoadSpec>,
+    /// How long the study took, seconds.
+    pub wall_seconds: f64,
+}
+
+/// One load of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSpec {
+    /// Its name in the study file.
+    pub name: String,
+    /// Open or closed.
+    #[serde(rename = "loop")]
+    pub loop_: Loop,
+    /// Requests per second; absent in a closed loop.
+    pub rate: Option<f64>,
+    /// How release times are drawn; absent in a closed loop.
+    pub arrivals: Option<String>,
+    /// Connections to each arm.
+    pub connections: u32,
+    /// Slices that each arm gets in a round.
+    pub blocks: u32,
+    /// Length of a slice, seconds.
+    pub slice_s: f64,
+}
+
+/// What was found about one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmResult {
+    /// Its id in the study, for example `route/path{routes=200}`.
+    pub id: String,
+    /// The catalogue function that it turns on; absent for `direct` and the baselines.
+    pub function: Option<String>,
+    /// The knobs of the function, as measured.
+    pub knobs: BTreeMap<String, String>,
+    /// What it is, in a line.
+    pub summary: String,
+    /// The arm that its cost is the difference from; absent for a baseline.
+    pub compared_with: Option<String>,
+    /// Rounds that its numbers rest on.
+    pub rounds: u32,
+    /// Slices measured.
+    pub slices: Slices,
+    /// CPU time of the proxy's whole process per request, less its idle use, microseconds. Null without a proxy.
+    pub cpu_us_per_request: Option<Interval>,
+    /// Highest rate of the closed loop, requests per second. Null when something else than the proxy set it.
+    pub max_rate: Option<Interval>,
+    /// Response time at the fixed rate, microseconds.
+    pub response_us: ResponseCost,
+    /// Difference from `compared_with`.
+    pub cost: Cost,
+    /// How busy the proxy was under the closed loop.
+    pub proxy_use: Option<ProxyUse>,
+    /// Where its requests went, all loads together.
+    pub book: Book,
+    /// Failed requests by kind.
+    pub failures: BTreeMap<String, u64>,
+}
+
+/// Slices of an arm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slices {
+    /// Slices that the numbers rest on.
+    pub used: u64,
+    /// Slices set aside because the host disturbed them.
+    pub set_aside: u64,
+}
+
+/// An arm's difference from the arm it is compared with. Null where not measured or withheld.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// CPU time of the proxy per request, microseconds.
+    pub cpu_us_per_request: Option<Interval>,
+    /// Response time at the fixed rate, microseconds.
+    pub response_us: ResponseCost,
+    /// Highest rate of the closed loop, requests per second: negative when the function lowers it.
+    pub max_rate: Option<Interval>,
+}
+
+/// Quantiles of response time, or differences of them, microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseCost {
+    /// At the median.
+    pub p50: Option<Interval>,
+    /// At the 99th percentile.
+    pub p99: Option<Interval>,
+}
+
+/// An estimate with its confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// The estimate.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies in it, ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Half its width.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// How busy the proxy was under the closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyUse {
+    /// Share of its pinned processors that the proxy used under the closed loop, 0 to 1.
+    pub core_share: f64,
+    /// CPU that the proxy used while no load was offered, microseconds per second.
+    pub idle_us_per_second: f64,
+}
