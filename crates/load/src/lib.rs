@@ -1,1 +1,28 @@
-//! placeholder
+//! The load engine: offers traffic on a plan and records what came of every request.
+//!
+//! A [`Worker`] is one thread's worth of it: an epoll loop over connections of its own, nothing shared. It can
+//! run again and again over the same warm connections, which is how a study visits many arms in turn;
+//! [`trial::run`] puts several workers together for one timed trial. Neither knows about studies, proxies or
+//! files.
+//!
+//! Four moments of each request are kept: planned release, first byte written, first byte read, last byte
+//! read. From them come three distributions that other generators mix up (Gil Tene's "coordinated omission"):
+//! response time from the planned release, service time from the first byte written, and the send lag between
+//! the two.
+
+mod clock;
+mod connection;
+mod recording;
+mod run;
+mod schedule;
+mod target;
+pub mod trial;
+
+mod worker;
+
+pub use clock::now_ns;
+pub use recording::{Failure, Recording, latency};
+pub use schedule::{Arrivals, Schedule};
+pub use target::{Target, TargetError};
+pub use run::{LiveSample, Release, Run};
+pub use worker::{ConnectError, Worker};

@@ -86,6 +86,8 @@ pub struct Book {
     pub sent: u64,
     /// Of these, never handed to a connection, because none was free before the end.
     pub unsent: u64,
+    /// Of the sent, released late because every connection was busy.
+    pub blocked: u64,
     /// Of the sent, answered in full with a status below 400.
     pub answered: u64,
     /// Of the sent, failed; `failures` says how.
@@ -113,6 +115,7 @@ impl Book {
         self.planned += other.planned;
         self.sent += other.sent;
         self.unsent += other.unsent;
+        self.blocked += other.blocked;
         self.answered += other.answered;
         self.failed += other.failed;
         self.timed_out += other.timed_out;
@@ -140,8 +143,10 @@ pub struct LatencySet {
     pub response: Latency,
     /// First byte written to last byte read: what the subject took.
     pub service: Latency,
-    /// Planned release to first byte written: the generator's own delay.
+    /// Planned release to first byte written, the wait for a free connection included.
     pub send_lag: Latency,
+    /// The send lag of the requests that found a free connection: how late the generator itself was.
+    pub own_lag: Latency,
     /// First byte written to first byte read.
     pub first_byte: Latency,
 }

@@ -1,0 +1,157 @@
+//! CPU time and run delay of processes and threads, and the time that the host took, from `/proc`.
+//!
+//! CPU time is field 1 of `schedstat`, the scheduler's own count in nanoseconds, summed over the tasks of a
+//! process: unlike the user and system times of `/proc/PID/stat` it is not scaled from ticks. Field 2 is the
+//! time that a task was ready to run and did not (kernel documentation, `scheduler/sched-stats`). A task that
+//! is running brings its count up to date at the next tick or switch, so a count is exact only of a process
+//! that sleeps: the runner reads it when all answers are in.
+
+use std::fs;
+use std::io;
+use std::ops::Sub;
+
+/// What tasks have used so far, or between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskUse {
+    /// Time on a processor, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time ready to run but not on a processor, nanoseconds.
+    pub run_delay_ns: u64,
+}
+
+impl Sub for TaskUse {
+    type Output = Self;
+
+    /// The use between two readings. Never negative: the count of a thread that has ended is gone from the sum.
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            run_delay_ns: self.run_delay_ns.saturating_sub(earlier.run_delay_ns),
+        }
+    }
+}
+
+/// What all threads of process `process_id` have used since they began.
+///
+/// # Errors
+/// When the process is gone or `/proc` does not show it.
+pub fn process_use(process_id: u32) -> io::Result<TaskUse> {
+    let mut sum = TaskUse::default();
+    for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
+        match fs::read_to_string(task?.path().join("schedstat")) {
+            Ok(text) => {
+                let task = parse_schedstat(&text)?;
+                sum.cpu_ns += task.cpu_ns;
+                sum.run_delay_ns += task.run_delay_ns;
+            }
+            // A thread may end between the listing and the reading.
+            Err(error) if matches!(error.raw_os_error(), Some(2 | 3)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sum)
+}
+
+/// What the calling thread has used since it began.
+///
+/// # Errors
+/// When `/proc` is not there.
+pub fn thread_use() -> io::Result<TaskUse> {
+    parse_schedstat(&fs::read_to_string("/proc/thread-self/schedstat")?)
+}
+
+fn parse_schedstat(text: &str) -> io::Result<TaskUse> {
+    let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
+    match (fields.next(), fields.next()) {
+        (Some(Ok(cpu_ns)), Some(Ok(run_delay_ns))) => Ok(TaskUse { cpu_ns, run_delay_ns }),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("not a schedstat line: `{}`", text.trim()))),
+    }
+}
+
+/// Time of one processor, in ticks of 10 ms, since the machine started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessorTicks {
+    /// All time.
+    pub total: u64,
+    /// Time that the host gave to others while this machine had work.
+    pub steal: u64,
+}
+
+/// The ticks of each processor, by its number.
+///
+/// # Errors
+/// When `/proc/stat` cannot be read.
+pub fn processor_ticks() -> io::Result<Vec<(u32, ProcessorTicks)>> {
+    Ok(parse_stat(&fs::read_to_string("/proc/stat")?))
+}
+
+/// Ticks that the host took from `processors` between two readings of [`processor_ticks`], and all their ticks.
+pub fn ticks_between(
+    earlier: &[(u32, ProcessorTicks)],
+    later: &[(u32, ProcessorTicks)],
+    processors: &[u32],
+) -> ProcessorTicks {
+    let mut sum = ProcessorTicks::default();
+    for (number, after) in later.iter().filter(|(number, _)| processors.contains(number)) {
+        if let Some((_, before)) = earlier.iter().find(|(other, _)| other == number) {
+            sum.total += after.total.saturating_sub(before.total);
+            sum.steal += after.steal.saturating_sub(before.steal);
+        }
+    }
+    sum
+}
+
+fn parse_stat(text: &str) -> Vec<(u32, ProcessorTicks)> {
+    text.lines()
+        .filter_map(|line| {
+            let (name, fields) = line.split_once(' ')?;
+            let number = name.strip_prefix("cpu")?.parse().ok()?;
+            let ticks: Vec<u64> = fields.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
+            // user nice system idle iowait irq softirq steal; guest time is counted in user already.
+            let total = ticks.iter().take(8).sum();
+            Some((number, ProcessorTicks { total, steal: ticks.get(7).copied().unwrap_or(0) }))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn work_shows_in_the_use_of_thread_and_process() {
+        let before = (thread_use().unwrap(), process_use(std::process::id()).unwrap());
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(50) {
+            std::hint::spin_loop();
+        }
+        // Give the processor away once, so that the count is brought up to date.
+        std::thread::sleep(Duration::from_millis(1));
+        let thread = thread_use().unwrap() - before.0;
+        let process = process_use(std::process::id()).unwrap() - before.1;
+        assert!(thread.cpu_ns + thread.run_delay_ns >= 45_000_000, "{thread:?}");
+        assert!(process.cpu_ns >= thread.cpu_ns, "{process:?} {thread:?}");
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_an_error() {
+        assert!(process_use(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn garbage_is_not_a_schedstat_line() {
+        assert_eq!(parse_schedstat("12 34 5\n").unwrap(), TaskUse { cpu_ns: 12, run_delay_ns: 34 });
+        assert!(parse_schedstat("12").is_err());
+        assert!(parse_schedstat("a b c").is_err());
+    }
+
+    #[test]
+    fn steal_is_the_eighth_field_and_only_asked_processors_count() {
+        let earlier = parse_stat("cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 0 0 0 0 5 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\n");
+        let later = parse_stat("cpu  9 9 9 9\ncpu0 2 0 0 10 0 0 0 8 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\nintr 5\n");
+        assert_eq!(ticks_between(&earlier, &later, &[0]), ProcessorTicks { total: 14, steal: 3 });
+        assert_eq!(ticks_between(&earlier, &later, &[1]), ProcessorTicks::default());
+    }
+}

@@ -1,0 +1,68 @@
+//! The machine, as a result must describe it.
+
+use std::fs;
+use std::time::SystemTime;
+
+use hoptax_result::Environment;
+
+/// Captures the machine. What it does not show stays empty; nothing is guessed.
+pub fn capture(hoptax_version: &str) -> Environment {
+    let system = rustix::system::uname();
+    let cpu_info = read("/proc/cpuinfo");
+    let field = |name: &str| {
+        cpu_info
+            .lines()
+            .find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name))
+            .map(|(_, value)| value.trim().to_owned())
+    };
+    Environment {
+        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        hoptax_version: hoptax_version.to_owned(),
+        proxy_version: None,
+        kernel: system.release().to_string_lossy().into_owned(),
+        cpu_model: field("model name").or_else(|| field("CPU part")).unwrap_or_default(),
+        cpus: cpu_info.lines().filter(|line| line.starts_with("processor")).count() as u32,
+        memory_bytes: memory_bytes(&read("/proc/meminfo")),
+        virtual_machine: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        frequency_governor: Some(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+            .filter(|governor| !governor.is_empty()),
+        load_average: read("/proc/loadavg").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
+        proxy_cpus: Vec::new(),
+        generator_cpus: Vec::new(),
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn memory_bytes(meminfo: &str) -> u64 {
+    meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| rest.split_ascii_whitespace().next())
+        .and_then(|kibibytes| kibibytes.parse::<u64>().ok())
+        .map_or(0, |kibibytes| kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_described() {
+        let environment = capture("1.2.3");
+        assert_eq!(environment.hoptax_version, "1.2.3");
+        assert!(environment.cpus >= 1);
+        assert!(environment.memory_bytes > 1 << 20);
+        assert!(!environment.kernel.is_empty());
+        assert!(environment.started_at.ends_with('Z'));
+    }
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        assert_eq!(memory_bytes("MemFree: 1 kB\nMemTotal:       2048 kB\n"), 2048 * 1024);
+        assert_eq!(memory_bytes("nothing"), 0);
+    }
+}

@@ -1,0 +1,451 @@
+//! One thread's share of a load: an epoll loop over connections of its own.
+//!
+//! The loop is the same for both kinds of load: release what is due onto free connections, wait for events no
+//! longer than until the next release, take the answers. `epoll_pwait2` waits to the nanosecond, so there is
+//! no timer to arm; the worker asks the kernel for no timer slack.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hoptax_host::accounting::{TaskUse, thread_use};
+use hoptax_wire::http1::{Answer, Progress};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use thiserror::Error;
+
+use crate::clock::now_ns;
+use crate::connection::{Connection, InFlight};
+use crate::recording::{Failure, Recording};
+use crate::run::{Current, LIVE_NS, Release, Run};
+use crate::target::Target;
+
+/// How often timeouts are looked for, nanoseconds: a timed-out request is noticed at most this much late.
+const SCAN_NS: u64 = 10_000_000;
+/// Longest wait, so that a request to stop is noticed, nanoseconds.
+const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// How long a connection that could not be opened rests before the next attempt, nanoseconds.
+const REST_NS: u64 = 10_000_000;
+/// Events taken at once.
+const EVENTS: usize = 256;
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
+/// The connections of a worker could not be opened.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The kernel has no epoll instance for us.
+    #[error("cannot create an epoll instance: {0}")]
+    Epoll(#[source] io::Error),
+    /// A connection failed.
+    #[error("cannot connect to {address}: {source}; is the server running, and is the port right?")]
+    Connect {
+        /// The server.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// No more sockets may be opened.
+    #[error(
+        "cannot open {wanted} connections: {source}; the limit of open files may be too low (see `ulimit -n`)"
+    )]
+    TooMany {
+        /// How many were asked for.
+        wanted: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A connection was not established in time.
+    #[error("{address} did not accept a connection within {seconds} s; is it reachable?")]
+    Timeout {
+        /// The server.
+        address: SocketAddr,
+        /// The timeout.
+        seconds: f64,
+    },
+}
+
+/// One epoll loop over connections of its own.
+#[derive(Debug)]
+pub struct Worker {
+    epoll: OwnedFd,
+    target: Arc<Target>,
+    request_is_head: bool,
+    timeout_ns: u64,
+    connections: Vec<Connection>,
+    /// Connections that may take a request, in the order in which they became free.
+    free: VecDeque<usize>,
+    /// Since when `free` has not been empty.
+    free_since_ns: u64,
+    /// Connections that could not be opened, with the time until which they rest; in order of that time.
+    resting: VecDeque<(u64, usize)>,
+    in_flight: usize,
+    buffer: Vec<u8>,
+}
+
+impl Worker {
+    /// Opens all connections.
+    ///
+    /// # Errors
+    /// When one of them cannot be opened: a load on fewer connections than asked for is not that load.
+    pub fn connect(target: Arc<Target>, connections: usize, timeout: Duration) -> Result<Self, ConnectError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| ConnectError::Epoll(error.into()))?;
+        let request_is_head = target.method == "HEAD";
+        let mut worker = Self {
+            epoll,
+            request_is_head,
+            timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 4),
+            connections: (0..connections).map(|_| Connection::new(request_is_head)).collect(),
+            free: (0..connections).collect(),
+            free_since_ns: 0,
+            resting: VecDeque::new(),
+            in_flight: 0,
+            buffer: vec![0; READ_BYTES],
+            target,
+        };
+        worker.open_all(connections)?;
+        Ok(worker)
+    }
+
+    fn open_all(&mut self, wanted: usize) -> Result<(), ConnectError> {
+        let address = self.target.address;
+        let failed = |error: Errno| match error {
+            Errno::MFILE | Errno::NFILE => ConnectError::TooMany { wanted, source: error.into() },
+            _ => ConnectError::Connect { address, source: error.into() },
+        };
+        let deadline_ns = now_ns().saturating_add(self.timeout_ns);
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            connection.open(&self.epoll, index as u64, address).map_err(failed)?;
+        }
+        let mut missing = wanted;
+        let mut events = Vec::with_capacity(EVENTS);
+        while missing > 0 {
+            let now = now_ns();
+            if now >= deadline_ns {
+                return Err(ConnectError::Timeout { address, seconds: self.timeout_ns as f64 / 1e9 });
+            }
+            self.wait(&mut events, deadline_ns - now).map_err(failed)?;
+            for event in &events {
+                let index = event.data.u64() as usize;
+                if let Some(connection) = self.connections.get_mut(index).filter(|one| !one.is_established()) {
+                    connection.finish_open().map_err(failed)?;
+                    missing -= 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs once and records. Returns when all releases are done and all answers are in, or the drain is over;
+    /// then what is unfinished is counted and its connections are closed. Setting `stop` ends the run early,
+    /// as if its end had been planned for that moment. The result is what the calling thread used from the
+    /// start of the record on.
+    ///
+    /// # Errors
+    /// When the kernel does not say what the thread used, or refuses to wait for events.
+    pub fn run(&mut self, run: Run, recording: &mut Recording, stop: &AtomicBool) -> io::Result<TaskUse> {
+        let mut current = Current::new(run, recording);
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut used_before = None;
+        let mut next_scan_ns = 0;
+        let mut next_live_ns = current.run.start_ns + LIVE_NS;
+        loop {
+            let now = now_ns();
+            if stop.load(Ordering::Relaxed) {
+                current.run.end_ns = current.run.end_ns.min(now);
+            }
+            self.wake_resting(now);
+            if now < current.run.end_ns {
+                self.release(&mut current, now);
+            } else if self.in_flight == 0 || now >= current.run.end_ns.saturating_add(current.run.drain_ns) {
+                break;
+            }
+            if used_before.is_none() && now >= current.run.record_from_ns {
+                used_before = Some(thread_use()?);
+            }
+            if now >= next_scan_ns {
+                self.scan_timeouts(&mut current, now);
+                next_scan_ns = now + SCAN_NS;
+            }
+            if now >= next_live_ns {
+                current.send_live();
+                next_live_ns = now + LIVE_NS;
+            }
+            self.wait(&mut events, self.wait_ns(&current, now))?;
+            self.take_events(&mut current, &events);
+        }
+        self.finish(&mut current);
+        let used = thread_use()?;
+        Ok(used - used_before.unwrap_or(used))
+    }
+
+    /// How long to wait for events at most.
+    fn wait_ns(&self, current: &Current, now: u64) -> u64 {
+        let mut until_ns = now + LONGEST_WAIT_NS;
+        if self.in_flight > 0 {
+            until_ns = until_ns.min(now + SCAN_NS);
+        }
+        if now < current.run.end_ns {
+            until_ns = until_ns.min(current.run.end_ns);
+            if !self.free.is_empty() {
+                until_ns = until_ns.min(current.next_ns);
+            }
+            if let Some(&(rest_ns, _)) = self.resting.front() {
+                until_ns = until_ns.min(rest_ns);
+            }
+        }
+        // What the release after `now` was read has used up is taken off, or it would be slept twice.
+        until_ns.saturating_sub(now_ns())
+    }
+
+    /// Waits for events for `wait_ns` at most and leaves them in `events`.
+    fn wait(&self, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
+        let timeout =
+            Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as i64 };
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends what is due onto free connections.
+    fn release(&mut self, current: &mut Current, now: u64) {
+        while current.next_ns <= now && current.next_ns < current.run.end_ns {
+            let Some(index) = self.free.pop_front() else { return };
+            let planned_ns = match current.run.release {
+                // A closed loop plans a request for the moment when it finds a connection free.
+                Release::Closed => now.max(current.run.start_ns),
+                Release::Open(_) => current.next_ns,
+            };
+            let blocked = matches!(current.run.release, Release::Open(_)) && planned_ns < self.free_since_ns;
+            current.plan_next();
+            self.start(current, index, planned_ns, blocked);
+        }
+    }
+
+    /// Hands a request to a connection, opening it first where it is closed.
+    fn start(&mut self, current: &mut Current, index: usize, planned_ns: u64, blocked: bool) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let recorded = planned_ns >= current.run.record_from_ns;
+        if recorded {
+            let book = &mut current.recording.book;
+            book.planned += 1;
+            book.sent += 1;
+            book.blocked += u64::from(blocked);
+        }
+        let started_ns = now_ns();
+        let mut in_flight = InFlight {
+            planned_ns,
+            started_ns,
+            written_ns: 0,
+            first_byte_ns: 0,
+            written_bytes: 0,
+            recorded,
+            blocked,
+        };
+        self.in_flight += 1;
+        if connection.is_established() {
+            in_flight.written_ns = started_ns;
+            connection.in_flight = Some(in_flight);
+            if let Err(error) = connection.write(&self.target.request) {
+                self.fail(current, index, failure_of(error));
+            }
+        } else {
+            connection.in_flight = Some(in_flight);
+            if connection.open(&self.epoll, index as u64, self.target.address).is_err() {
+                self.fail(current, index, Failure::Refused);
+            }
+        }
+    }
+
+    fn take_events(&mut self, current: &mut Current, events: &[epoll::Event]) {
+        for event in events {
+            self.take_event(current, event.data.u64() as usize, event.flags);
+            // With many events at once the next release may come due before the last is handled.
+            if !self.free.is_empty() && matches!(current.run.release, Release::Open(_)) {
+                let now = now_ns();
+                if current.next_ns <= now && now < current.run.end_ns {
+                    self.release(current, now);
+                }
+            }
+        }
+    }
+
+    fn take_event(&mut self, current: &mut Current, index: usize, flags: epoll::EventFlags) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        if connection.socket().is_none() {
+            return;
+        }
+        if !connection.is_established() {
+            if connection.finish_open().is_err() {
+                self.fail(current, index, Failure::Refused);
+                return;
+            }
+            if let Some(in_flight) = &mut connection.in_flight {
+                in_flight.written_ns = now_ns();
+            }
+        }
+        if flags.contains(epoll::EventFlags::OUT)
+            && let Err(error) = connection.write(&self.target.request)
+        {
+            self.fail(current, index, failure_of(error));
+            return;
+        }
+        let closing = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if flags.intersects(epoll::EventFlags::IN | closing) {
+            self.read(current, index, flags.intersects(closing));
+        }
+    }
+
+    /// Reads what has come. The socket is edge-triggered: a short read has emptied it, unless its end has come.
+    fn read(&mut self, current: &mut Current, index: usize, closing: bool) {
+        loop {
+            let Some(connection) = self.connections.get_mut(index) else { return };
+            let Some(socket) = connection.socket() else { return };
+            let count = match rustix::io::read(socket, &mut self.buffer) {
+                Ok(count) => count,
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => continue,
+                Err(error) => return self.fail(current, index, failure_of(error)),
+            };
+            let now = now_ns();
+            let Some(in_flight) = &mut connection.in_flight else {
+                // Nothing was asked: the server has closed an idle connection, or sent what nobody wanted.
+                return connection.close(self.request_is_head);
+            };
+            if count == 0 {
+                return match connection.reader.end() {
+                    Ok(Some(answer)) => self.complete(current, index, answer, now),
+                    Ok(None) => self.fail(current, index, Failure::Closed),
+                    Err(_) => self.fail(current, index, Failure::Truncated),
+                };
+            }
+            if in_flight.first_byte_ns == 0 {
+                in_flight.first_byte_ns = now;
+            }
+            match connection.reader.feed(self.buffer.get(..count).unwrap_or_default()) {
+                Ok(Progress::Complete(mut answer)) => {
+                    answer.keep_alive &= !closing;
+                    return self.complete(current, index, answer, now);
+                }
+                Ok(Progress::Partial) if count < READ_BYTES && !closing => return,
+                Ok(Progress::Partial) => {}
+                Err(_) => return self.fail(current, index, Failure::Malformed),
+            }
+        }
+    }
+
+    /// Books an answer and frees its connection.
+    fn complete(&mut self, current: &mut Current, index: usize, answer: Answer, last_byte_ns: u64) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let Some(in_flight) = connection.in_flight.take() else { return };
+        // An answer that came before its request was written whole leaves a connection of unknown state.
+        if !answer.keep_alive || in_flight.written_bytes < self.target.request.len() {
+            connection.close(self.request_is_head);
+        }
+        self.in_flight -= 1;
+        if in_flight.recorded {
+            current.record_answer(&in_flight, answer, last_byte_ns);
+        }
+        let closed_loop = matches!(current.run.release, Release::Closed);
+        if closed_loop && last_byte_ns < current.run.end_ns && self.free.is_empty() {
+            self.start(current, index, last_byte_ns, false);
+        } else {
+            self.set_free(index, last_byte_ns);
+        }
+    }
+
+    fn set_free(&mut self, index: usize, now: u64) {
+        if self.free.is_empty() {
+            self.free_since_ns = now;
+        }
+        self.free.push_back(index);
+    }
+
+    /// Books a failure, closes its connection, and lets it rest when it could not even be opened.
+    fn fail(&mut self, current: &mut Current, index: usize, failure: Failure) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        connection.close(self.request_is_head);
+        let Some(in_flight) = connection.in_flight.take() else { return };
+        self.in_flight -= 1;
+        if in_flight.recorded {
+            current.recording.record_failure(failure);
+            current.count_live_error();
+        }
+        let now = now_ns();
+        if failure == Failure::Refused {
+            self.resting.push_back((now + REST_NS, index));
+        } else {
+            self.set_free(index, now);
+        }
+    }
+
+    fn wake_resting(&mut self, now: u64) {
+        while let Some(&(rest_ns, index)) = self.resting.front()
+            && rest_ns <= now
+        {
+            self.resting.pop_front();
+            self.set_free(index, now);
+        }
+    }
+
+    fn scan_timeouts(&mut self, current: &mut Current, now: u64) {
+        if self.in_flight == 0 {
+            return;
+        }
+        for index in 0..self.connections.len() {
+            let Some(connection) = self.connections.get_mut(index) else { return };
+            let late = |one: &InFlight| now.saturating_sub(one.started_ns) >= self.timeout_ns;
+            if let Some(in_flight) = connection.in_flight.take_if(|one| late(one)) {
+                connection.close(self.request_is_head);
+                self.in_flight -= 1;
+                if in_flight.recorded {
+                    current.recording.book.timed_out += 1;
+                    current.count_live_error();
+                }
+                self.set_free(index, now);
+            }
+        }
+    }
+
+    /// Counts what is unfinished and unsent, and leaves the connections ready for another run.
+    fn finish(&mut self, current: &mut Current) {
+        for index in 0..self.connections.len() {
+            let Some(connection) = self.connections.get_mut(index) else { continue };
+            if let Some(in_flight) = connection.in_flight.take() {
+                // Its answer may still come: the connection cannot be used again.
+                connection.close(self.request_is_head);
+                self.in_flight -= 1;
+                current.recording.book.unfinished += u64::from(in_flight.recorded);
+                self.free.push_back(index);
+            }
+        }
+        while let Some((_, index)) = self.resting.pop_front() {
+            self.free.push_back(index);
+        }
+        self.free_since_ns = 0;
+        if let Release::Open(_) = current.run.release {
+            while current.next_ns < current.run.end_ns {
+                if current.next_ns >= current.run.record_from_ns {
+                    current.recording.book.planned += 1;
+                    current.recording.book.unsent += 1;
+                }
+                current.plan_next();
+            }
+        }
+        current.send_live();
+        current.recording.keep_recent_status();
+    }
+}
+
+fn failure_of(error: Errno) -> Failure {
+    match error {
+        Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT => Failure::Refused,
+        _ => Failure::Reset,
+    }
+}

@@ -1,0 +1,294 @@
+//! The engine against servers that behave, misbehave and vanish: the book must balance whatever happens.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_load::trial::{self, TrialError, TrialSpec};
+use hoptax_load::{Arrivals, Target};
+use hoptax_result::{Environment, LoadResult};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+/// A server on loopback that hands each connection to `serve`. Its threads end with their connections; the
+/// listener ends with the test process.
+fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            stream.set_nodelay(true).unwrap();
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Reads one request (they have no bodies here); false at the end of the connection.
+fn read_request(stream: &mut TcpStream) -> bool {
+    let mut head = Vec::new();
+    let mut byte = [0; 512];
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(0) | Err(_) => return false,
+            Ok(count) => head.extend_from_slice(&byte[..count]),
+        }
+    }
+    true
+}
+
+/// A server that gives `answer` to every request.
+fn answering(answer: &'static [u8]) -> SocketAddr {
+    server(move |mut stream| while read_request(&mut stream) && stream.write_all(answer).is_ok() {})
+}
+
+fn spec(address: SocketAddr) -> TrialSpec {
+    TrialSpec {
+        target: Target::new(&format!("http://{address}/"), "GET", Vec::new(), Vec::new()).unwrap(),
+        open: None,
+        connections: 4,
+        workers: 1,
+        duration: Duration::from_millis(300),
+        warmup: Duration::ZERO,
+        timeout: Duration::from_secs(5),
+        seed: 1,
+        max_error_share: 0.0,
+    }
+}
+
+fn run(spec: &TrialSpec) -> LoadResult {
+    let result = trial::run(spec, Environment::default(), &AtomicBool::new(false), None).unwrap();
+    assert!(result.book.balances(), "{:?}", result.book);
+    assert_eq!(result.book.failed, result.failures.values().sum::<u64>());
+    assert_eq!(result.latency.response.count, result.book.answered);
+    result
+}
+
+fn only_failure(result: &LoadResult) -> &str {
+    assert!(result.book.failed > 0, "{:?}", result.book);
+    let kinds: Vec<_> = result.failures.keys().collect();
+    assert_eq!(kinds.len(), 1, "{kinds:?}");
+    kinds[0]
+}
+
+#[test]
+fn a_closed_loop_is_answered_in_full() {
+    let result = run(&spec(answering(OK)));
+    assert_eq!(result.book.answered, result.book.planned);
+    assert!(result.book.answered > 100, "{:?}", result.book);
+    assert_eq!(result.statuses.get(&200), Some(&result.book.answered));
+}
+
+#[test]
+fn several_workers_share_connections_and_rate() {
+    let connected = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&connected);
+    let address = server(move |mut stream| {
+        count.fetch_add(1, Ordering::Relaxed);
+        while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
+    });
+    let mut spec = spec(address);
+    (spec.workers, spec.connections, spec.open) = (2, 5, Some((400.0, Arrivals::Uniform)));
+    let result = run(&spec);
+    assert_eq!(connected.load(Ordering::Relaxed), 5);
+    assert_eq!(result.book.planned, 120);
+    assert_eq!(result.generator.workers.len(), 2);
+}
+
+#[test]
+fn an_open_loop_plans_what_its_rate_says_however_slow_the_server() {
+    let address = server(|mut stream| {
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(50));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let mut spec = spec(address);
+    (spec.connections, spec.open) = (1, Some((200.0, Arrivals::Uniform)));
+    let result = run(&spec);
+    // 60 are planned in 0.3 s; one connection with answers of 50 ms can carry six or seven of them.
+    assert_eq!(result.book.planned, 60);
+    assert!(result.book.sent <= 8 && result.book.unsent >= 52, "{:?}", result.book);
+    assert!(result.book.blocked >= 1, "{:?}", result.book);
+    let (response, service) = (result.latency.response.max_us.unwrap(), result.latency.service.max_us.unwrap());
+    assert!(response > service + 100_000.0, "the wait must count: response {response}, service {service}");
+}
+
+#[test]
+fn a_freeze_shows_in_response_time_and_not_in_most_service_times() {
+    // One second of requests at 500/s; the server stands still for 300 ms of it.
+    let frozen = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&frozen);
+    let address = server(move |mut stream| {
+        while read_request(&mut stream) {
+            while flag.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let freezer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        frozen.store(true, Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(300));
+        frozen.store(false, Ordering::Relaxed);
+    });
+    let mut spec = spec(address);
+    (spec.connections, spec.open, spec.duration) = (2, Some((500.0, Arrivals::Uniform)), Duration::from_secs(1));
+    let result = run(&spec);
+    freezer.join().unwrap();
+    // 30 % of the requests were planned during the freeze: a tenth of all waited more than 200 ms.
+    assert!(result.latency.response.p90_us.unwrap() > 150_000.0, "{:?}", result.latency.response);
+    assert!(result.latency.service.p90_us.unwrap() < 150_000.0, "{:?}", result.latency.service);
+}
+
+#[test]
+fn the_warm_up_is_left_out_and_its_connections_stay() {
+    let seen = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let count = Arc::clone(&seen);
+    let address = server(move |mut stream| {
+        count.0.fetch_add(1, Ordering::Relaxed);
+        while read_request(&mut stream) {
+            count.1.fetch_add(1, Ordering::Relaxed);
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let mut spec = spec(address);
+    (spec.open, spec.warmup) = (Some((1000.0, Arrivals::Poisson)), Duration::from_millis(300));
+    let result = run(&spec);
+    assert_eq!(seen.0.load(Ordering::Relaxed), 4);
+    let served = seen.1.load(Ordering::Relaxed) as u64;
+    assert!(result.book.sent < served && served < 3 * result.book.sent, "{served} {:?}", result.book);
+}
+
+#[test]
+fn a_server_that_never_answers_leaves_timeouts_and_unfinished_requests() {
+    let address = server(|mut stream| while read_request(&mut stream) {});
+    let mut spec = spec(address);
+    spec.timeout = Duration::from_millis(100);
+    let result = run(&spec);
+    assert_eq!(result.book.answered, 0);
+    assert!(result.book.timed_out >= 8, "{:?}", result.book);
+    spec.timeout = Duration::from_secs(1);
+    spec.open = Some((10.0, Arrivals::Uniform));
+    spec.connections = 10;
+    let began = Instant::now();
+    let result = run(&spec);
+    // The drain is as long as the timeout: by then each has timed out or, planned late, is unfinished.
+    assert_eq!(result.book.planned, result.book.timed_out + result.book.unfinished, "{:?}", result.book);
+    assert!(began.elapsed() >= Duration::from_secs(1));
+}
+
+#[test]
+fn failures_are_counted_by_kind() {
+    let huge: &'static [u8] =
+        Box::leak(format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(100_000)).into_bytes().into_boxed_slice());
+    for (answer, kind) in [
+        (&b"SSH-2.0-OpenSSH\r\n\r\n"[..], "malformed"),
+        (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "status-4xx"),
+        (b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n", "status-5xx"),
+        (huge, "malformed"),
+    ] {
+        assert_eq!(only_failure(&run(&spec(answering(answer)))), kind);
+    }
+    let once = |answer: &'static [u8]| {
+        server(move |mut stream| {
+            read_request(&mut stream);
+            let _ = stream.write_all(answer);
+        })
+    };
+    assert_eq!(only_failure(&run(&spec(once(b"")))), "closed");
+    assert_eq!(only_failure(&run(&spec(once(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")))), "truncated");
+}
+
+#[test]
+fn a_reset_is_counted_and_the_connection_opened_again() {
+    let address = server(|mut stream| {
+        read_request(&mut stream);
+        // Closing with unread bytes in the socket makes the kernel send a reset.
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n");
+        let socket = stream.try_clone().unwrap();
+        rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
+    });
+    let result = run(&spec(address));
+    assert_eq!(only_failure(&result), "reset");
+    assert!(result.book.failed > 8, "connections must be opened again: {:?}", result.book);
+}
+
+#[test]
+fn a_server_that_closes_after_each_answer_costs_connections_not_answers() {
+    let address = server(|mut stream| {
+        read_request(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok");
+    });
+    let result = run(&spec(address));
+    assert_eq!(result.book.answered, result.book.planned);
+    assert!(result.book.answered > 8);
+}
+
+#[test]
+fn a_server_that_goes_away_in_the_middle_is_refused_from_then_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let handle = thread::spawn(move || {
+        let mut streams: Vec<TcpStream> = (0..4).map(|_| listener.accept().unwrap().0).collect();
+        for stream in &mut streams {
+            read_request(stream);
+            stream.write_all(OK).unwrap();
+        }
+        // Listener and connections are closed here.
+    });
+    let result = run(&spec(address));
+    handle.join().unwrap();
+    assert!(result.book.answered >= 1);
+    assert!(result.failures.get("refused").is_some_and(|&count| count > 4), "{:?}", result.failures);
+    // Four connections that rest 10 ms after each refusal cannot fail thousands of times.
+    assert!(result.book.failed < 400, "{:?}", result.failures);
+}
+
+#[test]
+fn nobody_listening_is_an_error_at_once() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = trial::run(&spec(address), Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+    assert!(matches!(error, TrialError::Connect(_)), "{error}");
+    assert!(error.to_string().contains("is the server running"), "{error}");
+}
+
+#[test]
+fn a_stopped_trial_ends_early_with_a_book_that_balances() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let mut spec = spec(answering(OK));
+    (spec.duration, spec.open) = (Duration::from_secs(3600), Some((100.0, Arrivals::Uniform)));
+    let stopper = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(200));
+        flag.store(true, Ordering::Relaxed);
+    });
+    let result = trial::run(&spec, Environment::default(), &stop, None).unwrap();
+    stopper.join().unwrap();
+    assert!(result.book.balances());
+    assert!(result.book.planned < 10_000, "{:?}", result.book);
+    assert!(result.rate.offered > 1.0, "the rate is over the time that passed: {:?}", result.rate);
+}
+
+#[test]
+fn live_lines_come_while_it_runs() {
+    let mut spec = spec(answering(OK));
+    spec.duration = Duration::from_millis(1700);
+    let mut lines = Vec::new();
+    let mut keep = |line: &trial::LiveLine| lines.push((line.rate, line.p50_us, line.p99_us));
+    trial::run(&spec, Environment::default(), &AtomicBool::new(false), Some(&mut keep)).unwrap();
+    assert!(lines.len() >= 2, "{lines:?}");
+    assert!(lines.iter().all(|&(rate, p50, p99)| rate > 0.0 && p50 > 0.0 && p99 >= p50), "{lines:?}");
+}

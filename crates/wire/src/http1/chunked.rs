@@ -1,0 +1,102 @@
+//! A chunked body (RFC 9112, section 7.1): sizes, extensions and trailers are read, data is only counted.
+
+use super::response::Malformed;
+
+/// Most bytes of a size line with its extensions, and of all trailers together.
+const MAX_LINE_BYTES: usize = 16 * 1024;
+
+/// Reads one chunked body.
+#[derive(Debug, Default)]
+pub(super) struct ChunkedBody {
+    state: State,
+    /// Size of the chunk whose size line is being read.
+    size: u64,
+    /// Whether the size line has had a digit.
+    digits: bool,
+    /// Bytes of the current line, or of the trailers.
+    line_bytes: usize,
+}
+
+/// What one feed came to.
+pub(super) struct ChunkedProgress {
+    /// Bytes that belonged to the body.
+    pub(super) consumed: usize,
+    /// Of these, data.
+    pub(super) data_bytes: u64,
+    /// Whether the body is complete.
+    pub(super) complete: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Size,
+    Extension,
+    SizeLineFeed,
+    Data(u64),
+    DataCarriageReturn,
+    DataLineFeed,
+    TrailerStart,
+    TrailerLine,
+    TrailerLineFeed,
+    EndLineFeed,
+}
+
+impl ChunkedBody {
+    /// Takes bytes up to the end of the body.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<ChunkedProgress, Malformed> {
+        let mut at = 0;
+        let mut data_bytes = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if let State::Data(left) = self.state {
+                let taken = ((bytes.len() - at) as u64).min(left);
+                at += taken as usize;
+                data_bytes += taken;
+                self.state = if taken == left { State::DataCarriageReturn } else { State::Data(left - taken) };
+                continue;
+            }
+            at += 1;
+            if self.step(byte)? {
+                return Ok(ChunkedProgress { consumed: at, data_bytes, complete: true });
+            }
+        }
+        Ok(ChunkedProgress { consumed: at, data_bytes, complete: false })
+    }
+
+    /// Takes one byte that is not data; true at the end of the body.
+    fn step(&mut self, byte: u8) -> Result<bool, Malformed> {
+        self.line_bytes += 1;
+        if self.line_bytes > MAX_LINE_BYTES {
+            return Err(Malformed::Chunk);
+        }
+        self.state = match (self.state, byte) {
+            (State::Size, b'\r') | (State::Extension, b'\r') if self.digits => State::SizeLineFeed,
+            (State::Size, b';' | b' ' | b'\t') if self.digits => State::Extension,
+            (State::Size, _) => {
+                let digit = (byte as char).to_digit(16).ok_or(Malformed::Chunk)?;
+                self.size = self.size.checked_mul(16).ok_or(Malformed::Chunk)? + u64::from(digit);
+                self.digits = true;
+                State::Size
+            }
+            (State::Extension, b'\n') => return Err(Malformed::Chunk),
+            (State::Extension, _) => State::Extension,
+            (State::SizeLineFeed, b'\n') => {
+                self.line_bytes = 0;
+                if self.size == 0 { State::TrailerStart } else { State::Data(self.size) }
+            }
+            (State::DataCarriageReturn, b'\r') => State::DataLineFeed,
+            (State::DataLineFeed, b'\n') => {
+                (self.size, self.digits, self.line_bytes) = (0, false, 0);
+                State::Size
+            }
+            (State::TrailerStart, b'\r') => State::EndLineFeed,
+            (State::TrailerLine, b'\r') => State::TrailerLineFeed,
+            (State::TrailerLineFeed, b'\n') => State::TrailerStart,
+            (State::TrailerStart | State::TrailerLine, b'\n') => return Err(Malformed::Chunk),
+            (State::TrailerStart | State::TrailerLine, _) => State::TrailerLine,
+            (State::EndLineFeed, b'\n') => return Ok(true),
+            _ => return Err(Malformed::Chunk),
+        };
+        Ok(false)
+    }
+}

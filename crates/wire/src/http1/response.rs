@@ -1,0 +1,293 @@
+//! The reader of answers: fed with bytes as they come, it says when an answer is complete and what it was.
+//!
+//! One request is in flight per connection, so an answer that is followed by further bytes is malformed. The
+//! length of a body follows RFC 9112, section 6.3. Heads are parsed with `httparse`; a head that came in one
+//! piece, which is the rule, is parsed where it lies and not copied.
+
+use thiserror::Error;
+
+use super::chunked::{ChunkedBody, ChunkedProgress};
+
+/// Most bytes that the head of an answer may have. Envoy's own default limit is 60 KiB.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Most header fields that an answer may have.
+const MAX_HEADERS: usize = 128;
+
+/// A complete answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
+    /// Bytes of the body after transfer decoding.
+    pub body_bytes: u64,
+    /// Whether the connection may carry another request.
+    pub keep_alive: bool,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More bytes are needed.
+    Partial,
+    /// The answer is complete; the reader is ready for the next.
+    Complete(Answer),
+}
+
+/// Why bytes are not an answer.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Malformed {
+    /// The head is not HTTP/1.
+    #[error("the head of the answer is not HTTP/1.1")]
+    Head,
+    /// The head is larger than [`MAX_HEAD_BYTES`] or has more than [`MAX_HEADERS`] fields.
+    #[error("the head of the answer is larger than 64 KiB or has more than 128 fields")]
+    HeadTooLarge,
+    /// `Content-Length` is not a number, or given twice with different values, or beside `Transfer-Encoding`.
+    #[error("the answer states its length in a way that cannot be trusted")]
+    Length,
+    /// A chunk's size line or end is wrong.
+    #[error("the chunked body of the answer is broken")]
+    Chunk,
+    /// Bytes followed a complete answer.
+    #[error("bytes followed the answer that no request asked for")]
+    Excess,
+}
+
+/// The peer closed the connection in the middle of an answer.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the connection was closed in the middle of the answer")]
+pub struct Truncated;
+
+/// Reads answers off one connection.
+#[derive(Debug, Default)]
+pub struct ResponseReader {
+    state: State,
+    /// The head so far, when it came in more than one piece.
+    head: Vec<u8>,
+    /// Whether the request was a `HEAD`, whose answer has no body whatever its headers say.
+    request_was_head: bool,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Head,
+    Body {
+        answer: Answer,
+        body: Body,
+    },
+}
+
+#[derive(Debug)]
+enum Body {
+    Length(u64),
+    Chunked(ChunkedBody),
+    UntilClose,
+}
+
+struct Head {
+    bytes: usize,
+    answer: Answer,
+    /// None where the answer ends with its head.
+    body: Option<Body>,
+    interim: bool,
+}
+
+impl ResponseReader {
+    /// A reader for the answers to `HEAD` requests when `request_is_head`, to any other otherwise.
+    pub fn new(request_is_head: bool) -> Self {
+        Self { request_was_head: request_is_head, ..Self::default() }
+    }
+
+    /// Whether no byte of an answer has come yet.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Head) && self.head.is_empty()
+    }
+
+    /// Takes the bytes of one read.
+    ///
+    /// # Errors
+    /// When they cannot be an answer; the connection is then of no further use.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Progress, Malformed> {
+        loop {
+            match &mut self.state {
+                State::Head => {
+                    let Some(head) = self.feed_head(&mut bytes)? else { return Ok(Progress::Partial) };
+                    if head.interim {
+                        // 1xx announces the answer, it is not the answer.
+                        continue;
+                    }
+                    match head.body {
+                        None => return self.complete(head.answer, bytes),
+                        Some(body) => self.state = State::Body { answer: head.answer, body },
+                    }
+                }
+                State::Body { answer, body } => {
+                    let done = match body {
+                        Body::Length(left) => {
+                            let taken = (bytes.len() as u64).min(*left);
+                            *left -= taken;
+                            answer.body_bytes += taken;
+                            bytes = bytes.get(taken as usize..).unwrap_or_default();
+                            *left == 0
+                        }
+                        Body::Chunked(chunked) => {
+                            let ChunkedProgress { consumed, data_bytes, complete } = chunked.feed(bytes)?;
+                            answer.body_bytes += data_bytes;
+                            bytes = bytes.get(consumed..).unwrap_or_default();
+                            complete
+                        }
+                        Body::UntilClose => {
+                            answer.body_bytes += bytes.len() as u64;
+                            return Ok(Progress::Partial);
+                        }
+                    };
+                    if !done {
+                        return Ok(Progress::Partial);
+                    }
+                    let answer = *answer;
+                    return self.complete(answer, bytes);
+                }
+            }
+        }
+    }
+
+    /// The peer closed the connection: the answer that this completes (a body without a length ends so), or
+    /// nothing when none had begun.
+    ///
+    /// # Errors
+    /// When an answer had begun and was not complete.
+    pub fn end(&mut self) -> Result<Option<Answer>, Truncated> {
+        match std::mem::take(&mut self.state) {
+            State::Head if self.head.is_empty() => Ok(None),
+            State::Body { answer, body: Body::UntilClose } => Ok(Some(answer)),
+            State::Head | State::Body { .. } => Err(Truncated),
+        }
+    }
+
+    fn complete(&mut self, answer: Answer, rest: &[u8]) -> Result<Progress, Malformed> {
+        self.state = State::Head;
+        if rest.is_empty() { Ok(Progress::Complete(answer)) } else { Err(Malformed::Excess) }
+    }
+
+    /// Parses a head at the front of `bytes` (after what came before) and moves `bytes` behind it.
+    fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
+        if self.head.is_empty() {
+            let Some(head) = parse_head(bytes, self.request_was_head)? else {
+                return self.keep_head(bytes);
+            };
+            *bytes = bytes.get(head.bytes..).unwrap_or_default();
+            return Ok(Some(head));
+        }
+        let before = self.head.len();
+        // What exceeds the limit cannot be part of an acceptable head, but may be body: look at no more.
+        let taken = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(before) + 1);
+        self.head.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+        let Some(head) = parse_head(&self.head, self.request_was_head)? else {
+            return if self.head.len() > MAX_HEAD_BYTES { Err(Malformed::HeadTooLarge) } else { Ok(None) };
+        };
+        *bytes = bytes.get(head.bytes.saturating_sub(before)..).unwrap_or_default();
+        self.head.clear();
+        Ok(Some(head))
+    }
+
+    fn keep_head(&mut self, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+        if bytes.len() > MAX_HEAD_BYTES {
+            return Err(Malformed::HeadTooLarge);
+        }
+        self.head.extend_from_slice(bytes);
+        Ok(None)
+    }
+}
+
+/// Parses a whole head; None when it is not complete yet.
+fn parse_head(bytes: &[u8], request_was_head: bool) -> Result<Option<Head>, Malformed> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut fields = [const { std::mem::MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let mut config = httparse::ParserConfig::default();
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut fields);
+    let head_bytes = match parsed {
+        Ok(httparse::Status::Complete(head_bytes)) => head_bytes,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),
+        Err(_) => return Err(Malformed::Head),
+    };
+    if head_bytes > MAX_HEAD_BYTES {
+        return Err(Malformed::HeadTooLarge);
+    }
+    let status = response.code.ok_or(Malformed::Head)?;
+    if !(100..1000).contains(&status) {
+        return Err(Malformed::Head);
+    }
+    let mut keep_alive = response.version == Some(1);
+    let mut length: Option<u64> = None;
+    let mut transfer_encoding = false;
+    let mut chunked = false;
+    for header in response.headers.iter() {
+        let name = header.name;
+        if name.eq_ignore_ascii_case("content-length") {
+            let value = parse_length(header.value).ok_or(Malformed::Length)?;
+            if length.is_some_and(|earlier| earlier != value) {
+                return Err(Malformed::Length);
+            }
+            length = Some(value);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            transfer_encoding = true;
+            // Only the last coding decides the framing (RFC 9112, section 6.1).
+            chunked = last_word(header.value).eq_ignore_ascii_case(b"chunked");
+        } else if name.eq_ignore_ascii_case("connection") {
+            for word in header.value.split(|&byte| byte == b',') {
+                let word = word.trim_ascii();
+                if word.eq_ignore_ascii_case(b"close") {
+                    keep_alive = false;
+                } else if word.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0) {
+                    keep_alive = true;
+                }
+            }
+        }
+    }
+    let interim = (100..200).contains(&status) && status != 101;
+    let no_body = request_was_head || interim || matches!(status, 101 | 204 | 304);
+    let body = if no_body {
+        None
+    } else if transfer_encoding {
+        if length.is_some() {
+            // Both at once is how requests are smuggled; a server that sends it cannot be trusted.
+            return Err(Malformed::Length);
+        }
+        Some(if chunked { Body::Chunked(ChunkedBody::default()) } else { Body::UntilClose })
+    } else {
+        match length {
+            Some(0) => None,
+            Some(bytes) => Some(Body::Length(bytes)),
+            None => Some(Body::UntilClose),
+        }
+    };
+    keep_alive &= !matches!(body, Some(Body::UntilClose)) && status != 101;
+    Ok(Some(Head { bytes: head_bytes, answer: Answer { status, body_bytes: 0, keep_alive }, body, interim }))
+}
+
+/// The value of `Content-Length`; a list of equal values counts as one (RFC 9110, section 8.6).
+fn parse_length(value: &[u8]) -> Option<u64> {
+    let mut length = None;
+    for part in value.split(|&byte| byte == b',') {
+        let digits = part.trim_ascii();
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        if length.is_some_and(|earlier| earlier != number) {
+            return None;
+        }
+        length = Some(number);
+    }
+    length
+}
+
+fn last_word(value: &[u8]) -> &[u8] {
+    value.rsplit(|&byte| byte == b',').next().unwrap_or_default().trim_ascii()
+}

@@ -1,0 +1,163 @@
+//! What the reader of answers must make of legal, odd and illegal answers, however they are split.
+
+use hoptax_wire::http1::{Answer, Malformed, Progress, ResponseReader, Truncated};
+use proptest::prelude::*;
+
+fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
+    ResponseReader::new(false).feed(bytes)
+}
+
+fn answer(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
+    Progress::Complete(Answer { status, body_bytes, keep_alive })
+}
+
+/// Legal answers that end by themselves, with what they are.
+fn legal() -> Vec<(&'static [u8], Progress)> {
+    vec![
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", answer(200, 5, true)),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", answer(200, 0, true)),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", answer(204, 0, true)),
+        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", answer(304, 0, true)),
+        (b"HTTP/1.1 200 OK\r\nCONNECTION: Close\r\ncontent-length: 2\r\n\r\nok", answer(200, 2, false)),
+        (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", answer(200, 2, false)),
+        (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", answer(200, 2, true)),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx", answer(200, 1, true)),
+        (
+            b"HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 503 No\r\ncontent-length: 3, 3\r\n\r\nabc",
+            answer(503, 3, true),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nA;x=\"y\"\r\n0123456789\r\n0\r\n\r\n",
+            answer(200, 15, true),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n3 \r\nabc\r\n0\r\ntrailer: a\r\nb: c\r\n\r\n",
+            answer(200, 3, true),
+        ),
+        (b"HTTP/1.1 200 OK\r\nx-folded: a\r\n  b\r\ncontent-length: 1\r\n\r\nx", answer(200, 1, true)),
+    ]
+}
+
+#[test]
+fn legal_answers_are_read_right() {
+    for (bytes, expected) in legal() {
+        assert_eq!(read(bytes), Ok(expected), "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn a_split_at_any_two_places_changes_nothing() {
+    for (bytes, expected) in legal() {
+        for first in 0..bytes.len() {
+            for second in first..bytes.len() {
+                let mut reader = ResponseReader::new(false);
+                let mut last = Ok(Progress::Partial);
+                for piece in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
+                    assert_eq!(last, Ok(Progress::Partial), "complete before the end");
+                    last = reader.feed(piece);
+                }
+                assert_eq!(last, Ok(expected), "split at {first} and {second}: {}", String::from_utf8_lossy(bytes));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reader_serves_one_answer_after_another() {
+    let mut reader = ResponseReader::new(false);
+    for (bytes, expected) in legal() {
+        assert_eq!(reader.feed(bytes), Ok(expected));
+        assert!(reader.is_idle());
+    }
+}
+
+#[test]
+fn an_answer_to_head_has_no_body() {
+    let mut reader = ResponseReader::new(true);
+    assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n"), Ok(answer(200, 0, true)));
+}
+
+#[test]
+fn a_body_without_a_length_ends_with_the_connection() {
+    let mut reader = ResponseReader::new(false);
+    assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\n\r\nsome"), Ok(Progress::Partial));
+    assert_eq!(reader.feed(b" more"), Ok(Progress::Partial));
+    assert_eq!(reader.end(), Ok(Some(Answer { status: 200, body_bytes: 9, keep_alive: false })));
+}
+
+#[test]
+fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
+    for cut in ["HTTP/1.1 2", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel"] {
+        let mut reader = ResponseReader::new(false);
+        assert_eq!(reader.feed(cut.as_bytes()), Ok(Progress::Partial));
+        assert_eq!(reader.end(), Err(Truncated));
+    }
+    assert_eq!(ResponseReader::new(false).end(), Ok(None));
+}
+
+#[test]
+fn illegal_answers_are_malformed() {
+    let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "a".repeat(70_000));
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(200));
+    let cases: Vec<(&[u8], Malformed)> = vec![
+        (b"garbage\r\n\r\n", Malformed::Head),
+        (b"\x16\x03\x01\x02\x00\x01", Malformed::Head),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", Malformed::Length),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", Malformed::Length),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999999\r\n\r\n", Malformed::Length),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n", Malformed::Length),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", Malformed::Chunk),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabcd\r\n", Malformed::Chunk),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n", Malformed::Chunk),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n", Malformed::Excess),
+        (huge.as_bytes(), Malformed::HeadTooLarge),
+        (many.as_bytes(), Malformed::HeadTooLarge),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(read(bytes), Err(expected), "{}", String::from_utf8_lossy(&bytes[..bytes.len().min(80)]));
+    }
+}
+
+#[test]
+fn an_endless_head_in_small_pieces_is_refused() {
+    let mut reader = ResponseReader::new(false);
+    assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\nx: "), Ok(Progress::Partial));
+    let refused = (0..200).find_map(|_| reader.feed(&[b'a'; 1000]).err());
+    assert_eq!(refused, Some(Malformed::HeadTooLarge));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_reader_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..8)) {
+        let mut reader = ResponseReader::new(false);
+        for piece in &pieces {
+            if reader.feed(piece).is_err() {
+                break;
+            }
+        }
+        let _ = reader.end();
+    }
+
+    #[test]
+    fn splitting_never_changes_the_outcome(
+        tail in prop::collection::vec(prop::sample::select(b"0123456789abcdefA;\r\n: x".to_vec()), 0..60),
+        chunked in any::<bool>(),
+        cut in 0_usize..100,
+    ) {
+        let head: &[u8] = if chunked {
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+        } else {
+            b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n"
+        };
+        let bytes = [head, &tail].concat();
+        let cut = cut.min(bytes.len());
+        let whole = read(&bytes);
+        let mut reader = ResponseReader::new(false);
+        let split = match reader.feed(&bytes[..cut]) {
+            Ok(Progress::Complete(_)) if cut < bytes.len() => Err(Malformed::Excess),
+            Ok(Progress::Partial) => reader.feed(&bytes[cut..]),
+            early => early,
+        };
+        prop_assert_eq!(whole, split);
+    }
+}
