@@ -1,1 +1,124 @@
-//! placeholder
+//! Validity checks: what a result must pass before its numbers are believed.
+//!
+//! A check is a pure function of a result: it reads the evidence that the trial recorded about itself and
+//! returns findings. [`judge_load`] and [`judge_study`] run all checks, set the verdict, and withhold the
+//! numbers that a finding leaves without support. To add a check, write its file and put it in the list of
+//! [`load::ALL`] or [`study::ALL`]; its test must make it fire.
+
+pub mod load;
+pub mod study;
+pub mod thresholds;
+
+use hoptax_result::{Finding, LoadResult, Severity, StudyResult, Verdict};
+
+/// One validity check of a result of type `R`.
+#[derive(Clone, Copy, Debug)]
+pub struct Check<R> {
+    /// Its name in findings.
+    pub id: &'static str,
+    /// What it protects from, in a sentence.
+    pub protects_from: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Reads the evidence.
+    pub judge: fn(&R) -> Vec<Finding>,
+    /// Takes away the numbers that a finding of this check leaves without support, where that is less than
+    /// everything in the finding's scope.
+    pub withhold: Option<fn(&mut R, &Finding)>,
+}
+
+/// Runs all checks on a load result, sets findings and verdict, and withholds what is not supported.
+pub fn judge_load(result: &mut LoadResult) {
+    let findings = run_checks(load::ALL, result);
+    result.verdict = Verdict::of(&findings);
+    result.findings = findings;
+    if result.verdict == Verdict::Void {
+        load::withhold_all(result);
+    }
+}
+
+/// Runs all checks on a study result, sets findings and verdict, and withholds what is not supported.
+pub fn judge_study(result: &mut StudyResult) {
+    let findings = run_checks(study::ALL, result);
+    result.verdict = Verdict::of(&findings);
+    for finding in findings.iter().filter(|finding| finding.severity == Severity::Fail) {
+        if let Some(arm) = &finding.arm {
+            study::withhold_arm(result, arm);
+        }
+    }
+    result.findings = findings;
+    if result.verdict == Verdict::Void {
+        study::withhold_all(result);
+    }
+}
+
+/// The findings of `checks`, worst first and otherwise in the order of the list.
+fn run_checks<R>(checks: &[Check<R>], result: &mut R) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for check in checks {
+        let found = (check.judge)(result);
+        debug_assert!(
+            found.iter().all(|finding| finding.id == check.id),
+            "findings carry the id of their check"
+        );
+        findings.extend(found);
+    }
+    // Withholding comes after all judging: a check must see what the others saw.
+    for check in checks {
+        if let Some(withhold) = check.withhold {
+            for finding in findings.iter().filter(|finding| finding.id == check.id) {
+                withhold(result, finding);
+            }
+        }
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+/// A finding about a whole result.
+fn finding(id: &str, severity: Severity, measured: Measured, message: String, advice: &str) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        severity,
+        arm: None,
+        load: None,
+        message,
+        value: measured.value,
+        threshold: measured.threshold,
+        unit: measured.unit.to_owned(),
+        advice: advice.to_owned(),
+    }
+}
+
+/// What was measured against what.
+struct Measured {
+    value: f64,
+    threshold: f64,
+    unit: &'static str,
+}
+
+impl Measured {
+    fn us(value: f64, threshold: f64) -> Self {
+        Self { value, threshold, unit: "us" }
+    }
+
+    /// Shares from 0 to 1, reported in percent.
+    fn percent(value: f64, threshold: f64) -> Self {
+        Self { value: value * 100.0, threshold: threshold * 100.0, unit: "%" }
+    }
+
+    fn count(value: f64, threshold: f64, unit: &'static str) -> Self {
+        Self { value, threshold, unit }
+    }
+}
+
+/// Fail above `fail`, warn above `warn`; None below both. A value that is not a number fails.
+fn severity_above(value: f64, warn: f64, fail: f64) -> Option<(Severity, f64)> {
+    if value.is_nan() || value > fail {
+        Some((Severity::Fail, fail))
+    } else if value > warn {
+        Some((Severity::Warn, warn))
+    } else {
+        None
+    }
+}

@@ -64,7 +64,10 @@ fn parse_schedstat(text: &str) -> io::Result<TaskUse> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     match (fields.next(), fields.next()) {
         (Some(Ok(cpu_ns)), Some(Ok(run_delay_ns))) => Ok(TaskUse { cpu_ns, run_delay_ns }),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("not a schedstat line: `{}`", text.trim()))),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("not a schedstat line: `{}`", text.trim()),
+        )),
     }
 }
 
@@ -106,7 +109,8 @@ fn parse_stat(text: &str) -> Vec<(u32, ProcessorTicks)> {
         .filter_map(|line| {
             let (name, fields) = line.split_once(' ')?;
             let number = name.strip_prefix("cpu")?.parse().ok()?;
-            let ticks: Vec<u64> = fields.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
+            let ticks: Vec<u64> =
+                fields.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
             // user nice system idle iowait irq softirq steal; guest time is counted in user already.
             let total = ticks.iter().take(8).sum();
             Some((number, ProcessorTicks { total, steal: ticks.get(7).copied().unwrap_or(0) }))
@@ -149,7 +153,8 @@ mod tests {
 
     #[test]
     fn steal_is_the_eighth_field_and_only_asked_processors_count() {
-        let earlier = parse_stat("cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 0 0 0 0 5 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\n");
+        let earlier =
+            parse_stat("cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 0 0 0 0 5 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\n");
         let later = parse_stat("cpu  9 9 9 9\ncpu0 2 0 0 10 0 0 0 8 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\nintr 5\n");
         assert_eq!(ticks_between(&earlier, &later, &[0]), ProcessorTicks { total: 14, steal: 3 });
         assert_eq!(ticks_between(&earlier, &later, &[1]), ProcessorTicks::default());

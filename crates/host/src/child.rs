@@ -175,7 +175,8 @@ mod tests {
     fn a_child_that_ignores_the_request_to_end_is_killed() {
         let directory = tempfile::tempdir().unwrap();
         let mut child =
-            Child::start(&spec(directory.path(), "trap '' TERM; echo ready; while :; do sleep 0.01; done")).unwrap();
+            Child::start(&spec(directory.path(), "trap '' TERM; echo ready; while :; do sleep 0.01; done"))
+                .unwrap();
         while last_lines(child.log(), 1) != "ready" {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -186,7 +187,8 @@ mod tests {
     #[test]
     fn output_goes_to_the_log_and_its_end_can_be_read() {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = Child::start(&spec(directory.path(), "echo one; echo two >&2; echo; echo three")).unwrap();
+        let mut child =
+            Child::start(&spec(directory.path(), "echo one; echo two >&2; echo; echo three")).unwrap();
         while child.ended().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }

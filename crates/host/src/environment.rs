@@ -23,11 +23,16 @@ pub fn capture(hoptax_version: &str) -> Environment {
         cpu_model: field("model name").or_else(|| field("CPU part")).unwrap_or_default(),
         cpus: cpu_info.lines().filter(|line| line.starts_with("processor")).count() as u32,
         memory_bytes: memory_bytes(&read("/proc/meminfo")),
-        virtual_machine: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        virtual_machine: field("flags")
+            .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         frequency_governor: Some(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
             .filter(|governor| !governor.is_empty()),
-        load_average: read("/proc/loadavg").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
+        load_average: read("/proc/loadavg")
+            .split(' ')
+            .next()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(0.0),
         proxy_cpus: Vec::new(),
         generator_cpus: Vec::new(),
     }

@@ -38,7 +38,12 @@ pub(crate) struct InFlight {
 
 impl Connection {
     pub(crate) fn new(request_is_head: bool) -> Self {
-        Self { socket: None, reader: ResponseReader::new(request_is_head), in_flight: None, established: false }
+        Self {
+            socket: None,
+            reader: ResponseReader::new(request_is_head),
+            in_flight: None,
+            established: false,
+        }
     }
 
     pub(crate) fn socket(&self) -> Option<&OwnedFd> {
@@ -62,10 +67,8 @@ impl Connection {
             Err(error) => return Err(error),
         }
         // Edge-triggered for everything once: no call per request to change what is waited for.
-        let interest = epoll::EventFlags::IN
-            | epoll::EventFlags::OUT
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::ET;
+        let interest =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(epoll, &socket, epoll::EventData::new_u64(token), interest)?;
         self.socket = Some(socket);
         Ok(())

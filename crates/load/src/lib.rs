@@ -22,7 +22,7 @@ mod worker;
 
 pub use clock::now_ns;
 pub use recording::{Failure, Recording, latency};
+pub use run::{LiveSample, Release, Run};
 pub use schedule::{Arrivals, Schedule};
 pub use target::{Target, TargetError};
-pub use run::{LiveSample, Release, Run};
 pub use worker::{ConnectError, Worker};

@@ -264,7 +264,10 @@ mod tests {
         }
         one.merge(&two);
         assert_eq!(one.book, together.book);
-        assert_eq!((one.failures.clone(), one.statuses.clone()), (together.failures.clone(), together.statuses.clone()));
+        assert_eq!(
+            (one.failures.clone(), one.statuses.clone()),
+            (together.failures.clone(), together.statuses.clone())
+        );
         assert_eq!(one.response(), together.response());
         assert_eq!(one.service, together.service);
         assert_eq!(one.send_lag, together.send_lag);

@@ -110,8 +110,9 @@ mod tests {
 
     #[test]
     fn uniform_workers_interleave_evenly() {
-        let mut all: Vec<u64> =
-            (0..4).flat_map(|worker| first(3, Schedule::new(Arrivals::Uniform, 1000.0, 1, worker, 4))).collect();
+        let mut all: Vec<u64> = (0..4)
+            .flat_map(|worker| first(3, Schedule::new(Arrivals::Uniform, 1000.0, 1, worker, 4)))
+            .collect();
         all.sort_unstable();
         assert_eq!(all, (0..12).map(|number| number * 1_000_000).collect::<Vec<_>>());
     }

@@ -92,7 +92,8 @@ impl Target {
             Some(port) => format!("{}:{port}", authority.host()),
             None => authority.host().to_owned(),
         };
-        let request = Request { method: method.to_owned(), target, host: host_header, headers, body }.encode()?;
+        let request =
+            Request { method: method.to_owned(), target, host: host_header, headers, body }.encode()?;
         Ok(Self { url: url.to_owned(), method: method.to_owned(), address, request })
     }
 }

@@ -93,7 +93,8 @@ impl Worker {
     /// # Errors
     /// When one of them cannot be opened: a load on fewer connections than asked for is not that load.
     pub fn connect(target: Arc<Target>, connections: usize, timeout: Duration) -> Result<Self, ConnectError> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| ConnectError::Epoll(error.into()))?;
+        let epoll =
+            epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| ConnectError::Epoll(error.into()))?;
         let request_is_head = target.method == "HEAD";
         let mut worker = Self {
             epoll,
@@ -131,7 +132,8 @@ impl Worker {
             self.wait(&mut events, deadline_ns - now).map_err(failed)?;
             for event in &events {
                 let index = event.data.u64() as usize;
-                if let Some(connection) = self.connections.get_mut(index).filter(|one| !one.is_established()) {
+                if let Some(connection) = self.connections.get_mut(index).filter(|one| !one.is_established())
+                {
                     connection.finish_open().map_err(failed)?;
                     missing -= 1;
                 }

@@ -117,7 +117,8 @@ fn an_open_loop_plans_what_its_rate_says_however_slow_the_server() {
     assert_eq!(result.book.planned, 60);
     assert!(result.book.sent <= 8 && result.book.unsent >= 52, "{:?}", result.book);
     assert!(result.book.blocked >= 1, "{:?}", result.book);
-    let (response, service) = (result.latency.response.max_us.unwrap(), result.latency.service.max_us.unwrap());
+    let (response, service) =
+        (result.latency.response.max_us.unwrap(), result.latency.service.max_us.unwrap());
     assert!(response > service + 100_000.0, "the wait must count: response {response}, service {service}");
 }
 
@@ -143,7 +144,8 @@ fn a_freeze_shows_in_response_time_and_not_in_most_service_times() {
         frozen.store(false, Ordering::Relaxed);
     });
     let mut spec = spec(address);
-    (spec.connections, spec.open, spec.duration) = (2, Some((500.0, Arrivals::Uniform)), Duration::from_secs(1));
+    (spec.connections, spec.open, spec.duration) =
+        (2, Some((500.0, Arrivals::Uniform)), Duration::from_secs(1));
     let result = run(&spec);
     freezer.join().unwrap();
     // 30 % of the requests were planned during the freeze: a tenth of all waited more than 200 ms.
@@ -192,8 +194,9 @@ fn a_server_that_never_answers_leaves_timeouts_and_unfinished_requests() {
 
 #[test]
 fn failures_are_counted_by_kind() {
-    let huge: &'static [u8] =
-        Box::leak(format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(100_000)).into_bytes().into_boxed_slice());
+    let huge: &'static [u8] = Box::leak(
+        format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(100_000)).into_bytes().into_boxed_slice(),
+    );
     for (answer, kind) in [
         (&b"SSH-2.0-OpenSSH\r\n\r\n"[..], "malformed"),
         (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "status-4xx"),
@@ -209,7 +212,10 @@ fn failures_are_counted_by_kind() {
         })
     };
     assert_eq!(only_failure(&run(&spec(once(b"")))), "closed");
-    assert_eq!(only_failure(&run(&spec(once(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")))), "truncated");
+    assert_eq!(
+        only_failure(&run(&spec(once(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")))),
+        "truncated"
+    );
 }
 
 #[test]
@@ -260,7 +266,8 @@ fn a_server_that_goes_away_in_the_middle_is_refused_from_then_on() {
 #[test]
 fn nobody_listening_is_an_error_at_once() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = trial::run(&spec(address), Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+    let error =
+        trial::run(&spec(address), Environment::default(), &AtomicBool::new(false), None).unwrap_err();
     assert!(matches!(error, TrialError::Connect(_)), "{error}");
     assert!(error.to_string().contains("is the server running"), "{error}");
 }

@@ -15,5 +15,6 @@ pub use load::{
     Book, Drift, Generator, GeneratorWorker, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop,
 };
 pub use study::{
-    ArmResult, Cost, Interval, LoadSpec, ProxyUse, ResponseCost, Slices, StudyPlan, StudyResult,
+    ArmKind, ArmResult, Cost, GeneratorUse, HostUse, Interval, KnownAnswer, LoadSpec, ProxyUse, ResponseCost,
+    Slices, StudyPlan, StudyResult,
 };

@@ -107,7 +107,11 @@ impl Book {
 
     /// Share of the sent requests that were not answered, 0 to 1; 0 when none was sent.
     pub fn error_share(&self) -> f64 {
-        if self.sent == 0 { 0.0 } else { (self.sent - self.answered.min(self.sent)) as f64 / self.sent as f64 }
+        if self.sent == 0 {
+            0.0
+        } else {
+            (self.sent - self.answered.min(self.sent)) as f64 / self.sent as f64
+        }
     }
 
     /// Adds another book to this one.

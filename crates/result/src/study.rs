@@ -25,6 +25,10 @@ pub struct StudyResult {
     pub environment: Environment,
     /// What was planned, and how much of it was done.
     pub plan: StudyPlan,
+    /// What the generator did, one entry per load.
+    pub generator: Vec<GeneratorUse>,
+    /// What the host took.
+    pub host: HostUse,
     /// One entry per arm, in the order of the study file.
     pub arms: Vec<ArmResult>,
 }
@@ -49,6 +53,63 @@ pub struct StudyPlan {
     pub loads: Vec<LoadSpec>,
     /// How long the study took, seconds.
     pub wall_seconds: f64,
+    /// Why the study ended before its last round; absent when it did not.
+    pub ended_early: Option<String>,
+    /// Share of requests without an answer that is tolerated.
+    pub max_error_share: f64,
+}
+
+/// What the generator did under one load, over all arms and rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratorUse {
+    /// The load.
+    pub load: String,
+    /// How late the generator itself sent, 99th percentile, microseconds. Null in a closed loop.
+    pub own_lag_p99_us: Option<f64>,
+    /// Share of the wall time that the generator's thread was on a processor, 0 to 1.
+    pub core_share: f64,
+    /// Share of the wall time that the processors of generator and origin were busy, 0 to 1.
+    pub processors_share: f64,
+    /// Share of the wall time that the generator's thread waited for a processor, 0 to 1.
+    pub run_delay_share: f64,
+}
+
+/// What the host took, over the whole study.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostUse {
+    /// Share of the processors' time that went to others while this machine had work, 0 to 1.
+    pub steal_share: f64,
+    /// Share of the proxies' slices that they waited for their processor, in the slices that were used, 0 to 1.
+    pub proxy_run_delay_share: f64,
+    /// The baseline's CPU time per request in the last third of the rounds over that in the first third, less
+    /// one. Null with fewer than three rounds.
+    pub drift_share: Option<f64>,
+}
+
+/// What an arm is in the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ArmKind {
+    /// No proxy: the generator speaks to the origin.
+    Direct,
+    /// A plain proxy that others are compared with.
+    Baseline,
+    /// A second copy of the baseline: the A/A arm, whose true cost is zero.
+    Same,
+    /// A proxy with one function of the catalogue turned on.
+    Function,
+}
+
+/// What the response cost of an arm must be, because it is known beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownAnswer {
+    /// Smallest cost at the median of response time, microseconds.
+    pub response_p50_low_us: f64,
+    /// Largest.
+    pub response_p50_high_us: f64,
 }
 
 /// One load of a study.
@@ -78,6 +139,8 @@ pub struct LoadSpec {
 pub struct ArmResult {
     /// Its id in the study, for example `route/path{routes=200}`.
     pub id: String,
+    /// What it is in the study.
+    pub kind: ArmKind,
     /// The catalogue function that it turns on; absent for `direct` and the baselines.
     pub function: Option<String>,
     /// The knobs of the function, as measured.
@@ -98,6 +161,10 @@ pub struct ArmResult {
     pub response_us: ResponseCost,
     /// Difference from `compared_with`.
     pub cost: Cost,
+    /// Requests answered at the fixed rate: what the quantiles of response time rest on.
+    pub responses: u64,
+    /// What its response cost must be, where that is known beforehand.
+    pub known_answer: Option<KnownAnswer>,
     /// How busy the proxy was under the closed loop.
     pub proxy_use: Option<ProxyUse>,
     /// Where its requests went, all loads together.

@@ -56,7 +56,12 @@ fn a_split_at_any_two_places_changes_nothing() {
                     assert_eq!(last, Ok(Progress::Partial), "complete before the end");
                     last = reader.feed(piece);
                 }
-                assert_eq!(last, Ok(expected), "split at {first} and {second}: {}", String::from_utf8_lossy(bytes));
+                assert_eq!(
+                    last,
+                    Ok(expected),
+                    "split at {first} and {second}: {}",
+                    String::from_utf8_lossy(bytes)
+                );
             }
         }
     }

@@ -52,7 +52,8 @@ impl ChunkedBody {
                 let taken = ((bytes.len() - at) as u64).min(left);
                 at += taken as usize;
                 data_bytes += taken;
-                self.state = if taken == left { State::DataCarriageReturn } else { State::Data(left - taken) };
+                self.state =
+                    if taken == left { State::DataCarriageReturn } else { State::Data(left - taken) };
                 continue;
             }
             at += 1;

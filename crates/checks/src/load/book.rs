@@ -1,0 +1,42 @@
+//! The book must balance: no request may vanish.
+
+use hoptax_result::{LoadResult, Severity};
+
+use crate::{Check, Measured, finding};
+
+/// `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
+pub(super) const BALANCES: Check<LoadResult> = Check {
+    id: "book",
+    protects_from: "requests that vanish from the record, usually the slow ones",
+    source: "our own; several generators drop what is in flight at the end",
+    judge: |result| {
+        let book = &result.book;
+        if book.balances() {
+            return Vec::new();
+        }
+        let accounted = book.answered + book.failed + book.timed_out + book.unfinished;
+        let lost = (book.planned as f64 - (book.sent + book.unsent) as f64).abs()
+            + (book.sent as f64 - accounted as f64).abs();
+        vec![finding(
+            "book",
+            Severity::Fail,
+            Measured::count(lost, 0.0, "requests"),
+            format!("the book does not add up: {lost} requests are unaccounted for"),
+            "this is a fault of hoptax: please report it with the result file",
+        )]
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::Severity;
+
+    use crate::load::tests::fired;
+
+    #[test]
+    fn a_lost_request_fires() {
+        assert_eq!(fired("book", |result| result.book.sent += 1).0, Some(Severity::Fail));
+        assert_eq!(fired("book", |result| result.book.unsent += 1).0, Some(Severity::Fail));
+    }
+}

@@ -1,0 +1,73 @@
+//! Errors are counted against a limit: quantiles describe the answered requests only.
+
+use hoptax_result::{LoadResult, Severity};
+
+use crate::thresholds::ERROR_SHARE_WARN;
+use crate::{Check, Measured, finding, severity_above};
+
+/// Too many requests without an answer.
+pub(super) const ERRORS: Check<LoadResult> = Check {
+    id: "errors",
+    protects_from: "a subject that looks fast because it refuses",
+    source: "RFC 9411: failed transactions below 0.001 %",
+    judge: |result| {
+        let share = result.book.error_share();
+        let limit = result.plan.max_error_share;
+        let Some((severity, threshold)) = severity_above(share, ERROR_SHARE_WARN.min(limit), limit) else {
+            return Vec::new();
+        };
+        let mut kinds: Vec<String> =
+            result.failures.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        for (count, kind) in [(result.book.timed_out, "timed out"), (result.book.unfinished, "unfinished")] {
+            if count > 0 {
+                kinds.push(format!("{count} {kind}"));
+            }
+        }
+        let advice = if severity == Severity::Fail {
+            "look at the subject's log; if errors are part of the experiment, raise --max-errors"
+        } else {
+            "the quantiles describe the answered requests only"
+        };
+        vec![finding(
+            "errors",
+            severity,
+            Measured::percent(share, threshold),
+            format!("{:.3} % of the requests were not answered: {}", share * 100.0, kinds.join(", ")),
+            advice,
+        )]
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{LoadResult, Severity};
+
+    use crate::load::tests::fired;
+
+    fn fail(count: u64) -> impl FnOnce(&mut LoadResult) {
+        move |result| {
+            result.book.answered -= count;
+            result.book.failed += count;
+            result.failures.insert("reset".to_owned(), count);
+        }
+    }
+
+    #[test]
+    fn errors_above_the_limit_fail_and_below_it_warn() {
+        assert_eq!(fired("errors", fail(1)).0, None);
+        assert_eq!(fired("errors", fail(10)).0, Some(Severity::Warn));
+        let (severity, result) = fired("errors", fail(300));
+        assert_eq!(severity, Some(Severity::Fail));
+        assert!(result.findings[0].message.contains("300 reset"), "{}", result.findings[0].message);
+    }
+
+    #[test]
+    fn a_limit_of_none_tolerates_none() {
+        let (severity, _) = fired("errors", |result| {
+            result.plan.max_error_share = 0.0;
+            fail(1)(result);
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+    }
+}

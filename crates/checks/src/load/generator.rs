@@ -1,0 +1,103 @@
+//! The generator must have had power to spare.
+
+use hoptax_result::{LoadResult, Severity};
+
+use crate::thresholds::{GENERATOR_BUSY_FAIL, GENERATOR_BUSY_WARN, RUN_DELAY_FAIL, RUN_DELAY_WARN};
+use crate::{Check, Measured, finding, severity_above};
+
+/// A worker that was busy all the time set the rate itself.
+pub(super) const SATURATED: Check<LoadResult> = Check {
+    id: "generator-saturated",
+    protects_from: "the client's limit being taken for the server's",
+    source: "method of RFC 9411 (headroom of the test equipment); Lancet",
+    judge: |result| {
+        let generator = &result.generator;
+        if generator.wall_seconds <= 0.0 {
+            return Vec::new();
+        }
+        let busiest = generator
+            .workers
+            .iter()
+            .map(|worker| worker.cpu_seconds / generator.wall_seconds)
+            .fold(0.0, f64::max);
+        severity_above(busiest, GENERATOR_BUSY_WARN, GENERATOR_BUSY_FAIL)
+            .map(|(severity, threshold)| {
+                let says = if severity == Severity::Fail { "set" } else { "may have set" };
+                finding(
+                    "generator-saturated",
+                    severity,
+                    Measured::percent(busiest, threshold),
+                    format!(
+                        "a worker was on its core {:.0} % of the time: the generator {says} this rate",
+                        busiest * 100.0
+                    ),
+                    "use more --workers on more cores, or offer a --rate below this",
+                )
+            })
+            .into_iter()
+            .collect()
+    },
+    withhold: None,
+};
+
+/// A worker that waited for a processor measured the scheduler.
+pub(super) const RUN_DELAY: Check<LoadResult> = Check {
+    id: "run-delay",
+    protects_from: "a generator that shares its core and takes its own wait for the subject's",
+    source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
+    judge: |result| {
+        let generator = &result.generator;
+        if generator.wall_seconds <= 0.0 {
+            return Vec::new();
+        }
+        let worst = generator
+            .workers
+            .iter()
+            .map(|worker| worker.run_delay_us / 1e6 / generator.wall_seconds)
+            .fold(0.0, f64::max);
+        severity_above(worst, RUN_DELAY_WARN, RUN_DELAY_FAIL)
+            .map(|(severity, threshold)| {
+                finding(
+                    "run-delay",
+                    severity,
+                    Measured::percent(worst, threshold),
+                    format!(
+                        "a worker was ready but had no processor for {:.1} % of the time ({:.0} ms)",
+                        worst * 100.0,
+                        worst * generator.wall_seconds * 1e3
+                    ),
+                    "keep other processes off the generator's core, or pin them apart with taskset",
+                )
+            })
+            .into_iter()
+            .collect()
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::Severity;
+
+    use crate::load::tests::fired;
+
+    #[test]
+    fn a_busy_worker_fires() {
+        let busy = |cpu_seconds: f64| {
+            fired("generator-saturated", |result| result.generator.workers[0].cpu_seconds = cpu_seconds).0
+        };
+        assert_eq!(busy(6.9), None);
+        assert_eq!(busy(8.0), Some(Severity::Warn));
+        assert_eq!(busy(9.6), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn a_starved_worker_fires() {
+        let starved = |run_delay_us: f64| {
+            fired("run-delay", |result| result.generator.workers[0].run_delay_us = run_delay_us).0
+        };
+        assert_eq!(starved(90_000.0), None);
+        assert_eq!(starved(200_000.0), Some(Severity::Warn));
+        assert_eq!(starved(2_000_000.0), Some(Severity::Fail));
+    }
+}

@@ -1,0 +1,248 @@
+//! Checks of each arm by itself.
+
+use hoptax_result::{ArmKind, ArmResult, Finding, Loop, Severity, StudyResult};
+
+use crate::thresholds::{ERROR_SHARE_WARN, OFFERED_SHARE, SAMPLES_ABOVE_QUANTILE, SATURATED_SHARE};
+use crate::{Check, Measured, finding, severity_above};
+
+/// Each arm's book must balance.
+pub(super) const BOOK: Check<StudyResult> = Check {
+    id: "book",
+    protects_from: "requests that vanish from the record, usually the slow ones",
+    source: "our own; several generators drop what is in flight at the end",
+    judge: |result| {
+        let unbalanced = result.arms.iter().filter(|arm| !arm.book.balances());
+        unbalanced
+            .map(|arm| {
+                let book = &arm.book;
+                let accounted = book.answered + book.failed + book.timed_out + book.unfinished;
+                let lost = book.planned.abs_diff(book.sent + book.unsent) + book.sent.abs_diff(accounted);
+                // A generator that cannot count voids everything that it counted.
+                finding(
+                    "book",
+                    Severity::Fail,
+                    Measured::count(lost as f64, 0.0, "requests"),
+                    format!("the book of `{}` does not add up: {lost} requests are unaccounted for", arm.id),
+                    "this is a fault of hoptax: please report it with the result file",
+                )
+            })
+            .collect()
+    },
+    withhold: None,
+};
+
+/// What was planned must have been offered.
+pub(super) const OFFERED: Check<StudyResult> = Check {
+    id: "offered",
+    protects_from: "comparing arms that were not offered the same load",
+    source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
+    judge: |result| {
+        let short = |arm: &&ArmResult| (arm.book.sent as f64) < arm.book.planned as f64 * OFFERED_SHARE;
+        let found = result.arms.iter().filter(short).map(|arm| {
+            let share = arm.book.sent as f64 / arm.book.planned as f64;
+            let message = format!(
+                "only {:.1} % of the planned requests were sent: no connection was free for {} of them",
+                share * 100.0,
+                arm.book.unsent
+            );
+            let measured = Measured::percent(share, OFFERED_SHARE);
+            let advice = "the arm cannot take the fixed rate on these connections: lower the rate or raise the connections";
+            of_arm(result, arm, finding("offered", Severity::Fail, measured, message, advice))
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+/// Too many requests without an answer.
+pub(super) const ERRORS: Check<StudyResult> = Check {
+    id: "errors",
+    protects_from: "a function that looks cheap because it refuses",
+    source: "RFC 9411: failed transactions below 0.001 %",
+    judge: |result| {
+        let limit = result.plan.max_error_share;
+        let found = result.arms.iter().filter_map(|arm| {
+            let share = arm.book.error_share();
+            let (severity, threshold) = severity_above(share, ERROR_SHARE_WARN.min(limit), limit)?;
+            let kinds: Vec<String> = arm.failures.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            let others = arm.book.timed_out + arm.book.unfinished;
+            let message = format!(
+                "{:.3} % of the requests were not answered ({}{} timed out or unfinished)",
+                share * 100.0,
+                kinds.iter().map(|kind| format!("{kind}, ")).collect::<String>(),
+                others
+            );
+            let advice = "look at the proxy's log; a function that refuses requests must be given ones that it lets pass";
+            Some(of_arm(result, arm, finding("errors", severity, Measured::percent(share, threshold), message, advice)))
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+/// A function whose cost is known beforehand must show it.
+pub(super) const KNOWN_ANSWER: Check<StudyResult> = Check {
+    id: "known-answer",
+    protects_from: "a rig that measures something else than it says",
+    source: "ground truth: a delay of d ms must cost d ms",
+    judge: |result| {
+        let found = result.arms.iter().filter_map(|arm| {
+            let known = arm.known_answer?;
+            let seen = arm.cost.response_us.p50?.estimate;
+            let (low, high) = (known.response_p50_low_us, known.response_p50_high_us);
+            if (low..=high).contains(&seen) {
+                return None;
+            }
+            let message = format!(
+                "`{}` must cost {low:.0} to {high:.0} us at the median of response time and shows {seen:.0} us",
+                arm.id
+            );
+            let measured = Measured::us(seen, if seen < low { low } else { high });
+            let advice = "do not believe the other latencies of this study either; run it again on a quiet machine";
+            Some(finding("known-answer", Severity::Fail, measured, message, advice))
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+/// Too few answers for the 99th percentile.
+pub(super) const TOO_FEW: Check<StudyResult> = Check {
+    id: "too-few-samples",
+    protects_from: "a tail quantile that a handful of requests decided",
+    source: "our own: n (1 - p) of at least 100",
+    judge: |result| {
+        if result.plan.loads.iter().all(|load| load.loop_ == Loop::Closed) {
+            return Vec::new();
+        }
+        let needed = (SAMPLES_ABOVE_QUANTILE / 0.01).round();
+        let found = result.arms.iter().filter(|arm| (arm.responses as f64) < needed).map(|arm| {
+            let message =
+                format!("{} answers at the fixed rate do not support p99: it is withheld", arm.responses);
+            let measured = Measured::count(arm.responses as f64, needed, "requests");
+            let advice = "more rounds, more blocks or a higher rate";
+            Finding {
+                arm: Some(arm.id.clone()),
+                ..finding("too-few-samples", Severity::Warn, measured, message, advice)
+            }
+        });
+        found.collect()
+    },
+    withhold: Some(|result, finding| {
+        for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
+            arm.response_us.p99 = None;
+            arm.cost.response_us.p99 = None;
+        }
+    }),
+};
+
+/// A closed loop that does not keep the proxy busy does not find its maximum rate.
+pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
+    id: "not-saturated",
+    protects_from: "a rate that connections or a delay set being taken for the proxy's limit",
+    source: "our own; a closed loop of N connections cannot exceed N / response time",
+    judge: |result| {
+        let found = result.arms.iter().filter_map(|arm| {
+            let share = arm.proxy_use?.core_share;
+            if share >= SATURATED_SHARE || arm.max_rate.is_none() {
+                return None;
+            }
+            let message = format!(
+                "the proxy was busy only {:.0} % of the time under the closed loop: its connections, not the proxy, \
+                 set the rate, which is withheld",
+                share * 100.0
+            );
+            let measured = Measured::percent(share, SATURATED_SHARE);
+            let advice = "more connections would load it further; its CPU cost includes that an idle proxy batches less";
+            Some(Finding {
+                arm: Some(arm.id.clone()),
+                ..finding("not-saturated", Severity::Info, measured, message, advice)
+            })
+        });
+        found.collect()
+    },
+    withhold: Some(|result, finding| {
+        for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
+            arm.max_rate = None;
+            arm.cost.max_rate = None;
+        }
+    }),
+};
+
+/// A finding about an arm. Without a sound baseline there is no study: its failures concern the whole.
+fn of_arm(result: &StudyResult, arm: &ArmResult, finding: Finding) -> Finding {
+    if arm.kind == ArmKind::Baseline && arm.id == result.plan.baseline {
+        return Finding { message: format!("`{}`: {}", arm.id, finding.message), ..finding };
+    }
+    Finding { arm: Some(arm.id.clone()), ..finding }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{KnownAnswer, Severity};
+
+    use crate::study::tests::fired;
+
+    #[test]
+    fn a_lost_request_voids_the_study() {
+        assert_eq!(fired("book", |result| result.arms[2].book.sent += 1).0, Some(Severity::Fail));
+    }
+
+    #[test]
+    fn an_arm_that_was_offered_less_fires() {
+        let (severity, result) = fired("offered", |result| {
+            let book = &mut result.arms[2].book;
+            (book.sent, book.answered, book.unsent) = (80_000, 80_000, 10_000);
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+        assert_eq!(result.findings[0].arm.as_deref(), Some("lua"));
+    }
+
+    #[test]
+    fn an_arm_with_errors_fires() {
+        let errors = |count: u64| {
+            fired("errors", |result| {
+                result.arms[2].book.answered -= count;
+                result.arms[2].book.failed += count;
+            })
+            .0
+        };
+        assert_eq!(errors(0), None);
+        assert_eq!(errors(10), Some(Severity::Warn));
+        assert_eq!(errors(1_000), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn a_missed_known_answer_fires() {
+        let known = |low: f64, high: f64| {
+            fired("known-answer", |result| {
+                result.arms[2].known_answer =
+                    Some(KnownAnswer { response_p50_low_us: low, response_p50_high_us: high });
+            })
+            .0
+        };
+        assert_eq!(known(4.9, 5.7), None);
+        assert_eq!(known(4900.0, 5700.0), Some(Severity::Fail));
+        assert_eq!(known(1.0, 2.0), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn too_few_answers_take_p99_and_leave_p50() {
+        let (severity, result) = fired("too-few-samples", |result| result.arms[2].responses = 9_999);
+        assert_eq!(severity, Some(Severity::Warn));
+        let response = &result.arms[2].cost.response_us;
+        assert!(response.p99.is_none() && response.p50.is_some());
+    }
+
+    #[test]
+    fn a_proxy_that_idles_has_no_maximum_rate() {
+        let (severity, result) = fired("not-saturated", |result| {
+            if let Some(used) = &mut result.arms[2].proxy_use {
+                used.core_share = 0.3;
+            }
+        });
+        assert_eq!(severity, Some(Severity::Info));
+        assert!(result.arms[2].max_rate.is_none() && result.arms[2].cost.cpu_us_per_request.is_some());
+        assert!(result.arms[1].max_rate.is_some());
+    }
+}

@@ -1,0 +1,166 @@
+//! The machine must have been there, and the same, for all arms.
+
+use hoptax_result::{Severity, StudyResult};
+
+use crate::thresholds::{
+    DRIFT_SHARE, PROXY_RUN_DELAY_WARN, SET_ASIDE_FAIL, SET_ASIDE_WARN, STEAL_FAIL, STEAL_WARN,
+};
+use crate::{Check, Measured, finding, severity_above};
+
+/// Time that the host gave to others.
+pub(super) const STEAL: Check<StudyResult> = Check {
+    id: "steal",
+    protects_from: "a virtual machine that was stopped while the clock ran",
+    source: "proc(5), /proc/stat, eighth field",
+    judge: |result| {
+        let share = result.host.steal_share;
+        let Some((severity, threshold)) = severity_above(share, STEAL_WARN, STEAL_FAIL) else {
+            return Vec::new();
+        };
+        let message = format!("the host took {:.2} % of the processors' time", share * 100.0);
+        let advice = "disturbed slices are set aside and the rest is paired, so costs stand; tails are the host's as well";
+        vec![finding("steal", severity, Measured::percent(share, threshold), message, advice)]
+    },
+    withhold: None,
+};
+
+/// Time that the proxies waited for their own core.
+pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
+    id: "proxy-run-delay",
+    protects_from: "other work on the proxy's core",
+    source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
+    judge: |result| {
+        let share = result.host.proxy_run_delay_share;
+        if share <= PROXY_RUN_DELAY_WARN {
+            return Vec::new();
+        }
+        let message = format!("the proxies waited {:.1} % of their slices for their own core", share * 100.0);
+        let advice = "stop other work on the machine; latencies include that wait";
+        vec![finding(
+            "proxy-run-delay",
+            Severity::Warn,
+            Measured::percent(share, PROXY_RUN_DELAY_WARN),
+            message,
+            advice,
+        )]
+    },
+    withhold: None,
+};
+
+/// Too many slices were disturbed.
+pub(super) const SET_ASIDE: Check<StudyResult> = Check {
+    id: "set-aside",
+    protects_from: "a result that rests on the lucky slices of a busy machine",
+    source: "our own",
+    judge: |result| {
+        let (used, set_aside) = result
+            .arms
+            .iter()
+            .fold((0, 0), |(used, aside), arm| (used + arm.slices.used, aside + arm.slices.set_aside));
+        let all = used + set_aside;
+        let share = if all == 0 { 0.0 } else { set_aside as f64 / all as f64 };
+        let Some((severity, threshold)) = severity_above(share, SET_ASIDE_WARN, SET_ASIDE_FAIL) else {
+            return Vec::new();
+        };
+        let message = format!("{set_aside} of {all} slices were set aside because the host disturbed them");
+        let advice = "run again when the machine is quieter";
+        vec![finding("set-aside", severity, Measured::percent(share, threshold), message, advice)]
+    },
+    withhold: None,
+};
+
+/// Proxy and generator on the same processors.
+pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
+    id: "shared-processor",
+    protects_from: "a generator that takes the proxy's own core",
+    source: "our own",
+    judge: |result| {
+        let shared = result
+            .environment
+            .proxy_cpus
+            .iter()
+            .filter(|cpu| result.environment.generator_cpus.contains(cpu))
+            .count();
+        if shared == 0 {
+            return Vec::new();
+        }
+        let message =
+            "proxy, generator and origin share their processors: only CPU costs mean anything".to_owned();
+        let advice = "use a machine with two processors or more";
+        vec![finding(
+            "shared-processor",
+            Severity::Warn,
+            Measured::count(shared as f64, 0.0, "processors"),
+            message,
+            advice,
+        )]
+    },
+    withhold: None,
+};
+
+/// The baseline itself must not change over the study.
+pub(super) const DRIFT: Check<StudyResult> = Check {
+    id: "drift",
+    protects_from: "absolute numbers of a machine that was changing",
+    source: "our own: first against last third of the rounds",
+    judge: |result| {
+        let Some(change) = result.host.drift_share.filter(|change| change.abs() > DRIFT_SHARE) else {
+            return Vec::new();
+        };
+        let message =
+            format!("the baseline's CPU time per request changed by {:+.1} % over the study", change * 100.0);
+        let advice = "costs are paired within blocks and stand; do not compare the absolute numbers with another study";
+        vec![finding("drift", Severity::Warn, Measured::percent(change, DRIFT_SHARE), message, advice)]
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::Severity;
+
+    use crate::study::tests::fired;
+
+    #[test]
+    fn steal_fires() {
+        let steal = |share: f64| fired("steal", |result| result.host.steal_share = share).0;
+        assert_eq!(steal(0.004), None);
+        assert_eq!(steal(0.02), Some(Severity::Warn));
+        assert_eq!(steal(0.06), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn a_crowded_proxy_fires() {
+        let (severity, _) = fired("proxy-run-delay", |result| result.host.proxy_run_delay_share = 0.03);
+        assert_eq!(severity, Some(Severity::Warn));
+    }
+
+    #[test]
+    fn many_disturbed_slices_fire() {
+        let aside = |set_aside: u64| {
+            fired("set-aside", |result| {
+                result.arms.iter_mut().for_each(|arm| arm.slices.set_aside = set_aside)
+            })
+            .0
+        };
+        assert_eq!(aside(20), None);
+        assert_eq!(aside(60), Some(Severity::Warn));
+        assert_eq!(aside(100), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn a_shared_processor_fires() {
+        let (severity, _) = fired("shared-processor", |result| result.environment.proxy_cpus = vec![0, 1]);
+        assert_eq!(severity, Some(Severity::Warn));
+    }
+
+    #[test]
+    fn a_drifting_baseline_fires() {
+        for change in [-0.06, 0.06] {
+            assert_eq!(
+                fired("drift", |result| result.host.drift_share = Some(change)).0,
+                Some(Severity::Warn)
+            );
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A study must have enough rounds: restarts are what its intervals rest on.
+
+use hoptax_result::{Severity, StudyResult};
+
+use crate::thresholds::{ROUNDS_FAIL, ROUNDS_WARN};
+use crate::{Check, Measured, finding};
+
+/// Too few restarts to know how much they change.
+pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
+    id: "too-few-rounds",
+    protects_from: "an interval from one start of a process that keeps its own level for life",
+    source: "hysteresis: Treadmill (ISCA 2016); Kalibera and Jones (ISMM 2013)",
+    judge: |result| {
+        let rounds = result.plan.rounds_completed;
+        if rounds >= ROUNDS_WARN {
+            return Vec::new();
+        }
+        let (severity, threshold) =
+            if rounds < ROUNDS_FAIL { (Severity::Fail, ROUNDS_FAIL) } else { (Severity::Warn, ROUNDS_WARN) };
+        let message = format!("{rounds} complete rounds say little about what a restart changes");
+        let advice = "run at least five rounds; ten or more give narrow intervals";
+        let measured = Measured::count(f64::from(rounds), f64::from(threshold), "rounds");
+        vec![finding("too-few-rounds", severity, measured, message, advice)]
+    },
+    withhold: None,
+};
+
+/// The study did not reach its end.
+pub(super) const ENDED_EARLY: Check<StudyResult> = Check {
+    id: "ended-early",
+    protects_from: "taking a part for the whole",
+    source: "our own",
+    judge: |result| {
+        let Some(reason) = &result.plan.ended_early else { return Vec::new() };
+        let (done, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
+        let message = format!("the study ended after {done} of {planned} rounds: {reason}");
+        let measured = Measured::count(f64::from(done), f64::from(planned), "rounds");
+        vec![finding("ended-early", Severity::Warn, measured, message, "run it again for narrower intervals")]
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Severity, Verdict};
+
+    use crate::study::tests::fired;
+
+    #[test]
+    fn few_rounds_warn_and_a_single_one_voids() {
+        let rounds = |rounds: u32| fired("too-few-rounds", |result| result.plan.rounds_completed = rounds);
+        assert_eq!(rounds(5).0, None);
+        assert_eq!(rounds(4).0, Some(Severity::Warn));
+        let (severity, result) = rounds(1);
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
+    }
+
+    #[test]
+    fn an_interrupted_study_says_so() {
+        let (severity, result) =
+            fired("ended-early", |result| result.plan.ended_early = Some("interrupted".to_owned()));
+        assert_eq!(severity, Some(Severity::Warn));
+        assert!(result.findings[0].message.contains("interrupted"));
+    }
+}

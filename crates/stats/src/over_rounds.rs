@@ -1,0 +1,92 @@
+//! An interval over rounds: the only kind that knows what a restart changes.
+
+use hoptax_result::Interval;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The mean over rounds with its `confidence` interval, in the unit of `rounds`, which holds one number for each
+/// round.
+///
+/// **Method.** Mean plus and minus `t * s / sqrt(n)`, with `s` the sample standard deviation of the `n` rounds and
+/// `t` the quantile of Student's distribution with `n - 1` degrees of freedom.
+///
+/// **Source.** T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013: of the nested
+/// repetitions of an experiment the topmost one, here the restart of every process, is the one to repeat and the
+/// one whose means the interval is taken over. The spread between the means of the topmost level holds the noise
+/// of all levels below it, so nothing has to be known about those.
+///
+/// **Degenerate cases.** `None` with fewer than two rounds, since one says nothing about what a restart changes;
+/// `None` when `confidence` does not lie strictly between 0 and 1, when a round is not finite, and when the
+/// numbers are so large that an end is not. Rounds that agree to the last digit give an interval without width.
+/// Two rounds give an honest interval that is rarely of use: `t` is 12.7 at 95 %, against 2.26 with ten.
+pub fn mean_over_rounds(rounds: &[f64], confidence: f64) -> Option<Interval> {
+    let count = rounds.len() as f64;
+    let t = two_sided_t(count - 1.0, confidence)?;
+    let estimate = rounds.iter().sum::<f64>() / count;
+    let variance = rounds.iter().map(|round| (round - estimate).powi(2)).sum::<f64>() / (count - 1.0);
+    let half_width = t * (variance / count).sqrt();
+    let interval = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
+    (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
+}
+
+/// The `t` that a Student variable with `freedom` degrees of freedom stays within, on either side of zero, with
+/// probability `confidence`. `None` where there is no such number.
+fn two_sided_t(freedom: f64, confidence: f64) -> Option<f64> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    // The lower tail keeps digits that `1 - tail` would round away.
+    Some(-student.inverse_cdf((1.0 - confidence) / 2.0)).filter(|t| t.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_is_that_of_the_tables() {
+        // R: qt(0.975, 1), qt(0.975, 5), qt(0.975, 9), qt(0.95, 11), qt(0.995, 7).
+        for (freedom, confidence, expected) in [
+            (1.0, 0.95, 12.706_204_736),
+            (5.0, 0.95, 2.570_581_836),
+            (9.0, 0.95, 2.262_157_163),
+            (11.0, 0.90, 1.795_884_819),
+            (7.0, 0.99, 3.499_483_297),
+        ] {
+            let t = two_sided_t(freedom, confidence).unwrap();
+            assert!((t - expected).abs() < 1e-7, "{freedom} {confidence}: {t}");
+        }
+    }
+
+    #[test]
+    fn the_interval_is_the_one_worked_by_hand() {
+        // Mean 3, sample variance 2.5, n = 5: 2.776445105 * sqrt(0.5) = 1.963243161.
+        let interval = mean_over_rounds(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95).unwrap();
+        assert!((interval.estimate - 3.0).abs() < 1e-12);
+        assert!((interval.low - 1.036_756_839).abs() < 1e-6, "{interval:?}");
+        assert!((interval.high - 4.963_243_161).abs() < 1e-6, "{interval:?}");
+    }
+
+    #[test]
+    fn fewer_than_two_rounds_have_no_interval() {
+        assert_eq!(mean_over_rounds(&[], 0.95), None);
+        assert_eq!(mean_over_rounds(&[4.2], 0.95), None);
+        assert!(mean_over_rounds(&[4.2, 4.3], 0.95).is_some());
+    }
+
+    #[test]
+    fn rounds_that_agree_have_an_interval_without_width() {
+        let interval = mean_over_rounds(&[2.5, 2.5, 2.5], 0.95).unwrap();
+        assert_eq!(interval, Interval { estimate: 2.5, low: 2.5, high: 2.5 });
+    }
+
+    #[test]
+    fn what_cannot_be_computed_is_not_answered() {
+        for confidence in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
+            assert_eq!(mean_over_rounds(&[1.0, 2.0], confidence), None, "{confidence}");
+        }
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
+            assert_eq!(mean_over_rounds(&[1.0, value, value], 0.95), None, "{value}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Quantiles of a sample, and how many values a quantile takes before it can be believed.
+
+/// How many values must lie beyond a quantile on its thinner side.
+const VALUES_BEYOND: f64 = 100.0;
+
+/// The `p` quantile of `values`, in their unit.
+///
+/// **Method.** Sample quantile of type 7 of R. J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages",
+/// *The American Statistician* 50(4), 1996: with the values in order and numbered from 0, the value at position
+/// `p * (n - 1)`, interpolated linearly between its two neighbours. It is what R and `NumPy` answer by default, it
+/// is the smallest value at `p = 0`, the largest at `p = 1` and the ordinary median at `p = 0.5`.
+///
+/// It says nothing about whether `n` values can carry that quantile: ask [`quantile_supported`].
+///
+/// **Degenerate cases.** `None` when `values` is empty, when one of them is not finite, and when `p` is not
+/// between 0 and 1. One value is each of its own quantiles.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
+    quantile_of(&mut values.to_vec(), p)
+}
+
+/// The median of `values`, in their unit: [`quantile`] at one half.
+///
+/// With an even number of values it is the middle of the two middle ones.
+///
+/// **Degenerate cases.** `None` when `values` is empty or one of them is not finite.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// [`quantile`] of values that need not keep their order.
+pub(crate) fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
+    if !(0.0..=1.0).contains(&p) || !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let position = p * values.len().checked_sub(1)? as f64;
+    let below = position.floor();
+    let weight = position - below;
+    let (_, &mut lower, above) = values.select_nth_unstable_by(below as usize, f64::total_cmp);
+    let upper = above.iter().copied().min_by(f64::total_cmp).unwrap_or(lower);
+    // Weighing the two rather than adding a share of their difference cannot overflow; the clamp takes back what
+    // rounding may push past them.
+    Some((lower * (1.0 - weight) + upper * weight).clamp(lower, upper))
+}
+
+/// How many values a sample needs before its `p` quantile is reported.
+///
+/// **Method.** `n * min(p, 1 - p) >= 100`: check 10 of the validity checks asks for 100 values beyond a tail
+/// quantile, and this reads "beyond" as the thinner of the two sides, so that low quantiles obey the same rule and
+/// the median has a minimum too. It comes to 200 values for p50, 1,000 for p90, 10,000 for p99 and 100,000 for
+/// p99.9.
+///
+/// The textbook's minimum for a distribution-free 95 % interval is far lower (6 values for p50, 299 for p99), but
+/// it supposes independent values. Requests that queue behind each other are not: what counts is the number of
+/// separate busy periods, and 100 values beyond the quantile may come from a handful of them. The rule is thus
+/// necessary, not sufficient; the spread over rounds shows the rest.
+///
+/// **Degenerate cases.** `None` unless `p` lies strictly between 0 and 1: no number of values supports the
+/// smallest or the largest one of a distribution.
+pub fn samples_for_quantile(p: f64) -> Option<u64> {
+    // False for what is not a number, too.
+    if !(p > 0.0 && p < 1.0) {
+        return None;
+    }
+    // 1 - 0.9 is a little less than a tenth in binary, and p90 would need 1,001 values: allow for what rounding
+    // can take from a share.
+    let share_beyond = p.min(1.0 - p) + f64::EPSILON / 4.0;
+    Some((VALUES_BEYOND / share_beyond).ceil() as u64)
+}
+
+/// Whether `count` values support reporting their `p` quantile: at least [`samples_for_quantile`] of them.
+///
+/// **Degenerate cases.** `false` unless `p` lies strictly between 0 and 1.
+pub fn quantile_supported(count: u64, p: f64) -> bool {
+    samples_for_quantile(p).is_some_and(|needed| count >= needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_type_7() {
+        // R: quantile(c(1, 2, 4, 8, 16), c(0, 0.1, 0.25, 0.5, 0.9, 1)).
+        let values = [8.0, 1.0, 16.0, 4.0, 2.0];
+        for (p, expected) in [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)] {
+            let answer = quantile(&values, p).unwrap();
+            assert!((answer - expected).abs() < 1e-12, "{p}: {answer}");
+        }
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_middle_two() {
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median(&[f64::MAX, f64::MAX]), Some(f64::MAX));
+    }
+
+    #[test]
+    fn what_has_no_quantile_is_not_answered() {
+        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(quantile(&[1.0, f64::NAN], 0.5), None);
+        assert_eq!(quantile(&[1.0, f64::INFINITY], 0.0), None);
+        for p in [-0.1, 1.1, f64::NAN] {
+            assert_eq!(quantile(&[1.0, 2.0], p), None, "{p}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_needs_a_hundred_values_beyond_it() {
+        for (p, needed) in [
+            (0.5, 200),
+            (0.75, 400),
+            (0.9, 1_000),
+            (0.95, 2_000),
+            (0.99, 10_000),
+            (0.999, 100_000),
+            (0.9999, 1_000_000),
+            (0.1, 1_000),
+            (0.01, 10_000),
+        ] {
+            assert_eq!(samples_for_quantile(p), Some(needed), "{p}");
+            assert!(quantile_supported(needed, p), "{p}");
+            assert!(!quantile_supported(needed - 1, p), "{p}");
+        }
+    }
+
+    #[test]
+    fn no_number_of_values_supports_an_extreme() {
+        for p in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
+            assert_eq!(samples_for_quantile(p), None, "{p}");
+            assert!(!quantile_supported(u64::MAX, p), "{p}");
+        }
+    }
+}
