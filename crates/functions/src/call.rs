@@ -1,0 +1,168 @@
+//! How a function is named in a study or on the command line: `rbac`, or `route/path{routes=200}`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::knob::KnobValue;
+use crate::nearest::suggestion;
+
+/// A function by its id, and the knobs that are not at their defaults. Whether the catalogue knows them is asked
+/// with [`Catalogue::resolve`](crate::Catalogue::resolve).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCall {
+    /// The id of the function.
+    pub id: String,
+    /// The knobs that were named.
+    pub knobs: BTreeMap<String, KnobValue>,
+}
+
+/// Why a call names no function, or not properly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The text is not of the form `id` or `id{knob=value,…}`.
+    #[error("cannot read `{text}` as a function: {why}; write `id` or `id{{knob=value,knob=value}}`")]
+    Malformed {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The catalogue has no function of this id.
+    #[error("unknown function `{id}`{}", suggestion(.nearest))]
+    UnknownFunction {
+        /// The id.
+        id: String,
+        /// Ids like it, best first.
+        nearest: Vec<String>,
+    },
+    /// The function has no knob of this name.
+    #[error("function `{id}` has no knob `{knob}`{}", knob_hint(.nearest, .known))]
+    UnknownKnob {
+        /// The id of the function.
+        id: String,
+        /// The name.
+        knob: String,
+        /// Knobs like it, best first.
+        nearest: Vec<String>,
+        /// Every knob of the function.
+        known: Vec<String>,
+    },
+    /// The knob does not take this value.
+    #[error("knob `{knob}` of function `{id}` cannot be `{value}`: it takes {takes}")]
+    KnobValue {
+        /// The id of the function.
+        id: String,
+        /// The name of the knob.
+        knob: String,
+        /// The value.
+        value: String,
+        /// The values that it takes.
+        takes: String,
+    },
+}
+
+impl FunctionCall {
+    /// Reads `id` or `id{knob=value,…}`.
+    ///
+    /// # Errors
+    /// [`CallError::Malformed`] when the text has another form. Nothing is looked up yet.
+    pub fn parse(text: &str) -> Result<Self, CallError> {
+        let malformed = |why: &str| CallError::Malformed { text: text.to_owned(), why: why.to_owned() };
+        let (id, inner) = match text.split_once('{') {
+            None if text.contains('}') => return Err(malformed("`}` without `{`")),
+            None => (text, None),
+            Some((id, rest)) => match rest.split_once('}') {
+                None => return Err(malformed("`{` is never closed")),
+                Some((_, after)) if !after.trim().is_empty() => return Err(malformed("text follows `}`")),
+                Some((inner, _)) => (id, Some(inner)),
+            },
+        };
+        let id = id.trim();
+        if id.is_empty() {
+            return Err(malformed("it names none"));
+        }
+        let mut knobs = BTreeMap::new();
+        for pair in inner.into_iter().flat_map(|inner| inner.split(',')) {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(malformed(&format!("`{}` is not of the form `knob=value`", pair.trim())));
+            };
+            let (name, value) = (name.trim(), value.trim());
+            if name.is_empty() {
+                return Err(malformed(&format!("`{}` names no knob", pair.trim())));
+            }
+            let Some(parsed) = KnobValue::parse(value) else {
+                return Err(malformed(&format!("`{value}` is neither a whole number nor a word")));
+            };
+            if knobs.insert(name.to_owned(), parsed).is_some() {
+                return Err(malformed(&format!("knob `{name}` is given twice")));
+            }
+        }
+        Ok(Self { id: id.to_owned(), knobs })
+    }
+}
+
+impl FromStr for FunctionCall {
+    type Err = CallError;
+
+    fn from_str(text: &str) -> Result<Self, CallError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for FunctionCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)?;
+        for (index, (name, value)) in self.knobs.iter().enumerate() {
+            write!(f, "{}{name}={value}", if index == 0 { '{' } else { ',' })?;
+        }
+        if self.knobs.is_empty() { Ok(()) } else { f.write_str("}") }
+    }
+}
+
+fn knob_hint(nearest: &[String], known: &[String]) -> String {
+    match (nearest, known) {
+        (_, []) => "; it has none".to_owned(),
+        ([], known) => format!("; it has `{}`", known.join("`, `")),
+        (nearest, _) => suggestion(nearest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        FunctionCall::parse(text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn an_id_alone_has_no_knobs() {
+        let call = FunctionCall::parse("rate-limit/local").unwrap();
+        assert_eq!(call, FunctionCall { id: "rate-limit/local".into(), knobs: BTreeMap::new() });
+    }
+
+    #[test]
+    fn knobs_are_integers_or_words() {
+        let call = FunctionCall::parse("x { a = 200 , b=per-try }").unwrap();
+        assert_eq!(call.id, "x");
+        assert_eq!(call.knobs["a"], KnobValue::Integer(200));
+        assert_eq!(call.knobs["b"], KnobValue::Word("per-try".into()));
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        for text in ["rbac", "route/path{routes=200}", "x{a=1,b=two}"] {
+            assert_eq!(FunctionCall::parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn malformed_calls_say_what_is_wrong() {
+        let calls =
+            ["", "{routes=1}", "a{routes=1", "a}", "a{routes=1}b", "a{}", "a{routes}", "a{=1}", "a{b=}"];
+        let more = ["a{b=-1,b=2}", "a{b=1 2}"];
+        let errors: Vec<String> = calls.into_iter().chain(more).map(error).collect();
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

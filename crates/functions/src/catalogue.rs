@@ -1,0 +1,199 @@
+//! The catalogue as a whole: every function of the folder, read, checked and looked up by id.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use include_dir::{Dir, DirEntry, include_dir};
+
+use crate::call::{CallError, FunctionCall};
+use crate::file::{self, FileError};
+use crate::function::Function;
+use crate::knob::Knobs;
+use crate::nearest::nearest;
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/catalogue");
+
+/// Every function that hoptax knows.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    functions: BTreeMap<String, Function>,
+}
+
+/// Why a file of the catalogue cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("catalogue file `{path}`: {cause}")]
+pub struct CatalogueError {
+    /// The file, relative to the catalogue.
+    pub path: String,
+    /// What is wrong with it.
+    #[source]
+    pub cause: FileError,
+}
+
+impl Catalogue {
+    /// Reads the catalogue that was built into the program.
+    ///
+    /// # Errors
+    /// Every file that cannot be used.
+    pub fn load() -> Result<Self, Vec<CatalogueError>> {
+        let mut files = Vec::new();
+        collect(&FILES, &mut files);
+        Self::read(files)
+    }
+
+    /// The function of this id.
+    pub fn get(&self, id: &str) -> Option<&Function> {
+        self.functions.get(id)
+    }
+
+    /// Every function, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Function> {
+        self.functions.values()
+    }
+
+    /// The ids most like `id`, best first; none when nothing is near.
+    pub fn nearest(&self, id: &str) -> Vec<&str> {
+        nearest(id, self.functions.keys().map(String::as_str))
+    }
+
+    /// The function that a call names, and the value of every one of its knobs.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the call: an unknown function, or each knob that is unknown or out of range.
+    pub fn resolve(&self, call: &FunctionCall) -> Result<(&Function, Knobs), Vec<CallError>> {
+        let Some(function) = self.get(&call.id) else {
+            let nearest = self.nearest(&call.id).into_iter().map(str::to_owned).collect();
+            return Err(vec![CallError::UnknownFunction { id: call.id.clone(), nearest }]);
+        };
+        Ok((function, function.knobs_of(call)?))
+    }
+
+    fn read<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Result<Self, Vec<CatalogueError>> {
+        let mut functions = BTreeMap::new();
+        let mut errors = Vec::new();
+        for (path, contents) in files {
+            match read_file(path, contents) {
+                Ok(function) => {
+                    functions.insert(function.id.clone(), function);
+                }
+                Err(cause) => errors.push(CatalogueError { path: path.display().to_string(), cause }),
+            }
+        }
+        errors.extend(header_conflicts(&functions));
+        if errors.is_empty() { Ok(Self { functions }) } else { Err(errors) }
+    }
+}
+
+fn collect<'a>(directory: &Dir<'a>, files: &mut Vec<(&'a Path, &'a [u8])>) {
+    for entry in directory.entries() {
+        match entry {
+            DirEntry::Dir(inner) => collect(inner, files),
+            DirEntry::File(file) => files.push((file.path(), file.contents())),
+        }
+    }
+}
+
+fn read_file(path: &Path, contents: &[u8]) -> Result<Function, FileError> {
+    let id = path.to_str().and_then(|path| path.strip_suffix(".yaml")).ok_or(FileError::Name)?;
+    file::read(id, contents)
+}
+
+/// Every arm of a study carries the headers of all its functions, so that no two functions may need different values
+/// of one header.
+fn header_conflicts(functions: &BTreeMap<String, Function>) -> Vec<CatalogueError> {
+    let mut seen: BTreeMap<&str, &Function> = BTreeMap::new();
+    let mut errors = Vec::new();
+    for function in functions.values() {
+        for (name, value) in &function.request.headers {
+            let first = *seen.entry(name).or_insert(function);
+            if first.request.headers.get(name) != Some(value) {
+                errors.push(CatalogueError {
+                    path: format!("{}.yaml", function.id),
+                    cause: FileError::HeaderConflict { header: name.clone(), other: first.id.clone() },
+                });
+            }
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::function::Context;
+    use crate::knob::{KnobRange, KnobValue};
+
+    const SOUND: &str = "id: one\nfamily: routing\nsummary: Does one thing\nsource: https://example.org/\nfragment: |\n  route: {a: 1}\n";
+
+    fn errors(files: &[(&str, String)]) -> Vec<String> {
+        let files = files.iter().map(|(path, text)| (Path::new(*path), text.as_bytes()));
+        Catalogue::read(files).unwrap_err().iter().map(ToString::to_string).collect()
+    }
+
+    fn ends(range: &KnobRange) -> Vec<KnobValue> {
+        match range {
+            KnobRange::Integer { min, max } => vec![KnobValue::Integer(*min), KnobValue::Integer(*max)],
+            KnobRange::Word(choices) => choices.iter().cloned().map(KnobValue::Word).collect(),
+        }
+    }
+
+    #[test]
+    fn every_function_of_the_catalogue_renders_at_the_ends_of_its_knobs() {
+        let catalogue = Catalogue::load().unwrap_or_else(|errors| panic!("{errors:?}"));
+        assert!(catalogue.iter().count() >= 17);
+        for function in catalogue.iter() {
+            for (name, knob) in &function.knobs {
+                for value in ends(&knob.range) {
+                    let call = FunctionCall::parse(&format!("{}{{{name}={value}}}", function.id)).unwrap();
+                    let (_, knobs) = catalogue.resolve(&call).unwrap();
+                    function.render(&knobs, &Context { directory: "/run/arm".as_ref() }).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_function_that_is_not_there_names_the_nearest() {
+        let catalogue = Catalogue::load().unwrap();
+        let call = FunctionCall::parse("rate-limit/locla").unwrap();
+        let errors = catalogue.resolve(&call).unwrap_err();
+        assert_eq!(
+            errors[0].to_string(),
+            "unknown function `rate-limit/locla`; did you mean `rate-limit/local`?"
+        );
+    }
+
+    #[test]
+    fn every_wrong_knob_of_a_call_is_named() {
+        let catalogue = Catalogue::load().unwrap();
+        let call = FunctionCall::parse("route/path{routse=2,routes=0}").unwrap();
+        let errors: Vec<String> =
+            catalogue.resolve(&call).unwrap_err().iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn every_bad_file_is_reported_at_once() {
+        let spoilt = |from: &str, to: &str| SOUND.replace(from, to);
+        let header = |id: &str, value: &str| {
+            spoilt("id: one", &format!("id: {id}")) + &format!("request: {{headers: {{x-a: {value}}}}}\n")
+        };
+        insta::assert_snapshot!(
+            errors(&[
+                ("readme.txt", String::new()),
+                ("other.yaml", SOUND.to_owned()),
+                ("one.yaml", spoilt("summary: Does one thing", "summary: ''")),
+                ("one.yaml", spoilt("https:", "ftp:")),
+                ("one.yaml", spoilt("a: 1", "a: {{ nowhere }}")),
+                ("one.yaml", spoilt("route: {a: 1}", "rout: {a: 1}")),
+                ("one.yaml", SOUND.to_owned() + "colour: red\n"),
+                ("one.yaml", SOUND.to_owned() + "upstreams: 0\n"),
+                ("one.yaml", SOUND.to_owned() + "request: {headers: {X-A: b}}\n"),
+                ("one.yaml", SOUND.to_owned() + "knobs: {k: {default: 1, summary: K}}\n"),
+                ("three.yaml", header("three", "b")),
+                ("two.yaml", header("two", "c")),
+            ])
+            .join("\n---\n")
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! The file of a function: its shape, and everything that is checked before the function is used.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::function::{Context, Family, Function, KnownAnswer, RenderError, Request, environment};
+use crate::knob::{Knob, KnobRange, KnobValue};
+
+/// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, and the path
+/// of the requests.
+const VARIABLES: [&str; 2] = ["directory", "path"];
+
+/// What is wrong with a file of the catalogue.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It is something else than a function's file.
+    #[error("its name does not end in `.yaml`: only functions belong into the catalogue")]
+    Name,
+    /// Its bytes are not UTF-8.
+    #[error("it is not text: {0}")]
+    Text(#[from] std::str::Utf8Error),
+    /// It is not YAML, a key is unknown or missing, or a value has the wrong type.
+    #[error("{0}")]
+    Syntax(#[from] Box<serde_saphyr::Error>),
+    /// The id is not the path.
+    #[error(
+        "its id `{id}` does not match its path: name the file `{id}.yaml` or give it the id `{expected}`"
+    )]
+    Id {
+        /// The id in the file.
+        id: String,
+        /// The id that its path asks for.
+        expected: String,
+    },
+    /// A text that readers need is empty.
+    #[error("its {0} is empty")]
+    Empty(&'static str),
+    /// The source is no address of a page.
+    #[error("its source `{0}` is no https address")]
+    Source(String),
+    /// No origin stands behind the proxy.
+    #[error("its `upstreams` is 0: give it at least one, or leave the key out")]
+    Upstreams,
+    /// Header names compare by case here, and travel in lower case.
+    #[error("header `{0}` of its request is not in lower case")]
+    HeaderCase(String),
+    /// Two functions could not be in one study.
+    #[error("its request needs another `{header}` than that of `{other}`: rename one of the two headers")]
+    HeaderConflict {
+        /// The header.
+        header: String,
+        /// The other function.
+        other: String,
+    },
+    /// The knob's range is missing or ambiguous.
+    #[error("knob `{0}` needs either `min` and `max` or `choices`")]
+    KnobRange(String),
+    /// The knob does not take its own default.
+    #[error("knob `{knob}` has the default `{default}`, but takes {takes}")]
+    KnobDefault {
+        /// The knob.
+        knob: String,
+        /// Its default.
+        default: KnobValue,
+        /// The values that it takes.
+        takes: String,
+    },
+    /// The knob would hide a variable.
+    #[error("knob `{0}` has the name of a variable that every fragment has: choose another")]
+    KnobName(String),
+    /// A knob that the fragment does not use changes nothing.
+    #[error("knob `{0}` is not used in its fragment")]
+    KnobUnused(String),
+    /// The fragment would fail when the template comes to this name.
+    #[error("its fragment uses `{0}`, which is neither a knob nor a variable")]
+    Undeclared(String),
+    /// The fragment cannot be rendered at the defaults of the knobs.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+}
+
+/// A function's file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FunctionFile {
+    id: String,
+    family: Family,
+    summary: String,
+    source: String,
+    #[serde(default)]
+    knobs: BTreeMap<String, KnobFile>,
+    #[serde(default)]
+    request: Request,
+    #[serde(default = "one")]
+    upstreams: u16,
+    known_answer: Option<KnownAnswer>,
+    fragment: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnobFile {
+    default: KnobValue,
+    min: Option<u64>,
+    max: Option<u64>,
+    choices: Option<Vec<String>>,
+    summary: String,
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// Reads and checks the file whose path in the catalogue is `expected`, without its suffix.
+pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileError> {
+    let file: FunctionFile = serde_saphyr::from_str(std::str::from_utf8(contents)?).map_err(Box::new)?;
+    if file.id != expected {
+        return Err(FileError::Id { id: file.id, expected: expected.to_owned() });
+    }
+    if file.summary.trim().is_empty() {
+        return Err(FileError::Empty("summary"));
+    }
+    if !file.source.starts_with("https://") {
+        return Err(FileError::Source(file.source));
+    }
+    if file.upstreams == 0 {
+        return Err(FileError::Upstreams);
+    }
+    if let Some(name) = file.request.headers.keys().find(|name| name.chars().any(char::is_uppercase)) {
+        return Err(FileError::HeaderCase(name.clone()));
+    }
+    let knobs = file
+        .knobs
+        .into_iter()
+        .map(|(name, knob)| Ok((name.clone(), knob.check(name)?)))
+        .collect::<Result<_, FileError>>()?;
+    let function = Function {
+        id: file.id,
+        family: file.family,
+        summary: file.summary,
+        source: file.source,
+        knobs,
+        request: file.request,
+        upstreams: file.upstreams,
+        known_answer: file.known_answer,
+        fragment: file.fragment,
+    };
+    check_variables(&function)?;
+    function.render(&function.default_knobs(), &Context { directory: Path::new("/") })?;
+    Ok(function)
+}
+
+/// A knob that the fragment does not use changes nothing, and a variable that nobody gives would fail only when
+/// the template comes to it.
+fn check_variables(function: &Function) -> Result<(), FileError> {
+    let environment = environment();
+    let template = environment
+        .template_from_named_str(&function.id, &function.fragment)
+        .map_err(|source| RenderError::Template { id: function.id.clone(), source })?;
+    let globals: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
+    let mut used = template.undeclared_variables(false);
+    used.retain(|name| !globals.contains(&name.as_str()));
+    if let Some(knob) = function.knobs.keys().find(|knob| VARIABLES.contains(&knob.as_str())) {
+        return Err(FileError::KnobName(knob.clone()));
+    }
+    if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob)) {
+        return Err(FileError::KnobUnused(knob.clone()));
+    }
+    let undeclared = used
+        .into_iter()
+        .find(|name| !function.knobs.contains_key(name) && !VARIABLES.contains(&name.as_str()));
+    undeclared.map_or(Ok(()), |name| Err(FileError::Undeclared(name)))
+}
+
+impl KnobFile {
+    fn check(self, name: String) -> Result<Knob, FileError> {
+        let range = match (self.min, self.max, self.choices) {
+            (Some(min), Some(max), None) => KnobRange::Integer { min, max },
+            (None, None, Some(choices)) => KnobRange::Word(choices),
+            _ => return Err(FileError::KnobRange(name)),
+        };
+        if self.summary.trim().is_empty() {
+            return Err(FileError::Empty("knob's summary"));
+        }
+        if !range.contains(&self.default) {
+            let takes = range.to_string();
+            return Err(FileError::KnobDefault { knob: name, default: self.default, takes });
+        }
+        Ok(Knob { default: self.default, range, summary: self.summary })
+    }
+}

@@ -1,0 +1,33 @@
+//! Fragments: the parts of Envoy configuration that turn one function on, each for its place in the bootstrap.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// What a function adds to the configuration of a plain proxy.
+///
+/// Lists are inserted; maps are merged key by key into what is already there. A key that is there with another
+/// value is a conflict, and the function is refused, unless `replaces` says that it is meant.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fragment {
+    /// HTTP filters, inserted in order before the router.
+    pub http_filters: Vec<Map<String, Value>>,
+    /// Routes, in the order in which Envoy tries them, each with its own `match` and with the default route's
+    /// action. They replace the default route, which takes every request: a function whose routes match nothing
+    /// then shows as failed requests rather than as a function that costs nothing.
+    pub routes: Vec<Map<String, Value>>,
+    /// Merged into every route.
+    pub route: Map<String, Value>,
+    /// Merged into the virtual host.
+    pub virtual_host: Map<String, Value>,
+    /// Merged into the HTTP connection manager.
+    pub connection_manager: Map<String, Value>,
+    /// Access loggers of the HTTP connection manager.
+    pub access_log: Vec<Map<String, Value>>,
+    /// Merged into the cluster of the origin.
+    pub cluster: Map<String, Value>,
+    /// Fields that the plain proxy sets and that this fragment means to set otherwise, as dotted paths that begin
+    /// with the name of one of the maps above: `connection_manager.generate_request_id`. A path at which nothing
+    /// is replaced is an error too.
+    pub replaces: Vec<String>,
+}

@@ -1,0 +1,187 @@
+//! One function of the catalogue, and rendering its fragment.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Deserialize;
+
+use crate::REQUEST_PATH;
+use crate::call::{CallError, FunctionCall};
+use crate::fragment::Fragment;
+use crate::knob::{Knob, KnobValue, Knobs};
+use crate::nearest::nearest;
+
+/// A traffic function that Envoy performs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Its id, which is also its path in the catalogue: `rate-limit/local`.
+    pub id: String,
+    /// The family that it belongs to.
+    pub family: Family,
+    /// What it does, in a line.
+    pub summary: String,
+    /// The page of Envoy's documentation that describes it.
+    pub source: String,
+    /// What changes its cost, by name.
+    pub knobs: BTreeMap<String, Knob>,
+    /// What a request must carry for the function to have work.
+    pub request: Request,
+    /// How many origins stand behind the proxy.
+    pub upstreams: u16,
+    /// What measuring it must come to, at the defaults of its knobs.
+    pub known_answer: Option<KnownAnswer>,
+    pub(crate) fragment: String,
+}
+
+/// A family of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// Where a request goes.
+    Routing,
+    /// When, and whether, a request goes on.
+    #[serde(rename = "traffic shaping")]
+    TrafficShaping,
+    /// Who may send it.
+    Security,
+    /// What becomes of its bytes.
+    Transformation,
+    /// What is written down about it.
+    Observability,
+    /// What happens when an origin fails.
+    Resilience,
+}
+
+/// What a request must carry for a function to have work. Every arm of a study carries what any of them needs, so
+/// that the function is the only difference between them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// Headers, by lower-case name.
+    pub headers: BTreeMap<String, String>,
+    /// The query without `?`. Since it changes what the origin answers, a function that has one is compared with a
+    /// baseline that has the same.
+    pub query: Option<String>,
+}
+
+/// What measuring a function must come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownAnswer {
+    /// Lowest and highest cost in response time at the median, microseconds.
+    pub response_p50_us: (u64, u64),
+}
+
+/// Where a fragment will be used.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The arm's run directory, in which Envoy may write log files.
+    pub directory: &'a Path,
+}
+
+/// Why a fragment cannot be rendered.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// The template does not evaluate.
+    #[error("cannot render the fragment of function `{id}`: {source}")]
+    Template {
+        /// The id of the function.
+        id: String,
+        /// What the template engine says.
+        source: minijinja::Error,
+    },
+    /// What the template evaluates to is no fragment.
+    #[error("the fragment of function `{id}` renders to something that is no fragment: {source}")]
+    Fragment {
+        /// The id of the function.
+        id: String,
+        /// What the parser says, with line and column of the rendered text.
+        source: Box<serde_saphyr::Error>,
+    },
+    /// The directory cannot be written into YAML.
+    #[error(
+        "cannot render the fragment of function `{id}`: the run directory `{directory}` is not valid UTF-8"
+    )]
+    Directory {
+        /// The id of the function.
+        id: String,
+        /// The directory, as far as it can be shown.
+        directory: String,
+    },
+}
+
+impl Function {
+    /// Every knob at its default.
+    pub fn default_knobs(&self) -> Knobs {
+        Knobs(self.knobs.iter().map(|(name, knob)| (name.clone(), knob.default.clone())).collect())
+    }
+
+    /// The knobs that `call` names, the others at their defaults.
+    ///
+    /// # Errors
+    /// Every knob of the call that the function has not, or that does not take its value.
+    pub fn knobs_of(&self, call: &FunctionCall) -> Result<Knobs, Vec<CallError>> {
+        let mut knobs = self.default_knobs();
+        let mut errors = Vec::new();
+        for (name, value) in &call.knobs {
+            match self.knobs.get(name) {
+                None => errors.push(self.unknown_knob(name)),
+                Some(knob) if !knob.range.contains(value) => errors.push(CallError::KnobValue {
+                    id: self.id.clone(),
+                    knob: name.clone(),
+                    value: value.to_string(),
+                    takes: knob.range.to_string(),
+                }),
+                Some(_) => {
+                    knobs.0.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        if errors.is_empty() { Ok(knobs) } else { Err(errors) }
+    }
+
+    /// The fragment that turns the function on.
+    ///
+    /// # Errors
+    /// The template does not evaluate with these knobs, or not to a fragment.
+    pub fn render(&self, knobs: &Knobs, context: &Context<'_>) -> Result<Fragment, RenderError> {
+        let directory = context.directory.to_str().ok_or_else(|| RenderError::Directory {
+            id: self.id.clone(),
+            directory: context.directory.display().to_string(),
+        })?;
+        let mut variables: BTreeMap<&str, minijinja::Value> =
+            BTreeMap::from([("directory", directory.into()), ("path", REQUEST_PATH.into())]);
+        variables.extend(knobs.iter().map(|(name, value)| {
+            let value = match value {
+                KnobValue::Integer(integer) => (*integer).into(),
+                KnobValue::Word(word) => word.as_str().into(),
+            };
+            (name, value)
+        }));
+        let text = environment()
+            .render_named_str(&self.id, &self.fragment, variables)
+            .map_err(|source| RenderError::Template { id: self.id.clone(), source })?;
+        serde_saphyr::from_str(&text)
+            .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })
+    }
+
+    fn unknown_knob(&self, name: &str) -> CallError {
+        CallError::UnknownKnob {
+            id: self.id.clone(),
+            knob: name.to_owned(),
+            nearest: nearest(name, self.knobs.keys().map(String::as_str))
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            known: self.knobs.keys().cloned().collect(),
+        }
+    }
+}
+
+/// The template engine as every fragment is rendered with it: a name that nothing defines is an error.
+pub(crate) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment
+}

@@ -1,0 +1,3 @@
+//! Envoy as a subject.
+
+pub mod bootstrap;

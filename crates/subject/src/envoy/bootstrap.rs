@@ -1,0 +1,154 @@
+//! Envoy's bootstrap for one arm: a plain proxy, and the function that the arm turns on.
+//!
+//! The plain proxy is the baseline that every function is compared with. It does what a proxy must do and little
+//! more, following Envoy's own [advice for benchmarks] where that does not take away what a function stands on:
+//!
+//! | choice | reason |
+//! |---|---|
+//! | circuit breakers at 10⁹ | at their defaults of 1,024 they would queue or refuse under a closed loop of many connections, and the cluster must hold as many upstream connections as there are requests in flight |
+//! | `generate_request_id` off | making a random id costs; the function `request-id` turns it on |
+//! | no access log, no HTTP filter but the router, one route that takes every path | each is a function |
+//! | the router's `dynamic_stats` left on | Envoy's default, and `stats/per-route` stands on it: without it the router counts no status code, for routes either. It is part of what plain proxying costs |
+//! | route timeout 15 s, idle timeouts 5 min and 1 h left | Envoy's defaults: a proxy without their timers is one that nobody runs |
+//! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated |
+//! | `lb_policy` left | round robin by default; the function `balance/round-robin` states it and brings the origins |
+//! | `stats_config`, flush interval left | statistics are kept as by default; their flush every 5 s is idle use, which is subtracted |
+//! | a limit of downstream connections | Envoy warns at start when there is none; counting touches each connection, not each request |
+//!
+//! A function's [`Fragment`] is merged in at fixed places. The messages that it may add to are [`Merged`]: the part
+//! that this module sets is typed, what the fragment adds is checked by Envoy's `--mode validate`.
+//!
+//! [advice for benchmarks]: https://www.envoyproxy.io/docs/envoy/v1.40.0/faq/performance/how_to_benchmark_envoy
+
+mod merge;
+mod messages;
+
+use std::net::SocketAddr;
+
+use hoptax_functions::Fragment;
+use serde_json::{Map, Value};
+
+use merge::Merge;
+pub use merge::{MergeError, Merged};
+pub use messages::Bootstrap;
+use messages::{
+    Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
+    Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, OverloadManager,
+    ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router, StaticResources, Thresholds,
+    VirtualHost,
+};
+
+/// The name of the listener and of the HTTP connection manager's statistics: `http.ingress.downstream_rq_total`.
+pub const INGRESS: &str = "ingress";
+
+/// The name of the cluster of origins, of the virtual host, and of their statistics:
+/// `cluster.origin.upstream_rq_total`.
+pub const ORIGIN: &str = "origin";
+
+/// What one Envoy is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProxyPlan {
+    /// Port of the admin interface on 127.0.0.1.
+    pub admin_port: u16,
+    /// Port on 127.0.0.1 to which requests are sent.
+    pub listen_port: u16,
+    /// Where the origins listen, at least one.
+    pub origins: Vec<SocketAddr>,
+    /// The function to turn on; none for the plain proxy.
+    pub fragment: Option<Fragment>,
+}
+
+/// The bootstrap that does it.
+///
+/// # Errors
+/// There is no origin, or the fragment does not fit: it sets what the plain proxy sets otherwise without saying that
+/// it means to, or says so where nothing is replaced.
+pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
+    if plan.origins.is_empty() {
+        return Err(MergeError::NoOrigin);
+    }
+    let none = Fragment::default();
+    let fragment = plan.fragment.as_ref().unwrap_or(&none);
+    let mut merging = Merge::new(&fragment.replaces);
+
+    let routes = routes(fragment, &mut merging)?;
+    let virtual_host = VirtualHost { name: ORIGIN, domains: ["*"], routes };
+    let virtual_host = merging.extend("virtual_host", &virtual_host, &fragment.virtual_host)?;
+    let connection_manager = HttpConnectionManager {
+        type_url: HttpConnectionManager::TYPE_URL,
+        stat_prefix: INGRESS,
+        generate_request_id: false,
+        route_config: RouteConfiguration { name: INGRESS, virtual_hosts: [virtual_host] },
+        http_filters: http_filters(fragment)?,
+        access_log: fragment.access_log.clone(),
+    };
+    let connection_manager =
+        merging.extend("connection_manager", &connection_manager, &fragment.connection_manager)?;
+    let cluster = merging.extend("cluster", &cluster(&plan.origins), &fragment.cluster)?;
+    merging.finish()?;
+
+    Ok(Bootstrap {
+        admin: Admin { address: Address::loopback(plan.admin_port) },
+        static_resources: StaticResources {
+            listeners: [Listener {
+                name: INGRESS,
+                address: Address::loopback(plan.listen_port),
+                filter_chains: [FilterChain {
+                    filters: [NetworkFilter {
+                        name: "envoy.filters.network.http_connection_manager",
+                        typed_config: connection_manager,
+                    }],
+                }],
+            }],
+            clusters: [cluster],
+        },
+        overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
+    })
+}
+
+/// The routes of the fragment, or one that takes every path, all with the same action.
+fn routes(fragment: &Fragment, merge: &mut Merge<'_>) -> Result<Vec<Merged>, MergeError> {
+    let action = RouteAction { cluster: ORIGIN };
+    if fragment.routes.is_empty() {
+        let route = Route { r#match: Some(RouteMatch { prefix: "/" }), route: action };
+        return Ok(vec![merge.extend("route", &route, &fragment.route)?]);
+    }
+    let route = Route { r#match: None, route: action };
+    fragment
+        .routes
+        .iter()
+        .map(|own| {
+            let matched = merge.extend("routes", &route, own)?;
+            merge.extend("route", &matched, &fragment.route)
+        })
+        .collect()
+}
+
+/// The filters of the fragment, then the router.
+fn http_filters(fragment: &Fragment) -> Result<Vec<Map<String, Value>>, MergeError> {
+    let router =
+        HttpFilter { name: "envoy.filters.http.router", typed_config: Router { type_url: Router::TYPE_URL } };
+    let mut filters = fragment.http_filters.clone();
+    filters.push(merge::object("http_filters", &router)?);
+    Ok(filters)
+}
+
+fn cluster(origins: &[SocketAddr]) -> Cluster {
+    let lb_endpoints = origins
+        .iter()
+        .map(|origin| NamedEndpoint { endpoint: Endpoint { address: Address::of(origin) } })
+        .collect();
+    Cluster {
+        name: ORIGIN,
+        r#type: "STATIC",
+        connect_timeout: "1s",
+        circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
+        load_assignment: LoadAssignment {
+            cluster_name: ORIGIN,
+            endpoints: [LocalityEndpoints { lb_endpoints }],
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

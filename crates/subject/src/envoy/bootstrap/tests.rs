@@ -1,0 +1,85 @@
+use hoptax_functions::{Catalogue, Context, FunctionCall};
+
+use super::*;
+
+fn plan(fragment: Option<Fragment>) -> ProxyPlan {
+    ProxyPlan { admin_port: 9901, listen_port: 10000, origins: vec![([127, 0, 0, 1], 8080).into()], fragment }
+}
+
+fn rendered(call: &str) -> Fragment {
+    let catalogue = Catalogue::load().unwrap();
+    let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
+    function.render(&knobs, &Context { directory: "/run/arm".as_ref() }).unwrap()
+}
+
+fn json(plan: &ProxyPlan) -> Value {
+    serde_json::to_value(bootstrap(plan).unwrap()).unwrap()
+}
+
+fn connection_manager(plan: &ProxyPlan) -> Value {
+    json(plan)["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"].take()
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn the_plain_proxy_does_little_more_than_proxy() {
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json(&plan(None))).unwrap());
+}
+
+#[test]
+fn the_router_comes_last() {
+    let manager = connection_manager(&plan(Some(rendered("lua"))));
+    let names: Vec<&Value> =
+        manager["http_filters"].as_array().unwrap().iter().map(|filter| &filter["name"]).collect();
+    assert_eq!(names, ["envoy.filters.http.lua", "envoy.filters.http.router"]);
+}
+
+#[test]
+fn routes_of_a_function_replace_the_one_that_takes_every_path() {
+    let manager = connection_manager(&plan(Some(rendered("route/path{routes=3}"))));
+    let routes = manager["route_config"]["virtual_hosts"][0]["routes"].as_array().unwrap();
+    let paths: Vec<&Value> = routes.iter().map(|route| &route["match"]["path"]).collect();
+    assert_eq!(paths, ["/other-0001", "/other-0002", "/hoptax"]);
+    assert!(routes.iter().all(|route| route["route"]["cluster"] == ORIGIN));
+}
+
+#[test]
+fn every_origin_becomes_an_endpoint() {
+    let mut plan = plan(None);
+    plan.origins.push(([127, 0, 0, 1], 8081).into());
+    let endpoints =
+        json(&plan)["static_resources"]["clusters"][0]["load_assignment"]["endpoints"][0]["lb_endpoints"]
+            .take();
+    assert_eq!(endpoints.as_array().unwrap().len(), 2);
+    plan.origins.clear();
+    assert!(matches!(bootstrap(&plan), Err(MergeError::NoOrigin)));
+}
+
+#[test]
+fn a_fragment_overwrites_only_what_it_says_it_replaces() {
+    let mut fragment = Fragment {
+        connection_manager: map(serde_json::json!({"generate_request_id": true})),
+        ..Fragment::default()
+    };
+    let error = bootstrap(&plan(Some(fragment.clone()))).unwrap_err().to_string();
+    assert!(error.contains("`connection_manager.generate_request_id` to true"), "{error}");
+    fragment.replaces = vec!["connection_manager.generate_request_id".to_owned()];
+    assert_eq!(connection_manager(&plan(Some(fragment.clone())))["generate_request_id"], true);
+    fragment.replaces.push("cluster.lb_policy".to_owned());
+    let error = bootstrap(&plan(Some(fragment))).unwrap_err().to_string();
+    assert!(error.contains("replaces `cluster.lb_policy`, but nothing"), "{error}");
+}
+
+#[test]
+fn the_whole_catalogue_fits_the_plain_proxy() {
+    for function in Catalogue::load().unwrap().iter() {
+        let fragment =
+            function.render(&function.default_knobs(), &Context { directory: "/run/arm".as_ref() }).unwrap();
+        assert_ne!(fragment, Fragment::default(), "{} changes nothing", function.id);
+        let result = bootstrap(&plan(Some(fragment)));
+        assert!(result.is_ok(), "{}: {}", function.id, result.unwrap_err());
+    }
+}
