@@ -6,6 +6,7 @@
 //! is running brings its count up to date at the next tick or switch, so a count is exact only of a process
 //! that sleeps: the runner reads it when all answers are in.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::ops::Sub;
@@ -31,25 +32,48 @@ impl Sub for TaskUse {
     }
 }
 
+/// What the threads of a process have used since they began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessUse {
+    threads: BTreeMap<u32, TaskUse>,
+}
+
+impl ProcessUse {
+    /// The CPU time of all threads since an earlier reading, and the time that they waited for a processor which
+    /// none of the process's own threads had. On one processor the threads of a process make each other wait; that
+    /// is the process's own doing and tells nothing about disturbance from outside. Each thread's wait is therefore
+    /// counted only beyond what its siblings ran meanwhile.
+    pub fn since(&self, earlier: &Self) -> TaskUse {
+        let spans: Vec<TaskUse> = self
+            .threads
+            .iter()
+            .map(|(id, now)| *now - earlier.threads.get(id).copied().unwrap_or_default())
+            .collect();
+        let cpu_ns = spans.iter().map(|span| span.cpu_ns).sum();
+        let unexplained = |span: &TaskUse| span.run_delay_ns.saturating_sub(cpu_ns - span.cpu_ns);
+        TaskUse { cpu_ns, run_delay_ns: spans.iter().map(unexplained).sum() }
+    }
+}
+
 /// What all threads of process `process_id` have used since they began.
 ///
 /// # Errors
 /// When the process is gone or `/proc` does not show it.
-pub fn process_use(process_id: u32) -> io::Result<TaskUse> {
-    let mut sum = TaskUse::default();
+pub fn process_use(process_id: u32) -> io::Result<ProcessUse> {
+    let mut threads = BTreeMap::new();
     for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
-        match fs::read_to_string(task?.path().join("schedstat")) {
+        let task = task?;
+        let Some(id) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        match fs::read_to_string(task.path().join("schedstat")) {
             Ok(text) => {
-                let task = parse_schedstat(&text)?;
-                sum.cpu_ns += task.cpu_ns;
-                sum.run_delay_ns += task.run_delay_ns;
+                threads.insert(id, parse_schedstat(&text)?);
             }
             // A thread may end between the listing and the reading.
             Err(error) if matches!(error.raw_os_error(), Some(2 | 3)) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(sum)
+    Ok(ProcessUse { threads })
 }
 
 /// What the calling thread has used since it began.
@@ -76,6 +100,8 @@ fn parse_schedstat(text: &str) -> io::Result<TaskUse> {
 pub struct ProcessorTicks {
     /// All time.
     pub total: u64,
+    /// Time without work, waiting for a disk included.
+    pub idle: u64,
     /// Time that the host gave to others while this machine had work.
     pub steal: u64,
 }
@@ -98,6 +124,7 @@ pub fn ticks_between(
     for (number, after) in later.iter().filter(|(number, _)| processors.contains(number)) {
         if let Some((_, before)) = earlier.iter().find(|(other, _)| other == number) {
             sum.total += after.total.saturating_sub(before.total);
+            sum.idle += after.idle.saturating_sub(before.idle);
             sum.steal += after.steal.saturating_sub(before.steal);
         }
     }
@@ -113,7 +140,8 @@ fn parse_stat(text: &str) -> Vec<(u32, ProcessorTicks)> {
                 fields.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
             // user nice system idle iowait irq softirq steal; guest time is counted in user already.
             let total = ticks.iter().take(8).sum();
-            Some((number, ProcessorTicks { total, steal: ticks.get(7).copied().unwrap_or(0) }))
+            let field = |index: usize| ticks.get(index).copied().unwrap_or(0);
+            Some((number, ProcessorTicks { total, idle: field(3) + field(4), steal: field(7) }))
         })
         .collect()
 }
@@ -134,9 +162,25 @@ mod tests {
         // Give the processor away once, so that the count is brought up to date.
         std::thread::sleep(Duration::from_millis(1));
         let thread = thread_use().unwrap() - before.0;
-        let process = process_use(std::process::id()).unwrap() - before.1;
+        let process = process_use(std::process::id()).unwrap().since(&before.1);
         assert!(thread.cpu_ns + thread.run_delay_ns >= 45_000_000, "{thread:?}");
         assert!(process.cpu_ns >= thread.cpu_ns, "{process:?} {thread:?}");
+    }
+
+    #[test]
+    fn threads_that_wait_for_each_other_were_not_disturbed() {
+        let reading = |threads: &[(u32, u64, u64)]| ProcessUse {
+            threads: threads
+                .iter()
+                .map(|&(id, cpu_ns, run_delay_ns)| (id, TaskUse { cpu_ns, run_delay_ns }))
+                .collect(),
+        };
+        let earlier = reading(&[(1, 100, 10), (2, 0, 0)]);
+        // The second waited while the first ran, the first while the second ran; thread 3 is new.
+        let own = reading(&[(1, 1100, 210), (2, 200, 900), (3, 50, 0)]);
+        assert_eq!(own.since(&earlier), TaskUse { cpu_ns: 1250, run_delay_ns: 0 });
+        let disturbed = reading(&[(1, 1100, 510), (2, 200, 900)]);
+        assert_eq!(disturbed.since(&earlier), TaskUse { cpu_ns: 1200, run_delay_ns: 300 });
     }
 
     #[test]
@@ -156,7 +200,7 @@ mod tests {
         let earlier =
             parse_stat("cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 0 0 0 0 5 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\n");
         let later = parse_stat("cpu  9 9 9 9\ncpu0 2 0 0 10 0 0 0 8 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\nintr 5\n");
-        assert_eq!(ticks_between(&earlier, &later, &[0]), ProcessorTicks { total: 14, steal: 3 });
+        assert_eq!(ticks_between(&earlier, &later, &[0]), ProcessorTicks { total: 14, idle: 10, steal: 3 });
         assert_eq!(ticks_between(&earlier, &later, &[1]), ProcessorTicks::default());
     }
 }

@@ -76,17 +76,26 @@ impl Child {
         self.process.try_wait()
     }
 
-    /// Asks it to end (SIGTERM), and kills it when it has not within `grace`.
+    /// Asks it to end (SIGTERM) and does not wait, so that many can end at the same time.
+    ///
+    /// # Errors
+    /// When the kernel does not say whether it still runs.
+    pub fn ask_to_end(&mut self) -> io::Result<()> {
+        if self.process.try_wait()?.is_none()
+            && let Some(pid) = Pid::from_raw(self.process.id().cast_signed())
+        {
+            // It may just have ended by itself; who waits for it will see.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        Ok(())
+    }
+
+    /// Asks it to end, and kills it when it has not within `grace`.
     ///
     /// # Errors
     /// When the kernel does not say how it ended.
     pub fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
-        if self.process.try_wait()?.is_none()
-            && let Some(pid) = Pid::from_raw(self.process.id().cast_signed())
-        {
-            // It may just have ended by itself; the wait below tells.
-            let _ = kill_process(pid, Signal::TERM);
-        }
+        self.ask_to_end()?;
         let began = Instant::now();
         while began.elapsed() < grace {
             if let Some(status) = self.process.try_wait()? {

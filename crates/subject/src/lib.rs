@@ -1,3 +1,7 @@
-//! What is measured: the processes from the generator's socket to the origin, and how they are wired.
+//! What is measured: processes, and how they are wired together.
+//!
+//! Everything started here listens on loopback, on a port that the kernel chose, and ends with hoptax, however
+//! hoptax ends (see [`hoptax_host::child`]).
 
 pub mod envoy;
+pub mod origin;

@@ -1,0 +1,22 @@
+//! What a running study tells those who watch it. Watchers only listen: nothing they do changes the study.
+
+use crate::record::SliceRecord;
+
+/// Something that happened in a study.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The configurations are being checked.
+    Checking,
+    /// A round begins: all processes are started.
+    RoundBegan {
+        /// Its number, from 0.
+        round: u32,
+    },
+    /// A slice was measured.
+    SliceEnded(&'a SliceRecord),
+    /// A round is complete.
+    RoundEnded {
+        /// Its number, from 0.
+        round: u32,
+    },
+}

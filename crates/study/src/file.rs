@@ -1,0 +1,119 @@
+//! The study file: what a user writes to say what is to be measured.
+//!
+//! Its schema is generated from [`StudyFile`]; a file is checked against that schema and then turned into a plan,
+//! and what is wrong with it is reported all at once, each problem with its line and column.
+
+mod nodes;
+mod problem;
+mod syntax;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use problem::{Problem, Problems};
+pub use syntax::{Positions, read};
+
+/// A study: which arms are measured under which loads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "hoptax study file")]
+pub struct StudyFile {
+    /// Its name, as results and reports show it.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// What it asks, in a sentence.
+    #[serde(default)]
+    pub summary: String,
+    /// Seed of every random order and of random release times.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// How often all processes are started afresh. Intervals are taken over rounds: two is the least, ten is good.
+    #[serde(default = "default_rounds")]
+    #[schemars(range(min = 2, max = 1000))]
+    pub rounds: u32,
+    /// What is compared: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), or a
+    /// function of the catalogue, for example `lua` or `route/path{routes=200}`.
+    #[schemars(length(min = 2))]
+    pub arms: Vec<String>,
+    /// The traffic offered: one load with a closed loop, one with an open loop, or both.
+    #[schemars(length(min = 1, max = 2))]
+    pub loads: Vec<LoadSection>,
+}
+
+/// One load of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSection {
+    /// Its name, as results show it.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// `closed`: a connection sends again when it is answered, which finds CPU time per request and the maximum
+    /// rate. `open`: requests leave when planned, which finds response time.
+    #[serde(rename = "loop")]
+    pub loop_: LoopWord,
+    /// Requests per second of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub rate: Option<f64>,
+    /// How the release times of an open loop are drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<ArrivalsWord>,
+    /// Connections to each arm.
+    #[serde(default = "default_connections")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub connections: u32,
+    /// Slices that each arm gets in a round.
+    #[serde(default = "default_blocks")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub blocks: u32,
+    /// Length of a slice: `200ms`. Between 50 ms and 10 s; 100 to 250 ms serve best.
+    #[serde(default = "default_slice")]
+    pub slice: String,
+}
+
+/// The loop of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum LoopWord {
+    /// Requests leave when planned.
+    Open,
+    /// A connection sends again when it is answered.
+    Closed,
+}
+
+/// How release times are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ArrivalsWord {
+    /// Evenly.
+    Uniform,
+    /// With exponential gaps, as independent users do.
+    Poisson,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_rounds() -> u32 {
+    10
+}
+
+fn default_connections() -> u32 {
+    16
+}
+
+fn default_blocks() -> u32 {
+    5
+}
+
+fn default_slice() -> String {
+    "200ms".to_owned()
+}
+
+/// The JSON schema of a study file.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(StudyFile).to_value()
+}

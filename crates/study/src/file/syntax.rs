@@ -1,0 +1,224 @@
+//! Reading a study file: YAML, its shape against the schema, and where everything stands.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+use super::nodes::{Node, Placed};
+use super::problem::{Problem, Problems};
+use super::{StudyFile, schema};
+
+/// Below this similarity, 0 to 1, a key is not worth suggesting.
+const WORTH_SUGGESTING: f64 = 0.6;
+
+/// Where the parts of a study file stand.
+#[derive(Clone, Debug)]
+pub struct Positions {
+    file: String,
+    root: Placed,
+}
+
+/// Reads a study file. `name` is how the file is named in problems.
+///
+/// # Errors
+/// Everything that is wrong with its shape.
+pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> {
+    let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
+        let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
+        let whole = error.without_snippet().to_string();
+        let message = format!("not YAML: {}", without_place(&whole));
+        Problems::new(name, vec![Problem { line, column, message }])
+    })?;
+    let positions = Positions { file: name.to_owned(), root };
+    let value = positions.root.value.to_value();
+    let schema = schema();
+    let fault = |what: String| {
+        positions.problems(vec![positions.problem("", format!("{what}; this is a fault of hoptax"))])
+    };
+    let validator = jsonschema::validator_for(&schema).map_err(|error| fault(error.to_string()))?;
+    let problems = shape_problems(&validator, &schema, &value, &positions);
+    if !problems.is_empty() {
+        return Err(positions.problems(problems));
+    }
+    let file = serde_json::from_value(value).map_err(|error| fault(error.to_string()))?;
+    Ok((file, positions))
+}
+
+/// The parser's message without the place, which is told apart, and without its advice to programmers.
+fn without_place(message: &str) -> &str {
+    const ENDS: [&str; 3] = [" at line ", ", set DuplicateKeyPolicy", "; use Option"];
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    ENDS.iter()
+        .filter_map(|end| message.find(end))
+        .min()
+        .and_then(|end| message.get(..end))
+        .unwrap_or(message)
+}
+
+impl Positions {
+    /// A problem with what stands at `pointer`, a JSON pointer such as `/loads/0/rate`. Where nothing stands, the
+    /// nearest that holds it is named.
+    pub fn problem(&self, pointer: &str, message: String) -> Problem {
+        let place = self.find(pointer).referenced;
+        Problem { line: place.line(), column: place.column(), message }
+    }
+
+    /// A problem with the key `key` of the mapping at `pointer`.
+    fn problem_with_key(&self, pointer: &str, key: &str, message: String) -> Problem {
+        let mapping = self.find(pointer);
+        let place = match &mapping.value {
+            Node::Mapping(entries) => {
+                entries.iter().find(|(name, _)| name.value == key).map(|(name, _)| name.referenced)
+            }
+            _ => None,
+        };
+        let place = place.unwrap_or(mapping.referenced);
+        Problem { line: place.line(), column: place.column(), message }
+    }
+
+    /// These problems as those of this file.
+    pub fn problems(&self, problems: Vec<Problem>) -> Problems {
+        Problems::new(&self.file, problems)
+    }
+
+    fn find(&self, pointer: &str) -> &Placed {
+        let mut node = &self.root;
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            let next = match &node.value {
+                Node::Sequence(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
+                Node::Mapping(entries) => entries
+                    .iter()
+                    .find(|(key, _): &&(Spanned<String>, Placed)| key.value == step)
+                    .map(|(_, node)| node),
+                Node::Scalar(_) => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node
+    }
+}
+
+fn shape_problems(
+    validator: &Validator,
+    schema: &Value,
+    value: &Value,
+    positions: &Positions,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for error in validator.iter_errors(value) {
+        let pointer = error.instance_path().as_str();
+        if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
+            let known = known_keys(schema, error.schema_path().as_str());
+            for key in unexpected {
+                problems.push(positions.problem_with_key(pointer, key, unknown_key(key, &known)));
+            }
+        } else {
+            let words = permitted_words(schema, error.schema_path().as_str());
+            problems.push(positions.problem(pointer, message(&error, pointer, &words)));
+        }
+    }
+    problems
+}
+
+/// The keys that the mapping takes whose `additionalProperties` is at `path` of the schema.
+fn known_keys<'a>(schema: &'a Value, path: &str) -> Vec<&'a str> {
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let properties = schema.pointer(parent).and_then(|parent| parent.get("properties"));
+    properties.and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key.as_str()).collect()
+}
+
+/// The words of which the value must be one, where `path` of the schema lists them with what they mean.
+fn permitted_words<'a>(schema: &'a Value, path: &str) -> Vec<&'a str> {
+    let alternatives = schema.pointer(path).and_then(Value::as_array).into_iter().flatten();
+    let constant = |alternative: &'a Value| alternative.get("const").and_then(Value::as_str);
+    // An optional word has its list inside one of the alternatives.
+    let inner =
+        |alternative: &'a Value| alternative.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    let nested = alternatives.clone().flat_map(inner).filter_map(constant);
+    alternatives.filter_map(constant).chain(nested).collect()
+}
+
+fn unknown_key(key: &str, known: &[&str]) -> String {
+    match nearest(key, known) {
+        Some(nearest) => format!("unknown key `{key}`; did you mean `{nearest}`?"),
+        None => format!("unknown key `{key}`; known are `{}`", known.join("`, `")),
+    }
+}
+
+fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(word, candidate), *candidate))
+        .filter(|(score, _)| *score >= WORTH_SUGGESTING)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate)
+}
+
+fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String {
+    let what = match pointer.rsplit('/').next() {
+        None | Some("") => "the study file".to_owned(),
+        Some(step) => match step.parse::<usize>() {
+            Ok(index) => {
+                format!("entry {} of `{}`", index + 1, pointer.rsplit('/').nth(1).unwrap_or_default())
+            }
+            Err(_) => format!("`{step}`"),
+        },
+    };
+    let instance = error.instance();
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            format!("{what} lacks the key `{}`", property.as_str().unwrap_or_default())
+        }
+        ValidationErrorKind::Type { kind } => {
+            format!("{what} must be {}, not {}", expected_type(kind), shown(instance))
+        }
+        ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. }
+            if !words.is_empty() =>
+        {
+            let hint = instance.as_str().and_then(|word| nearest(word, words));
+            let hint = hint.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
+            format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
+        }
+        ValidationErrorKind::Minimum { limit } => format!("{what} must be at least {limit}, not {instance}"),
+        ValidationErrorKind::Maximum { limit } => format!("{what} must be at most {limit}, not {instance}"),
+        ValidationErrorKind::MinItems { limit } => format!("{what} must have {limit} or more entries"),
+        ValidationErrorKind::MaxItems { limit } => format!("{what} must have at most {limit} entries"),
+        ValidationErrorKind::MinLength { .. } => format!("{what} is empty"),
+        _ => format!("{what}: {error}"),
+    }
+}
+
+fn expected_type(kind: &TypeKind) -> String {
+    let word = |kind: &str| match kind {
+        "integer" => "a whole number",
+        "number" => "a number",
+        "string" => "a text",
+        "array" => "a list",
+        "object" => "a mapping",
+        "boolean" => "`true` or `false`",
+        _ => "nothing",
+    };
+    match kind {
+        TypeKind::Single(kind) => word(&kind.to_string()).to_owned(),
+        TypeKind::Multiple(kinds) => {
+            let words: Vec<&str> =
+                kinds.iter().map(|kind| word(&kind.to_string())).filter(|word| *word != "nothing").collect();
+            words.join(" or ")
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "empty".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a mapping".to_owned(),
+        Value::String(text) => format!("`{text}`"),
+        other => format!("`{other}`"),
+    }
+}

@@ -1,0 +1,138 @@
+//! The plan of a study: its arms and loads, with everything decided that can be decided before a process starts.
+
+mod arms;
+mod loads;
+mod order;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hoptax_functions::{Catalogue, Function, KnobValue, Knobs};
+use hoptax_load::Arrivals;
+use hoptax_result::ArmKind;
+
+use crate::file::{Positions, Problems, StudyFile};
+
+pub use order::{Block, blocks, shuffled};
+
+/// The id of the arm that the others are compared with.
+pub const BASELINE: &str = "baseline";
+/// The id of the second copy of the baseline.
+pub const SAME: &str = "same";
+/// The id of the arm without a proxy.
+pub const DIRECT: &str = "direct";
+/// Confidence of every interval.
+pub const CONFIDENCE: f64 = 0.95;
+/// Share of requests without an answer above which an arm's numbers are withheld.
+pub const MAX_ERROR_SHARE: f64 = 0.001;
+
+/// A study as it will be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// What it asks.
+    pub summary: String,
+    /// Seed of every random order.
+    pub seed: u64,
+    /// How often all processes are started afresh.
+    pub rounds: u32,
+    /// The arms, in the order of the file; one that a function needs to be compared with stands before it.
+    pub arms: Vec<Arm>,
+    /// The loads, in the order of the file.
+    pub loads: Vec<Load>,
+    /// The headers of every request, whatever the arm: what any of the functions needs to have work.
+    pub headers: BTreeMap<String, String>,
+}
+
+/// One configuration of the subject.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// Its id in the study.
+    pub id: String,
+    /// What it is in the study.
+    pub kind: ArmKind,
+    /// The function that it turns on, and how.
+    pub function: Option<(Function, Knobs)>,
+    /// The arm, by its number, that its cost is the difference from.
+    pub compared_with: Option<usize>,
+    /// The query of its requests.
+    pub query: Option<String>,
+    /// How many origins stand behind it.
+    pub upstreams: usize,
+    /// What it is, in a line.
+    pub summary: String,
+}
+
+/// One load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// Its name.
+    pub name: String,
+    /// Rate and arrivals of an open loop; None in a closed loop.
+    pub open: Option<(f64, Arrivals)>,
+    /// Connections to each arm.
+    pub connections: usize,
+    /// Slices that each arm gets in a round.
+    pub blocks: u32,
+    /// Length of a slice.
+    pub slice: Duration,
+}
+
+impl Plan {
+    /// Plans what `file` asks for.
+    ///
+    /// # Errors
+    /// Everything that the file asks for and that cannot be, each at its place.
+    pub fn new(file: &StudyFile, positions: &Positions, catalogue: &Catalogue) -> Result<Self, Problems> {
+        let mut problems = Vec::new();
+        let arms = arms::plan(&file.arms, positions, catalogue, &mut problems);
+        let loads = loads::plan(&file.loads, positions, &mut problems);
+        if !problems.is_empty() {
+            return Err(positions.problems(problems));
+        }
+        let headers = arms
+            .iter()
+            .filter_map(|arm| arm.function.as_ref())
+            .flat_map(|(function, _)| function.request.headers.clone())
+            .collect();
+        Ok(Self {
+            name: file.name.clone(),
+            summary: file.summary.clone(),
+            seed: file.seed,
+            rounds: file.rounds,
+            arms,
+            loads,
+            headers,
+        })
+    }
+
+    /// The slices of one round.
+    pub fn slices_per_round(&self) -> usize {
+        let under = |load: &Load| self.arms.iter().filter(|arm| arm.takes_part(load)).count();
+        self.loads.iter().map(|load| under(load) * load.blocks as usize).sum()
+    }
+}
+
+impl Arm {
+    /// Whether it is measured under `load`. Without a proxy there is no CPU time to find and no proxy whose rate
+    /// could be, so the arm without one is left out of the closed loop.
+    pub fn takes_part(&self, load: &Load) -> bool {
+        self.kind != ArmKind::Direct || load.open.is_some()
+    }
+
+    /// The knobs of its function, as results show them.
+    pub fn knobs(&self) -> BTreeMap<String, String> {
+        let knobs = self.function.iter().flat_map(|(_, knobs)| knobs.iter());
+        knobs.map(|(name, value): (&str, &KnobValue)| (name.to_owned(), value.to_string())).collect()
+    }
+
+    /// Its id as the name of a folder.
+    pub fn folder(&self) -> String {
+        let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        self.id.chars().map(keep).collect::<String>().trim_end_matches('-').to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! From the loads of the file to loads.
+
+use std::time::Duration;
+
+use hoptax_load::Arrivals;
+
+use super::Load;
+use crate::file::{ArrivalsWord, LoadSection, LoopWord, Positions, Problem};
+
+const SHORTEST_SLICE: Duration = Duration::from_millis(50);
+const LONGEST_SLICE: Duration = Duration::from_secs(10);
+
+/// Turns the file's loads into loads. What is wrong with them is added to `problems`.
+pub(super) fn plan(
+    sections: &[LoadSection],
+    positions: &Positions,
+    problems: &mut Vec<Problem>,
+) -> Vec<Load> {
+    let mut loads = Vec::new();
+    for (index, section) in sections.iter().enumerate() {
+        let mut problem = |key: &str, message: String| {
+            problems.push(positions.problem(&format!("/loads/{index}{key}"), message));
+        };
+        let earlier = sections.iter().take(index);
+        if earlier.clone().any(|other| other.name == section.name) {
+            problem("/name", format!("two loads are called `{}`: give each a name of its own", section.name));
+        }
+        if earlier.clone().any(|other| other.loop_ == section.loop_) {
+            problem("/loop", "two loads have the same loop: a study takes one of each at most".to_owned());
+        }
+        let open = match (section.loop_, section.rate) {
+            (LoopWord::Open, Some(rate)) => {
+                let arrivals = match section.arrivals.unwrap_or(ArrivalsWord::Uniform) {
+                    ArrivalsWord::Uniform => Arrivals::Uniform,
+                    ArrivalsWord::Poisson => Arrivals::Poisson,
+                };
+                Some((rate, arrivals))
+            }
+            (LoopWord::Open, None) => {
+                problem("", format!("load `{}` has an open loop and no `rate`: add one", section.name));
+                None
+            }
+            (LoopWord::Closed, _) => {
+                for (given, key) in
+                    [(section.rate.is_some(), "rate"), (section.arrivals.is_some(), "arrivals")]
+                {
+                    if given {
+                        let message = format!("a closed loop has no `{key}`: remove it, or set `loop: open`");
+                        problem(&format!("/{key}"), message);
+                    }
+                }
+                None
+            }
+        };
+        match humantime::parse_duration(&section.slice) {
+            Ok(slice) if (SHORTEST_SLICE..=LONGEST_SLICE).contains(&slice) => loads.push(Load {
+                name: section.name.clone(),
+                open,
+                connections: section.connections as usize,
+                blocks: section.blocks,
+                slice,
+            }),
+            Ok(_) => problem("/slice", format!("`slice` must be from 50ms to 10s, not `{}`", section.slice)),
+            Err(error) => {
+                problem("/slice", format!("`slice` is no duration: {error}; write it as `200ms`"));
+            }
+        }
+    }
+    loads
+}

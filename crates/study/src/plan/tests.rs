@@ -1,0 +1,145 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::file;
+
+const LOADS: &str = "
+loads:
+  - {name: saturation, loop: closed, blocks: 3, slice: 100ms}
+  - {name: fixed-rate, loop: open, rate: 1000, blocks: 2}
+";
+
+fn plan(arms: &str) -> Result<Plan, Problems> {
+    let text = format!("name: test\narms: [{arms}]\n{LOADS}");
+    planned(&text)
+}
+
+fn planned(text: &str) -> Result<Plan, Problems> {
+    let (file, positions) = file::read("test.yaml", text)?;
+    Plan::new(&file, &positions, &Catalogue::load().unwrap())
+}
+
+fn problems(text: &str) -> String {
+    planned(text).expect_err(text).to_string()
+}
+
+#[test]
+fn a_function_with_a_query_brings_a_baseline_of_its_own() {
+    let plan = plan("baseline, lua, compress/gzip").unwrap();
+    let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
+    assert_eq!(ids, ["baseline", "lua", "baseline{size=4096}", "compress/gzip"]);
+    let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();
+    assert_eq!(compared, [None, Some(0), None, Some(2)]);
+}
+
+#[test]
+fn every_arm_carries_the_headers_of_all_functions() {
+    let plan = plan("baseline, jwt, cors, route/header").unwrap();
+    let names: Vec<&str> = plan.headers.keys().map(String::as_str).collect();
+    assert!(names.contains(&"authorization") && names.contains(&"x-hoptax-route"), "{names:?}");
+}
+
+#[test]
+fn the_arm_without_a_proxy_is_left_out_of_the_closed_loop() {
+    let plan = plan("direct, baseline, same").unwrap();
+    assert_eq!(plan.slices_per_round(), 2 * 3 + 3 * 2);
+    let blocks = blocks(&plan, 0);
+    assert_eq!(blocks.iter().map(|block| block.arms.len()).sum::<usize>(), plan.slices_per_round());
+    let direct = plan.arms.iter().position(|arm| arm.kind == ArmKind::Direct).unwrap();
+    assert!(blocks.iter().filter(|block| block.load == 0).all(|block| !block.arms.contains(&direct)));
+}
+
+#[test]
+fn folders_of_arms_are_plain_names_and_differ() {
+    let plan = plan("baseline, 'route/path', 'route/path{routes=200}', same").unwrap();
+    let folders: Vec<String> = plan.arms.iter().map(Arm::folder).collect();
+    assert_eq!(folders, ["baseline", "route-path", "route-path-routes-200", "same"]);
+}
+
+#[test]
+fn every_problem_of_a_file_is_reported_at_its_place() {
+    insta::assert_snapshot!(problems(
+        "nam: test
+summary: 7
+rounds: 1
+arms: [baseline, 5]
+loads:
+  - name: a
+    lop: closed
+    loop: opne
+    rate: fast
+    arrivals: regular
+    conections: 3
+  - slice: []
+    connections: 0
+"
+    ));
+}
+
+#[test]
+fn every_arm_and_load_that_cannot_be_is_reported_at_its_place() {
+    insta::assert_snapshot!(problems(
+        "name: test
+arms:
+  - sam
+  - rate-limit/locla
+  - route/path{routse=3}
+  - route/path{routes=0
+  - same
+  - same
+loads:
+  - name: a
+    loop: closed
+    rate: 5
+    slice: 20ms
+  - name: a
+    loop: closed
+    arrivals: poisson
+    slice: soon
+"
+    ));
+}
+
+#[test]
+fn what_is_not_yaml_says_where() {
+    insta::assert_snapshot!(
+        [": [", "name: a\nname: b\n", "\t- x", "- just\n- a list\n"].map(problems).join("\n---\n")
+    );
+}
+
+#[test]
+fn an_open_loop_needs_a_rate() {
+    let text = "name: t\narms: [baseline, same]\nloads:\n  - {name: a, loop: open}\n";
+    assert_eq!(problems(text), "test.yaml:4:5: load `a` has an open loop and no `rate`: add one");
+}
+
+proptest! {
+    #[test]
+    fn orders_follow_the_seed_and_visit_every_arm_once(seed: u64, round in 0_u32..50) {
+        let mut plan = plan("direct, baseline, same, lua, rbac, cors").unwrap();
+        plan.seed = seed;
+        prop_assert_eq!(blocks(&plan, round), blocks(&plan, round));
+        let started = shuffled(&plan, round);
+        for order in blocks(&plan, round).into_iter().map(|block| block.arms).chain([started]) {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            prop_assert_eq!(sorted.len(), order.len());
+        }
+    }
+
+    #[test]
+    fn no_text_makes_reading_panic(text in "[a-z:\\[\\]{}\\- \n0-9'\"&*!|>]{0,80}") {
+        let _ = planned(&text);
+    }
+}
+
+#[test]
+fn rounds_and_blocks_have_orders_of_their_own() {
+    let plan = plan("direct, baseline, same, lua, rbac, cors, jwt").unwrap();
+    let orders: Vec<Vec<usize>> =
+        (0..20).flat_map(|round| blocks(&plan, round)).map(|block| block.arms).collect();
+    let distinct: std::collections::BTreeSet<&Vec<usize>> = orders.iter().collect();
+    assert!(distinct.len() * 10 > orders.len() * 9, "{} of {}", distinct.len(), orders.len());
+    assert_ne!(shuffled(&plan, 0), shuffled(&plan, 1));
+}

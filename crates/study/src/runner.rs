@@ -1,0 +1,166 @@
+//! Runs a plan on live processes.
+//!
+//! Each round starts every process afresh, in random order, because a process keeps its own level for as long as
+//! it lives. Within a round all arms are alive at once with warm connections, and blocks of short slices visit
+//! them in random order, so that the drift of the machine falls on all alike.
+//!
+//! The runner works on the thread that calls it, since the kernel ends the processes that it starts together with
+//! that thread. Generator and origins share the processors that the proxies do not have.
+
+mod measure;
+mod subjects;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use hoptax_functions::RenderError;
+use hoptax_host::processors::{self, Placement};
+use hoptax_load::{ConnectError, TargetError};
+use hoptax_subject::envoy::process::ProxyError;
+use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::origin::OriginError;
+
+use crate::event::Event;
+use crate::plan::{self, Plan};
+use crate::record::RoundRecord;
+use measure::Meter;
+use subjects::Subjects;
+
+/// What a run needs beside its plan.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// This program, which also is the origin.
+    pub program: &'a Path,
+    /// The Envoy that is measured.
+    pub envoy: &'a Envoy,
+    /// Where configurations and logs are kept.
+    pub directory: &'a Path,
+    /// Who runs on which processor.
+    pub placement: &'a Placement,
+}
+
+/// Why a study cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something about one arm.
+    #[error("arm `{arm}`: {cause}")]
+    Arm {
+        /// The arm.
+        arm: String,
+        /// What.
+        cause: ArmError,
+    },
+    /// The origin.
+    #[error(transparent)]
+    Origin(#[from] OriginError),
+    /// A folder or file of the run.
+    #[error("cannot use `{}`: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kernel refused something.
+    #[error("cannot measure: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Why an arm cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmError {
+    /// Its function cannot be rendered.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// Its proxy is not running.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    /// Its requests cannot be made.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// Its connections cannot be opened.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// As planned.
+    Complete,
+    /// It was asked to stop.
+    Interrupted,
+    /// It could not go on.
+    Failed(RunError),
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The complete rounds.
+    pub rounds: Vec<RoundRecord>,
+    /// How it ended.
+    pub ending: Ending,
+    /// How long it took, seconds.
+    pub wall_s: f64,
+}
+
+/// Runs `plan`. Setting `stop` ends it after the request in flight; the rounds that were complete by then are kept.
+pub fn run(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(&Event<'_>),
+) -> Outcome {
+    let began = Instant::now();
+    let mut rounds = Vec::new();
+    let ending = match run_rounds(plan, setting, began, stop, on_event, &mut rounds) {
+        // What fails after a request to stop fails because of it.
+        _ if stop.load(Ordering::Relaxed) => Ending::Interrupted,
+        Ok(()) => Ending::Complete,
+        Err(error) => Ending::Failed(error),
+    };
+    Outcome { rounds, ending, wall_s: began.elapsed().as_secs_f64() }
+}
+
+fn run_rounds(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    began: Instant,
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(&Event<'_>),
+    rounds: &mut Vec<RoundRecord>,
+) -> Result<(), RunError> {
+    fs::create_dir_all(setting.directory)
+        .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
+    processors::pin(&setting.placement.generator)?;
+    processors::wake_precisely()?;
+    on_event(&Event::Checking);
+    for round in 0..plan.rounds {
+        let mut subjects = Subjects::bring_up(plan, setting, round, stop)?;
+        on_event(&Event::RoundBegan { round });
+        let mut meter = Meter::new(plan, setting.placement, began, round);
+        meter.warm_up(&mut subjects, stop)?;
+        for block in plan::blocks(plan, round) {
+            for &arm in &block.arms {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                let slice = meter.measure(&mut subjects, &block, arm, stop)?;
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                on_event(&Event::SliceEnded(&slice));
+                subjects.check(plan, &[arm])?;
+            }
+            subjects.check(plan, &block.arms)?;
+        }
+        rounds.push(meter.finish());
+        subjects.end()?;
+        on_event(&Event::RoundEnded { round });
+    }
+    Ok(())
+}

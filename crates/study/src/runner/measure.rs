@@ -1,0 +1,184 @@
+//! Measuring: one slice at a time, with the accounts of proxy, generator and host read before and after it.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_host::accounting::{ProcessUse, ProcessorTicks, process_use, processor_ticks, ticks_between};
+use hoptax_host::processors::Placement;
+use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
+
+use super::subjects::{Subject, Subjects};
+use crate::plan::{Block, Load, Plan};
+use crate::record::{RoundRecord, SliceRecord, is_set_aside};
+
+/// How long each arm is loaded before its first slice, so that connections are open and buffers have their size.
+const WARM_UP_NS: u64 = 100_000_000;
+/// The first part of an open slice is sent and not recorded: caches of the proxy are cold from the arms before it.
+const LEAD_IN_NS: u64 = 20_000_000;
+/// How long answers are waited for after a slice.
+const DRAIN_NS: u64 = 1_000_000_000;
+/// Time that the proxy gets to go to sleep after its last answer: the kernel's account of a thread is exact when
+/// it sleeps.
+const SETTLE: Duration = Duration::from_micros(500);
+
+/// Measures the slices of one round and keeps its record.
+pub(super) struct Meter<'a> {
+    plan: &'a Plan,
+    placement: &'a Placement,
+    began: Instant,
+    round: u32,
+    record: RoundRecord,
+    recording: Recording,
+    /// What each proxy had used when its last slice was over.
+    last: Vec<Option<Reading>>,
+}
+
+/// The accounts at one moment.
+struct Reading {
+    at_ns: u64,
+    proxy: ProcessUse,
+    ticks: Vec<(u32, ProcessorTicks)>,
+}
+
+impl Reading {
+    fn take(subject: &Subject) -> io::Result<Self> {
+        Ok(Self {
+            at_ns: now_ns(),
+            proxy: match &subject.proxy {
+                Some(proxy) => process_use(proxy.id())?,
+                None => ProcessUse::default(),
+            },
+            ticks: processor_ticks()?,
+        })
+    }
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(plan: &'a Plan, placement: &'a Placement, began: Instant, round: u32) -> Self {
+        Self {
+            plan,
+            placement,
+            began,
+            round,
+            record: RoundRecord::default(),
+            recording: Recording::new(),
+            last: plan.arms.iter().map(|_| None).collect(),
+        }
+    }
+
+    /// Loads each arm for a moment, as fast as it can, and records nothing.
+    pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> io::Result<()> {
+        for (subject, last) in subjects.arms.iter_mut().zip(&mut self.last) {
+            for worker in subject.workers.iter_mut().flatten() {
+                let start_ns = now_ns();
+                let end_ns = start_ns + WARM_UP_NS / self.plan.loads.len().max(1) as u64;
+                let run = Run {
+                    start_ns,
+                    record_from_ns: end_ns,
+                    end_ns,
+                    drain_ns: DRAIN_NS,
+                    release: Release::Closed,
+                    live: None,
+                };
+                worker.run(run, &mut self.recording, stop)?;
+            }
+            self.recording.clear();
+            thread::sleep(SETTLE);
+            *last = Some(Reading::take(subject)?);
+        }
+        Ok(())
+    }
+
+    /// Measures the slice of `arm` in `block`.
+    pub(super) fn measure(
+        &mut self,
+        subjects: &mut Subjects,
+        block: &Block,
+        arm: usize,
+        stop: &AtomicBool,
+    ) -> io::Result<SliceRecord> {
+        let not_planned = || io::Error::other("the plan names an arm or a load that is not there");
+        let load = self.plan.loads.get(block.load).ok_or_else(not_planned)?;
+        let subject = subjects.arms.get_mut(arm).ok_or_else(not_planned)?;
+        self.recording.clear();
+
+        let began_s = self.began.elapsed().as_secs_f64();
+        let before = Reading::take(subject)?;
+        let worker = subject.workers.get_mut(block.load).and_then(Option::as_mut).ok_or_else(not_planned)?;
+        let run = self.run_of(load, block);
+        let record_from_ns = run.record_from_ns;
+        let used = worker.run(run, &mut self.recording, stop)?;
+        thread::sleep(SETTLE);
+        let after = Reading::take(subject)?;
+
+        let wall_ns = after.at_ns - before.at_ns;
+        let proxy = after.proxy.since(&before.proxy);
+        let ours = ticks_between(&before.ticks, &after.ticks, &self.placement.generator);
+        let theirs = ticks_between(&before.ticks, &after.ticks, &self.placement.proxy);
+        let steal_ticks = if self.placement.is_apart() { ours.steal + theirs.steal } else { ours.steal };
+        let wall_s = wall_ns as f64 / 1e9;
+        let response = self.recording.response();
+        let slice = SliceRecord {
+            round: self.round,
+            block: block.number,
+            load: block.load,
+            arm,
+            began_s,
+            wall_s,
+            // Requests in flight at the end are waited for and counted, so the time until then counts too.
+            recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+            book: self.recording.book,
+            proxy_cpu_ns: proxy.cpu_ns,
+            proxy_run_delay_ns: proxy.run_delay_ns,
+            steal_ticks,
+            response_p50_us: (!response.is_empty()).then(|| response.value_at_quantile(0.5) as f64 / 1e3),
+            set_aside: is_set_aside(wall_s, proxy.run_delay_ns, steal_ticks),
+        };
+
+        let generator = self.record.generator.entry(block.load).or_default();
+        generator.cpu_ns += used.cpu_ns;
+        generator.run_delay_ns += used.run_delay_ns;
+        generator.wall_ns += wall_ns;
+        generator.busy_ticks += ours.total.saturating_sub(ours.idle);
+        generator.total_ticks += ours.total;
+        self.record.steal.0 += steal_ticks;
+        self.record.steal.1 += ours.total + if self.placement.is_apart() { theirs.total } else { 0 };
+        self.keep_idle(arm, &before);
+        self.record.add(slice, &self.recording, load.open.is_some());
+        if let Some(last) = self.last.get_mut(arm) {
+            *last = Some(after);
+        }
+        Ok(slice)
+    }
+
+    /// The record of the round.
+    pub(super) fn finish(self) -> RoundRecord {
+        self.record
+    }
+
+    fn run_of(&self, load: &Load, block: &Block) -> Run {
+        let start_ns = now_ns();
+        let end_ns = start_ns + load.slice.as_nanos() as u64;
+        let (release, lead_in_ns) = match load.open {
+            None => (Release::Closed, 0),
+            Some((rate, arrivals)) => {
+                // All arms of a block are offered the same times.
+                let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
+                (Release::Open(Schedule::new(arrivals, rate, seed, 0, 1)), LEAD_IN_NS)
+            }
+        };
+        let record_from_ns = start_ns + lead_in_ns;
+        Run { start_ns, record_from_ns, end_ns, drain_ns: DRAIN_NS, release, live: None }
+    }
+
+    /// Between two slices of an arm nothing is offered to it: what its proxy used then is its idle use.
+    fn keep_idle(&mut self, arm: usize, before: &Reading) {
+        if let Some(Some(last)) = self.last.get(arm) {
+            let idle = self.record.idle.entry(arm).or_default();
+            idle.cpu_ns += before.proxy.since(&last.proxy).cpu_ns;
+            idle.wall_ns += before.at_ns.saturating_sub(last.at_ns);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! From slices to a result: what each arm took, what it cost against the arm it is compared with, and the evidence
+//! that the checks judge.
+//!
+//! Every interval is taken over rounds (see [`hoptax_stats`]). Costs are differences within a block; slices that
+//! were set aside, and those without an answer, are in no number, and a block in which either slice of a pair is
+//! missing gives no pair.
+
+mod evidence;
+mod pairs;
+
+use hoptax_result::{
+    ArmKind, ArmResult, Cost, Environment, KnownAnswer, LoadSpec, Loop, ResponseCost, StudyPlan, StudyResult,
+    Verdict,
+};
+use hoptax_stats::paired_cost;
+
+use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Plan};
+use crate::record::{RoundRecord, SET_ASIDE_RULE};
+use pairs::Measure;
+
+/// Sums up the complete rounds of a study. Findings and verdict are left empty: the checks fill them.
+pub fn summarise(
+    plan: &Plan,
+    rounds: &[RoundRecord],
+    environment: Environment,
+    wall_s: f64,
+    ended_early: Option<String>,
+) -> StudyResult {
+    StudyResult {
+        format: "hoptax.study/1".to_owned(),
+        name: plan.name.clone(),
+        summary: plan.summary.clone(),
+        verdict: Verdict::Sound,
+        findings: Vec::new(),
+        environment,
+        plan: StudyPlan {
+            seed: plan.seed,
+            baseline: BASELINE.to_owned(),
+            rounds_planned: plan.rounds,
+            rounds_completed: rounds.len() as u32,
+            confidence: CONFIDENCE,
+            set_aside_rule: SET_ASIDE_RULE.to_owned(),
+            loads: plan.loads.iter().map(load_spec).collect(),
+            wall_seconds: wall_s,
+            ended_early,
+            max_error_share: MAX_ERROR_SHARE,
+        },
+        generator: evidence::generator(plan, rounds),
+        host: evidence::host(plan, rounds),
+        arms: plan.arms.iter().enumerate().map(|(index, arm)| arm_result(plan, rounds, index, arm)).collect(),
+    }
+}
+
+fn load_spec(load: &Load) -> LoadSpec {
+    LoadSpec {
+        name: load.name.clone(),
+        loop_: if load.open.is_some() { Loop::Open } else { Loop::Closed },
+        rate: load.open.map(|(rate, _)| rate),
+        arrivals: load.open.map(|(_, arrivals)| arrivals.word().to_owned()),
+        connections: load.connections as u32,
+        blocks: load.blocks,
+        slice_s: load.slice.as_secs_f64(),
+    }
+}
+
+fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> ArmResult {
+    let has_proxy = arm.kind != ArmKind::Direct;
+    let level = |measure: Measure| pairs::level(plan, rounds, index, measure);
+    let cost = |measure: Measure| {
+        let pairs = pairs::differences(plan, rounds, index, arm.compared_with?, measure);
+        paired_cost(&pairs, CONFIDENCE)
+    };
+    let tail = |compared: bool| {
+        let other = if compared { Some(arm.compared_with?) } else { None };
+        pairs::tail(rounds, index, other)
+    };
+    let slices = evidence::slices(rounds, index);
+    ArmResult {
+        id: arm.id.clone(),
+        kind: arm.kind,
+        function: arm.function.as_ref().map(|(function, _)| function.id.clone()),
+        knobs: arm.knobs(),
+        summary: arm.summary.clone(),
+        compared_with: arm.compared_with.and_then(|other| plan.arms.get(other)).map(|other| other.id.clone()),
+        rounds: rounds.len() as u32,
+        slices,
+        cpu_us_per_request: has_proxy.then(|| level(Measure::CpuUsPerRequest)).flatten(),
+        max_rate: has_proxy.then(|| level(Measure::Rate)).flatten(),
+        response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
+        cost: Cost {
+            cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),
+            response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
+            max_rate: has_proxy.then(|| cost(Measure::Rate)).flatten(),
+        },
+        responses: rounds.iter().filter_map(|round| round.response.get(&index)).map(|all| all.len()).sum(),
+        known_answer: known_answer(arm),
+        proxy_use: has_proxy.then(|| evidence::proxy_use(plan, rounds, index)).flatten(),
+        book: evidence::book(rounds, index),
+        failures: evidence::failures(rounds, index),
+    }
+}
+
+/// The known answer holds at the defaults of the knobs.
+fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
+    let (function, knobs) = arm.function.as_ref()?;
+    let known = function.known_answer.filter(|_| *knobs == function.default_knobs())?;
+    let (low, high) = known.response_p50_us;
+    Some(KnownAnswer { response_p50_low_us: low as f64, response_p50_high_us: high as f64 })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! The numbers of single slices, and how they are put together: by block into differences, by round into levels.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::Interval;
+use hoptax_stats::{mean_over_rounds, median, quantile_supported};
+
+use crate::plan::{CONFIDENCE, Plan};
+use crate::record::{RoundRecord, SliceRecord};
+
+/// The quantile of response time that is taken from a whole round.
+const TAIL: f64 = 0.99;
+
+/// What a slice says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// CPU time of the proxy per answered request, less its idle use: closed loop.
+    CpuUsPerRequest,
+    /// Answered requests per second: closed loop.
+    Rate,
+    /// Median response time: open loop.
+    ResponseP50Us,
+}
+
+impl Measure {
+    fn is_open(self) -> bool {
+        self == Self::ResponseP50Us
+    }
+
+    /// The value of one slice; None when it does not count.
+    pub(super) fn of(self, round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
+        let answered = slice.book.answered as f64;
+        if slice.set_aside || slice.book.answered == 0 {
+            return None;
+        }
+        match self {
+            Self::CpuUsPerRequest => {
+                let idle = round.idle.get(&slice.arm).copied().unwrap_or_default();
+                let idle_share =
+                    if idle.wall_ns == 0 { 0.0 } else { idle.cpu_ns as f64 / idle.wall_ns as f64 };
+                let busy_us = slice.proxy_cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6;
+                Some(busy_us / answered)
+            }
+            Self::Rate => (slice.recorded_s > 0.0).then(|| answered / slice.recorded_s),
+            Self::ResponseP50Us => slice.response_p50_us,
+        }
+    }
+}
+
+/// The values of one arm in one round, by block.
+pub(super) fn values(plan: &Plan, round: &RoundRecord, arm: usize, measure: Measure) -> BTreeMap<u32, f64> {
+    let loads = |slice: &SliceRecord| {
+        plan.loads.get(slice.load).is_some_and(|load| load.open.is_some() == measure.is_open())
+    };
+    let slices = round.slices.iter().filter(|slice| slice.arm == arm && loads(slice));
+    slices.filter_map(|slice| Some((slice.block, measure.of(round, slice)?))).collect()
+}
+
+/// The differences of `arm` from `other`, by round and block.
+pub(super) fn differences(
+    plan: &Plan,
+    rounds: &[RoundRecord],
+    arm: usize,
+    other: usize,
+    measure: Measure,
+) -> Vec<Vec<f64>> {
+    let of_round = |round: &RoundRecord| {
+        let others = values(plan, round, other, measure);
+        let pairs = values(plan, round, arm, measure);
+        pairs.into_iter().filter_map(|(block, value)| Some(value - others.get(&block)?)).collect()
+    };
+    rounds.iter().map(of_round).collect()
+}
+
+/// The level of `arm` itself: the median of each round's slices, and the mean of these over rounds.
+pub(super) fn level(plan: &Plan, rounds: &[RoundRecord], arm: usize, measure: Measure) -> Option<Interval> {
+    let of_round =
+        |round: &RoundRecord| median(&values(plan, round, arm, measure).into_values().collect::<Vec<f64>>());
+    let levels: Vec<f64> = rounds.iter().filter_map(of_round).collect();
+    mean_over_rounds(&levels, CONFIDENCE)
+}
+
+/// The 99th percentile of response time of `arm`, or its difference from that of `other`, microseconds. A slice has
+/// too few requests for it, so it is taken from all requests of a round. None when all rounds together have too few.
+pub(super) fn tail(rounds: &[RoundRecord], arm: usize, other: Option<usize>) -> Option<Interval> {
+    let count = |arm: usize| -> u64 {
+        rounds.iter().filter_map(|round| round.response.get(&arm)).map(|all| all.len()).sum()
+    };
+    let supported = |arm: usize| quantile_supported(count(arm), TAIL);
+    if !supported(arm) || other.is_some_and(|other| !supported(other)) {
+        return None;
+    }
+    let us = |round: &RoundRecord, arm: usize| {
+        let all = round.response.get(&arm).filter(|all| !all.is_empty())?;
+        Some(all.value_at_quantile(TAIL) as f64 / 1e3)
+    };
+    let of_round = |round: &RoundRecord| {
+        let value = us(round, arm)?;
+        match other {
+            None => Some(value),
+            Some(other) => Some(value - us(round, other)?),
+        }
+    };
+    let tails: Vec<f64> = rounds.iter().filter_map(of_round).collect();
+    mean_over_rounds(&tails, CONFIDENCE)
+}

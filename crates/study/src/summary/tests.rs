@@ -1,0 +1,157 @@
+use hoptax_functions::Catalogue;
+use hoptax_load::Recording;
+use hoptax_result::Book;
+
+use super::*;
+use crate::file;
+use crate::record::{IdleRecord, SliceRecord};
+
+const TEXT: &str = "
+name: test
+rounds: 3
+arms: [direct, baseline, same, lua]
+loads:
+  - {name: saturation, loop: closed, blocks: 4, slice: 200ms}
+  - {name: fixed-rate, loop: open, rate: 1000, blocks: 2}
+";
+
+fn plan() -> Plan {
+    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
+    Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+}
+
+fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
+    SliceRecord {
+        round: 0,
+        block,
+        load,
+        arm,
+        began_s: 0.0,
+        wall_s: 0.2,
+        recorded_s: 0.2,
+        book: Book { planned: 4000, sent: 4000, answered: 4000, ..Book::default() },
+        proxy_cpu_ns: 184_000_000,
+        proxy_run_delay_ns: 0,
+        steal_ticks: 0,
+        response_p50_us: Some(100.0),
+        set_aside: false,
+    }
+}
+
+/// Rounds in which arm `arm` spends `extra_us` more for each request than the others.
+fn rounds(arm: usize, extra_us: [f64; 3]) -> Vec<RoundRecord> {
+    extra_us.map(|extra_us| round(&plan(), arm, extra_us)).into()
+}
+
+fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
+    let mut record = RoundRecord::default();
+    for (load, spec) in plan.loads.iter().enumerate() {
+        for block in 0..spec.blocks {
+            for index in (0..plan.arms.len()).filter(|&index| plan.arms[index].takes_part(spec)) {
+                let mut slice = slice(load, block, index);
+                // The machine drifts by far more than the function costs.
+                slice.proxy_cpu_ns += 40_000_000 * u64::from(block);
+                if index == arm {
+                    slice.proxy_cpu_ns += (extra_us * 4_000_000.0) as u64;
+                }
+                record.add(slice, &Recording::new(), spec.open.is_some());
+            }
+        }
+    }
+    record
+}
+
+fn summarised(rounds: &[RoundRecord]) -> StudyResult {
+    summarise(&plan(), rounds, Environment::default(), 1.0, None)
+}
+
+fn index(id: &str) -> usize {
+    plan().arms.iter().position(|arm| arm.id == id).unwrap()
+}
+
+#[test]
+fn a_cost_is_the_paired_difference_whatever_the_machine_drifts() {
+    let lua = index("lua");
+    let result = summarised(&rounds(lua, [4.0, 5.0, 6.0]));
+    let cost = result.arms[lua].cost.cpu_us_per_request.unwrap();
+    assert!((cost.estimate - 5.0).abs() < 1e-9, "{cost:?}");
+    // Student's t with two degrees of freedom, times the standard error of 4, 5 and 6.
+    assert!((cost.half_width() - 4.302_652_73 / 3.0_f64.sqrt()).abs() < 1e-6, "{cost:?}");
+    let same = result.arms[index("same")].cost.cpu_us_per_request.unwrap();
+    assert!(same.estimate.abs() < 1e-9 && same.half_width() < 1e-9, "{same:?}");
+    let rate = result.arms[lua].max_rate.unwrap();
+    assert!((rate.estimate - 20_000.0).abs() < 1e-6);
+}
+
+#[test]
+fn idle_use_is_taken_off() {
+    let lua = index("lua");
+    let mut rounds = rounds(lua, [0.0; 3]);
+    for round in &mut rounds {
+        // A tenth of a processor while nothing was offered: 20 ms in a slice of 200 ms, 5 us for each request.
+        round.idle.insert(lua, IdleRecord { cpu_ns: 100_000_000, wall_ns: 1_000_000_000 });
+    }
+    let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();
+    assert!((cost.estimate + 5.0).abs() < 1e-9, "{cost:?}");
+}
+
+#[test]
+fn a_slice_that_was_set_aside_is_in_no_number_and_counted() {
+    let lua = index("lua");
+    let mut rounds = rounds(lua, [1.0; 3]);
+    let disturbed = rounds[0].slices.iter_mut().find(|slice| slice.arm == lua && slice.load == 0).unwrap();
+    disturbed.proxy_cpu_ns *= 10;
+    disturbed.set_aside = true;
+    let arm = &summarised(&rounds).arms[lua];
+    assert!((arm.cost.cpu_us_per_request.unwrap().estimate - 1.0).abs() < 1e-9);
+    assert_eq!((arm.slices.used, arm.slices.set_aside), (17, 1));
+}
+
+#[test]
+fn the_arm_without_a_proxy_has_no_cpu_time_and_one_round_has_no_interval() {
+    let result = summarised(&rounds(index("lua"), [1.0; 3]));
+    let direct = &result.arms[index("direct")];
+    assert_eq!(
+        (direct.cpu_us_per_request, direct.max_rate, direct.cost.cpu_us_per_request),
+        (None, None, None)
+    );
+    assert!(direct.response_us.p50.is_some());
+    let one = summarised(&rounds(index("lua"), [1.0; 3])[..1]);
+    assert!(one.arms.iter().all(|arm| arm.cpu_us_per_request.is_none() && arm.cost == Cost::default()));
+}
+
+#[test]
+fn nothing_measured_is_no_number_anywhere() {
+    let result = summarised(&[]);
+    assert_eq!(result.plan.rounds_completed, 0);
+    assert!(
+        result
+            .arms
+            .iter()
+            .all(|arm| arm.cost == Cost::default() && arm.response_us == ResponseCost::default())
+    );
+}
+
+#[test]
+fn an_arm_that_answers_nothing_has_no_numbers() {
+    let lua = index("lua");
+    let mut rounds = rounds(lua, [1.0; 3]);
+    for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {
+        slice.book = Book { planned: 10, sent: 10, failed: 10, ..Book::default() };
+        slice.response_p50_us = None;
+    }
+    let result = summarised(&rounds);
+    assert_eq!(result.arms[lua].cost, Cost::default());
+    assert_eq!(result.arms[lua].book.failed, 10 * 18);
+    assert!(result.arms[index("same")].cost.cpu_us_per_request.is_some());
+}
+
+#[test]
+fn drift_compares_the_last_third_of_the_rounds_with_the_first() {
+    let mut rounds = rounds(index("lua"), [0.0; 3]);
+    for slice in rounds[2].slices.iter_mut().filter(|slice| slice.load == 0) {
+        slice.proxy_cpu_ns = slice.proxy_cpu_ns * 11 / 10;
+    }
+    let drift = summarised(&rounds).host.drift_share.unwrap();
+    assert!((drift - 0.1).abs() < 1e-6, "{drift}");
+}

