@@ -95,6 +95,8 @@ struct FunctionFile {
     request: Request,
     #[serde(default = "one")]
     upstreams: u16,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
     known_answer: Option<KnownAnswer>,
     fragment: String,
 }
@@ -144,6 +146,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         knobs,
         request: file.request,
         upstreams: file.upstreams,
+        environment: file.environment,
         known_answer: file.known_answer,
         fragment: file.fragment,
     };

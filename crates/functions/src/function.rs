@@ -29,6 +29,9 @@ pub struct Function {
     pub request: Request,
     /// How many origins stand behind the proxy.
     pub upstreams: u16,
+    /// Environment variables of the proxy's process. Since they may change what proxying costs, a function that has
+    /// some is compared with a baseline that has the same.
+    pub environment: BTreeMap<String, String>,
     /// What measuring it must come to, at the defaults of its knobs.
     pub known_answer: Option<KnownAnswer>,
     pub(crate) fragment: String,

@@ -27,6 +27,8 @@ pub struct ChildSpec {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Environment variables that it gets beside those of hoptax.
+    pub environment: Vec<(OsString, OsString)>,
     /// Where its output and errors go; appended to.
     pub log: PathBuf,
     /// The processors that it may use; empty for all.
@@ -50,6 +52,7 @@ impl Child {
         let mut command = Command::new(&spec.program);
         command
             .args(&spec.arguments)
+            .envs(spec.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -161,6 +164,7 @@ mod tests {
         ChildSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
+            environment: vec![("HOPTAX_TEST".into(), "set".into())],
             log: directory.join("log"),
             processors: Vec::new(),
         }
@@ -203,6 +207,16 @@ mod tests {
         }
         assert_eq!(last_lines(child.log(), 2), "two\nthree");
         assert_eq!(last_lines(Path::new("/nonexistent"), 2), "");
+    }
+
+    #[test]
+    fn a_child_gets_its_environment() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Child::start(&spec(directory.path(), "echo $HOPTAX_TEST")).unwrap();
+        while child.ended().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(last_lines(child.log(), 1), "set");
     }
 
     #[test]

@@ -1,1 +1,169 @@
-//! placeholder
+//! The test server: HTTP/1.1 answers with a delay, a size, a status or an error on request.
+//!
+//! What a request asks for is in its query or in headers (see [`Behaviour`]); Fortio's echo syntax works too. Each
+//! worker is a thread with an epoll loop and a listening socket of its own, nothing shared; a delay is held by the
+//! worker's own clock while other connections go on.
+
+mod answer;
+mod behaviour;
+mod connection;
+mod request;
+mod table;
+mod worker;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+
+pub use behaviour::{BadParameter, Behaviour};
+pub use request::{BadRequest, Next, RequestReader};
+pub use table::{TableError, Tables};
+use worker::Worker;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// What an origin is to be.
+#[derive(Clone, Debug)]
+pub struct OriginOptions {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Worker threads.
+    pub workers: usize,
+    /// What a request gets that asks for nothing, written as a query: `delay=1ms&size=100`.
+    pub default_query: String,
+    /// The delay tables that requests may name. No other file is ever read for a request.
+    pub tables: Vec<PathBuf>,
+    /// Seed of drawn delays, errors and closes.
+    pub seed: u64,
+}
+
+/// Why there is no origin.
+#[derive(Debug, thiserror::Error)]
+pub enum OriginError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; {}", advice(source))]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A delay table cannot be used.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The default is no behaviour.
+    #[error("the default answer: {0}")]
+    Default(#[from] BadParameter),
+    /// The kernel refused what a worker needs.
+    #[error("the origin cannot go on: {0}")]
+    System(#[from] io::Error),
+    /// A worker ended without a report, which is a fault of hoptax.
+    #[error("a worker thread ended without a report; this is a fault of hoptax")]
+    WorkerLost,
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another process listens there: end it, or choose another port",
+        io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose another",
+        io::ErrorKind::AddrNotAvailable => "the address is not one of this machine",
+        _ => "choose another address",
+    }
+}
+
+/// An origin that listens and does not serve yet.
+#[derive(Debug)]
+pub struct Origin {
+    listeners: Vec<TcpListener>,
+    address: SocketAddr,
+    defaults: Behaviour,
+    tables: Arc<Tables>,
+    seed: u64,
+}
+
+/// What an origin did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OriginReport {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Requests answered.
+    pub answered: u64,
+    /// Connections that ended in the middle of a request or an answer, and requests that were not HTTP.
+    pub broken: u64,
+}
+
+impl Origin {
+    /// Reads the tables and begins to listen.
+    ///
+    /// # Errors
+    /// When a table or the default cannot be used, or the address not be listened on.
+    pub fn bind(options: &OriginOptions) -> Result<Self, OriginError> {
+        let tables = Tables::load(&options.tables)?;
+        let mut defaults = Behaviour::default();
+        defaults.apply_query(&options.default_query, &tables)?;
+        let mut address = options.listen;
+        let mut listeners = Vec::new();
+        let workers = options.workers.max(1);
+        for _ in 0..workers {
+            let listener = listen(address, workers > 1)
+                .map_err(|source| OriginError::Listen { address: options.listen, source })?;
+            // With port 0 the kernel chooses for the first; the others share its choice.
+            address = listener.local_addr()?;
+            listeners.push(listener);
+        }
+        Ok(Self { listeners, address, defaults, tables: Arc::new(tables), seed: options.seed })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is set; answers that are under way by then are finished, for a second at most.
+    ///
+    /// # Errors
+    /// When the kernel refuses what a worker needs.
+    pub fn run(self, stop: &AtomicBool) -> Result<OriginReport, OriginError> {
+        let workers = self
+            .listeners
+            .into_iter()
+            .zip(self.seed..)
+            .map(|(listener, seed)| {
+                Worker::new(listener, self.defaults.clone(), Arc::clone(&self.tables), seed)
+            })
+            .collect::<io::Result<Vec<Worker>>>()?;
+        let reports: Vec<_> = thread::scope(|scope| {
+            let handles: Vec<_> =
+                workers.into_iter().map(|worker| scope.spawn(|| worker.run(stop))).collect();
+            handles.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        });
+        let mut sum = OriginReport::default();
+        for report in reports {
+            let report = report.map_err(|_| OriginError::WorkerLost)??;
+            sum.connections += report.connections;
+            sum.answered += report.answered;
+            sum.broken += report.broken;
+        }
+        Ok(sum)
+    }
+}
+
+/// A listening socket. Several share a port only when asked to: a second origin on the same port must fail.
+fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if shared {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}

@@ -58,6 +58,8 @@ pub struct Arm {
     pub compared_with: Option<usize>,
     /// The query of its requests.
     pub query: Option<String>,
+    /// Environment variables of its proxy.
+    pub environment: BTreeMap<String, String>,
     /// How many origins stand behind it.
     pub upstreams: usize,
     /// What it is, in a line.

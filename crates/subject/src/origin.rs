@@ -70,6 +70,7 @@ impl OriginProcess {
         let spec = ChildSpec {
             program: program.to_owned(),
             arguments: ["origin", "--listen", "127.0.0.1:0"].map(Into::into).into(),
+            environment: Vec::new(),
             log: log.to_owned(),
             processors: processors.to_vec(),
         };

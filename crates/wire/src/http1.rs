@@ -1,8 +1,9 @@
-//! HTTP/1.1 as a client speaks it (RFC 9112): a request encoded once, and a reader of answers.
+//! HTTP/1.1 (RFC 9112): a request encoded once, a reader of answers, and of chunked bodies.
 
 mod chunked;
 mod request;
 mod response;
 
+pub use chunked::{ChunkedBody, ChunkedProgress};
 pub use request::{Request, RequestError};
 pub use response::{Answer, Malformed, Progress, ResponseReader, Truncated};

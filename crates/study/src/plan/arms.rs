@@ -1,5 +1,7 @@
 //! From the names of arms to arms.
 
+use std::collections::BTreeMap;
+
 use hoptax_functions::{Catalogue, FunctionCall};
 use hoptax_result::ArmKind;
 
@@ -19,7 +21,7 @@ pub(super) fn plan(
         let message = format!("`arms` lacks `{BASELINE}`, with which the others are compared: add it");
         problems.push(positions.problem("/arms", message));
     }
-    let baseline = add_baseline(&mut arms, None);
+    let baseline = add_baseline(&mut arms, None, &BTreeMap::new());
     for (index, name) in names.iter().enumerate() {
         let pointer = format!("/arms/{index}");
         if names.iter().take(index).any(|earlier| earlier == name) {
@@ -34,6 +36,7 @@ pub(super) fn plan(
                 function: None,
                 compared_with: Some(baseline),
                 query: None,
+                environment: BTreeMap::new(),
                 upstreams: 1,
                 summary: "No proxy: the generator speaks to the origin".to_owned(),
             }),
@@ -43,6 +46,7 @@ pub(super) fn plan(
                 function: None,
                 compared_with: Some(baseline),
                 query: None,
+                environment: BTreeMap::new(),
                 upstreams: 1,
                 summary: "A second copy of the baseline, whose true cost is zero".to_owned(),
             }),
@@ -57,17 +61,24 @@ pub(super) fn plan(
     arms
 }
 
-/// The baseline whose requests carry `query`, added if it is not there yet.
-fn add_baseline(arms: &mut Vec<Arm>, query: Option<&str>) -> usize {
-    let is_it = |arm: &Arm| arm.kind == ArmKind::Baseline && arm.query.as_deref() == query;
+/// The baseline with this query and this environment, added if it is not there yet.
+fn add_baseline(arms: &mut Vec<Arm>, query: Option<&str>, environment: &BTreeMap<String, String>) -> usize {
+    let is_it = |arm: &Arm| {
+        arm.kind == ArmKind::Baseline && arm.query.as_deref() == query && arm.environment == *environment
+    };
     if let Some(place) = arms.iter().position(is_it) {
         return place;
     }
-    let (id, summary) = match query {
-        None => (BASELINE.to_owned(), "A plain proxy".to_owned()),
-        Some(query) => (
-            format!("{BASELINE}{{{query}}}"),
-            format!("A plain proxy, asked for the same as what is compared with it: `{query}`"),
+    let differences: Vec<String> = query
+        .map(str::to_owned)
+        .into_iter()
+        .chain(environment.iter().map(|(name, value)| format!("{name}={value}")))
+        .collect();
+    let (id, summary) = match differences.join(",") {
+        none if none.is_empty() => (BASELINE.to_owned(), "A plain proxy".to_owned()),
+        some => (
+            format!("{BASELINE}{{{some}}}"),
+            format!("A plain proxy with `{some}`, as what is compared with it has"),
         ),
     };
     arms.push(Arm {
@@ -76,6 +87,7 @@ fn add_baseline(arms: &mut Vec<Arm>, query: Option<&str>) -> usize {
         function: None,
         compared_with: None,
         query: query.map(str::to_owned),
+        environment: environment.clone(),
         upstreams: 1,
         summary,
     });
@@ -91,12 +103,13 @@ fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Resul
         errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
     })?;
     let query = function.request.query.clone();
-    let compared_with = add_baseline(arms, query.as_deref());
+    let compared_with = add_baseline(arms, query.as_deref(), &function.environment);
     Ok(Arm {
         id: call.to_string(),
         kind: ArmKind::Function,
         compared_with: Some(compared_with),
         query,
+        environment: function.environment.clone(),
         upstreams: usize::from(function.upstreams),
         summary: function.summary.clone(),
         function: Some((function.clone(), knobs)),

@@ -24,12 +24,13 @@ fn problems(text: &str) -> String {
 }
 
 #[test]
-fn a_function_with_a_query_brings_a_baseline_of_its_own() {
-    let plan = plan("baseline, lua, compress/gzip").unwrap();
+fn a_function_with_a_query_or_an_environment_brings_a_baseline_of_its_own() {
+    let plan = plan("baseline, lua, compress/gzip, fault/delay").unwrap();
     let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
-    assert_eq!(ids, ["baseline", "lua", "baseline{size=4096}", "compress/gzip"]);
+    let own = ["baseline{size=4096}", "compress/gzip", "baseline{EVENT_PRECISE_TIMER=1}", "fault/delay"];
+    assert_eq!(ids, [["baseline", "lua"].as_slice(), &own].concat());
     let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();
-    assert_eq!(compared, [None, Some(0), None, Some(2)]);
+    assert_eq!(compared, [None, Some(0), None, Some(2), None, Some(4)]);
 }
 
 #[test]

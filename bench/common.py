@@ -1,0 +1,61 @@
+"""What the benchmarks share: the program, an origin, and running a client on a processor of its own."""
+
+import contextlib
+import os
+import pathlib
+import re
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HOPTAX = ROOT / "target" / "release" / "hoptax"
+
+
+def processors():
+    """The processors of client and server: two of their own where there are two."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[0], allowed[-1]
+
+
+@contextlib.contextmanager
+def origin(processor):
+    """A running origin; gives its URL."""
+    process = subprocess.Popen(
+        [HOPTAX, "origin", "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
+    )
+    try:
+        line = process.stdout.readline()
+        match = re.search(r"http://\S+", line)
+        if not match:
+            sys.exit(f"the origin does not listen: {line!r}")
+        yield match.group(0)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def run(command, processor):
+    """Runs a client; gives its output and the CPU time that it took, user and system, seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # 4 is "void": the numbers are withheld, the book is not.
+    if done.returncode not in (0, 4):
+        sys.exit(f"{command[0]} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+
+
+def median_and_range(values):
+    """The median with the smallest and the largest value."""
+    return f"{statistics.median(values):,.3g} [{min(values):,.3g}, {max(values):,.3g}]"

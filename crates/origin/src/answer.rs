@@ -1,0 +1,106 @@
+//! Answers: the head as bytes, and a body of any size from one shared text.
+
+use std::io::Write;
+use std::sync::LazyLock;
+
+/// Size of the text that bodies are cut from, bytes.
+const TEXT_BYTES: usize = 64 * 1024;
+
+/// The text of all bodies: made-up words, so that a compressor has as much to do as with ordinary text.
+static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    const SYLLABLES: [&str; 16] =
+        ["ba", "ce", "di", "fo", "gu", "ha", "ke", "li", "mo", "nu", "pa", "re", "si", "to", "vu", "za"];
+    let mut text = String::with_capacity(TEXT_BYTES + 16);
+    // A multiplicative congruential generator modulo 2^64 (Knuth's MMIX constants): the same text everywhere.
+    let mut state: u64 = 1;
+    while text.len() < TEXT_BYTES {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let bits = state >> 33;
+        for syllable in 0..(1 + bits % 4) {
+            let number = (bits >> (4 + 4 * syllable)) % 16;
+            text.push_str(SYLLABLES.get(number as usize).copied().unwrap_or_default());
+        }
+        text.push(if bits % 11 == 0 { '\n' } else { ' ' });
+    }
+    text.truncate(TEXT_BYTES);
+    text.into_bytes()
+});
+
+/// The piece of a body that begins at `offset` and is at most `most` long; never empty unless `most` is 0.
+pub(crate) fn body_piece(offset: u64, most: u64) -> &'static [u8] {
+    let at = (offset % TEXT_BYTES as u64) as usize;
+    let rest = TEXT.get(at..).unwrap_or_default();
+    rest.get(..(most.min(rest.len() as u64)) as usize).unwrap_or(rest)
+}
+
+/// Appends the head of an answer to `output`.
+pub(crate) fn write_head(
+    output: &mut Vec<u8>,
+    status: u16,
+    size: u64,
+    keep_alive: bool,
+    headers: &[(String, String)],
+) {
+    // Writing into a Vec cannot fail.
+    if status == 200 {
+        output.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: ");
+    } else {
+        let _ = write!(
+            output,
+            "HTTP/1.1 {status} {}\r\ncontent-type: text/plain\r\ncontent-length: ",
+            reason(status)
+        );
+    }
+    let _ = write!(output, "{size}");
+    for (name, value) in headers {
+        let _ = write!(output, "\r\n{name}: {value}");
+    }
+    output.extend_from_slice(if keep_alive { b"\r\n\r\n" } else { b"\r\nconnection: close\r\n\r\n" });
+}
+
+/// Whether an answer with this status has neither body nor length (RFC 9110, section 6.4.1).
+pub(crate) fn has_no_body(status: u16) -> bool {
+    matches!(status, 204 | 304)
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        // A reason may be empty (RFC 9112, section 4).
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_body_join_up() {
+        let size = 3 * TEXT_BYTES as u64 + 17;
+        let mut body = Vec::new();
+        while (body.len() as u64) < size {
+            let piece = body_piece(body.len() as u64, size - body.len() as u64);
+            assert!(!piece.is_empty());
+            body.extend_from_slice(piece);
+        }
+        assert_eq!(body.len() as u64, size);
+        assert_eq!(body[..TEXT_BYTES], body[TEXT_BYTES..2 * TEXT_BYTES]);
+        assert!(body.iter().all(u8::is_ascii));
+    }
+
+    #[test]
+    fn a_head_is_http() {
+        let mut head = Vec::new();
+        write_head(&mut head, 503, 7, false, &[("x-a".to_owned(), "b".to_owned())]);
+        let expected = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\ncontent-length: 7\r\n\
+                        x-a: b\r\nconnection: close\r\n\r\n";
+        assert_eq!(String::from_utf8(head).unwrap(), expected);
+    }
+}

@@ -1,0 +1,233 @@
+//! One connection: requests come in, one at a time is answered, the rest waits in the socket.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+use crate::answer::{body_piece, has_no_body, write_head};
+use crate::behaviour::Behaviour;
+use crate::request::{BadRequest, Next, Request, RequestReader};
+use crate::table::Tables;
+
+/// Bodies up to this size are copied behind their head and sent with it; larger ones follow in pieces.
+const COPIED_BYTES: u64 = 16 * 1024;
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) socket: OwnedFd,
+    reader: RequestReader,
+    /// An answer whose delay is not over.
+    waiting: Option<Answer>,
+    /// Bytes to be sent before the body.
+    output: Vec<u8>,
+    /// Of these, sent.
+    sent: usize,
+    /// The body behind them: its size, and how much of it is sent.
+    body: (u64, u64),
+    /// Whether the connection ends when all is sent.
+    closing: bool,
+    /// Whether the socket may have bytes for us: it is edge-triggered and tells only once.
+    pub(crate) readable: bool,
+}
+
+/// An answer that is ready but for its delay.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    size: u64,
+    is_head: bool,
+    keep_alive: bool,
+    headers: Vec<(String, String)>,
+}
+
+/// What a connection needs after it did what it could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Wait for the socket.
+    Wait,
+    /// Wait for a delay.
+    Delay(Duration),
+    /// It is over, and was in order.
+    Done,
+    /// It is over in the middle of something.
+    Broken,
+}
+
+/// What answers are made from.
+pub(crate) struct Kitchen<'a> {
+    pub(crate) defaults: &'a Behaviour,
+    pub(crate) tables: &'a Tables,
+    pub(crate) random: &'a mut SmallRng,
+    pub(crate) buffer: &'a mut [u8],
+    /// Requests answered.
+    pub(crate) answered: &'a mut u64,
+    /// Whether no further request is to be taken.
+    pub(crate) ending: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self {
+            socket,
+            reader: RequestReader::default(),
+            waiting: None,
+            output: Vec::new(),
+            sent: 0,
+            body: (0, 0),
+            closing: false,
+            // Bytes may have come before it was watched.
+            readable: true,
+        }
+    }
+
+    /// Whether it has nothing under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_none() && self.is_sent() && self.reader.is_idle()
+    }
+
+    /// Sends the answer whose delay is over, and goes on.
+    pub(crate) fn delay_over(&mut self, kitchen: &mut Kitchen<'_>) -> State {
+        if let Some(answer) = self.waiting.take() {
+            self.queue(answer, kitchen);
+        }
+        self.go_on(kitchen)
+    }
+
+    /// Does everything that can be done without waiting.
+    pub(crate) fn go_on(&mut self, kitchen: &mut Kitchen<'_>) -> State {
+        loop {
+            match self.send() {
+                Ok(true) => {}
+                Ok(false) => return State::Wait,
+                Err(_) => return State::Broken,
+            }
+            if self.closing {
+                return State::Done;
+            }
+            if self.waiting.is_some() {
+                // Its timer is running.
+                return State::Wait;
+            }
+            match self.reader.next(kitchen.defaults, kitchen.tables) {
+                Ok(Next::Request(request)) => {
+                    if let Some(delay) = self.take(request, kitchen) {
+                        return State::Delay(delay);
+                    }
+                }
+                Ok(Next::Continue) => self.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n"),
+                Ok(Next::More) if kitchen.ending && self.reader.is_idle() => return State::Done,
+                Ok(Next::More) => match self.receive(kitchen.buffer) {
+                    Ok(true) => {}
+                    Ok(false) if self.readable => {
+                        return if self.reader.is_idle() { State::Done } else { State::Broken };
+                    }
+                    Ok(false) => return State::Wait,
+                    Err(_) => return State::Broken,
+                },
+                Err(error) => self.refuse(error),
+            }
+        }
+    }
+
+    /// Takes a request: its answer is queued, or held for the delay that is returned.
+    fn take(&mut self, request: Request, kitchen: &mut Kitchen<'_>) -> Option<Duration> {
+        let keep_alive = request.keep_alive && !kitchen.ending;
+        let behaviour = match request.behaviour {
+            Ok(behaviour) => behaviour,
+            Err(error) => {
+                self.queue_text(400, &format!("{error}\n"), keep_alive, request.is_head);
+                *kitchen.answered += 1;
+                return None;
+            }
+        };
+        let drawn = behaviour.draw(kitchen.tables, kitchen.random);
+        let answer = Answer {
+            status: drawn.status,
+            size: drawn.size,
+            is_head: request.is_head,
+            keep_alive: keep_alive && !drawn.close,
+            headers: behaviour.headers().to_vec(),
+        };
+        if drawn.delay.is_zero() {
+            self.queue(answer, kitchen);
+            return None;
+        }
+        self.waiting = Some(answer);
+        Some(drawn.delay)
+    }
+
+    fn queue(&mut self, answer: Answer, kitchen: &mut Kitchen<'_>) {
+        let size = if has_no_body(answer.status) { 0 } else { answer.size };
+        write_head(&mut self.output, answer.status, size, answer.keep_alive, &answer.headers);
+        let body = if answer.is_head { 0 } else { size };
+        if body <= COPIED_BYTES {
+            self.output.extend_from_slice(body_piece(0, body));
+            self.body = (0, 0);
+        } else {
+            self.body = (body, 0);
+        }
+        self.closing = !answer.keep_alive;
+        *kitchen.answered += 1;
+    }
+
+    fn queue_text(&mut self, status: u16, text: &str, keep_alive: bool, is_head: bool) {
+        write_head(&mut self.output, status, text.len() as u64, keep_alive, &[]);
+        if !is_head {
+            self.output.extend_from_slice(text.as_bytes());
+        }
+        self.closing = !keep_alive;
+    }
+
+    fn refuse(&mut self, error: BadRequest) {
+        let status = if error == BadRequest::TooLarge { 431 } else { 400 };
+        self.queue_text(status, &format!("{error}\n"), false, false);
+    }
+
+    fn is_sent(&self) -> bool {
+        self.sent == self.output.len() && self.body.1 == self.body.0
+    }
+
+    /// Sends what is queued; false when the socket takes no more for now.
+    fn send(&mut self) -> Result<bool, Errno> {
+        while !self.is_sent() {
+            let head = self.output.get(self.sent..).unwrap_or_default();
+            let (size, done) = self.body;
+            let piece = if head.is_empty() { body_piece(done, size - done) } else { head };
+            match rustix::net::send(&self.socket, piece, SendFlags::NOSIGNAL) {
+                Ok(count) if head.is_empty() => self.body.1 += count as u64,
+                Ok(count) => self.sent += count,
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.output.clear();
+        self.sent = 0;
+        self.body = (0, 0);
+        Ok(true)
+    }
+
+    /// Reads once. True when bytes came; false when there are none for now (then `readable` is unset), or never
+    /// again (then it stays set).
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Errno> {
+        while self.readable {
+            match rustix::io::read(&self.socket, &mut *buffer) {
+                Ok(0) => return Ok(false),
+                Ok(count) => {
+                    // A short read has emptied the socket; what comes later is told by an event.
+                    self.readable = count == buffer.len();
+                    self.reader.feed(buffer.get(..count).unwrap_or_default());
+                    return Ok(true);
+                }
+                Err(Errno::AGAIN) => self.readable = false,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,215 @@
+//! One worker: a listening socket, its connections, their delays, and an epoll loop over all of them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hoptax_host::processors;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, sockopt};
+use rustix::time::Timespec;
+
+use crate::OriginReport;
+use crate::behaviour::Behaviour;
+use crate::connection::{Connection, Kitchen, State};
+use crate::table::Tables;
+
+/// The token of the listening socket; connections are counted from 0.
+const LISTENER: u64 = u64::MAX;
+/// Longest wait, so that a request to stop is noticed.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+/// How long answers under way may take at the end.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long no connection is accepted when there are no more sockets to be had.
+const REST: Duration = Duration::from_millis(1);
+/// Events taken at once.
+const EVENTS: usize = 256;
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// A worker.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    epoll: OwnedFd,
+    listener: TcpListener,
+    defaults: Behaviour,
+    tables: Arc<Tables>,
+    random: SmallRng,
+    /// Connections by token, each with the number of those that had the place before it.
+    places: Vec<(u64, Option<Connection>)>,
+    vacant: Vec<usize>,
+    delays: BinaryHeap<Reverse<(Instant, usize, u64)>>,
+    buffer: Vec<u8>,
+    report: OriginReport,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        listener: TcpListener,
+        defaults: Behaviour,
+        tables: Arc<Tables>,
+        seed: u64,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            listener,
+            defaults,
+            tables,
+            random: SmallRng::seed_from_u64(seed),
+            places: Vec::new(),
+            vacant: Vec::new(),
+            delays: BinaryHeap::new(),
+            buffer: vec![0; READ_BYTES],
+            report: OriginReport::default(),
+        })
+    }
+
+    /// Serves until `stop` is set and what was under way is done.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<OriginReport> {
+        processors::wake_precisely()?;
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut ending_since: Option<Instant> = None;
+        loop {
+            if ending_since.is_none() && stop.load(Ordering::Relaxed) {
+                ending_since = Some(Instant::now());
+                epoll::delete(&self.epoll, &self.listener)?;
+                self.end_idle();
+            }
+            if let Some(since) = ending_since
+                && (since.elapsed() >= GRACE || self.vacant.len() == self.places.len())
+            {
+                return Ok(self.report);
+            }
+            self.wait(&mut events)?;
+            let ending = ending_since.is_some();
+            for event in &events {
+                match event.data.u64() {
+                    LISTENER => self.accept()?,
+                    token => self.take_event(token as usize, event.flags, ending),
+                }
+            }
+            self.take_delays(ending);
+        }
+    }
+
+    fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        let next =
+            self.delays.peek().map(|Reverse((due, _, _))| due.saturating_duration_since(Instant::now()));
+        let wait = next.map_or(LONGEST_WAIT, |next| next.min(LONGEST_WAIT));
+        let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            match rustix::net::accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(socket) => self.open(socket)?,
+                Err(Errno::AGAIN) => return Ok(()),
+                // The peer has gone again, or a signal came.
+                Err(Errno::CONNABORTED | Errno::INTR) => {}
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                    std::thread::sleep(REST);
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn open(&mut self, socket: OwnedFd) -> io::Result<()> {
+        // Answers are written whole: Nagle's algorithm could only hold them back. A socket that refuses is gone.
+        if sockopt::set_tcp_nodelay(&socket, true).is_err() {
+            return Ok(());
+        }
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.places.push((0, None));
+            self.places.len() - 1
+        });
+        let interest =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), interest)?;
+        if let Some(place) = self.places.get_mut(index) {
+            place.1 = Some(Connection::new(socket));
+        }
+        self.report.connections += 1;
+        Ok(())
+    }
+
+    fn take_event(&mut self, index: usize, flags: epoll::EventFlags, ending: bool) {
+        let incoming = epoll::EventFlags::IN
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::HUP
+            | epoll::EventFlags::ERR;
+        if let Some((_, Some(connection))) = self.places.get_mut(index) {
+            connection.readable |= flags.intersects(incoming);
+        }
+        self.step(index, ending, Connection::go_on);
+    }
+
+    fn take_delays(&mut self, ending: bool) {
+        let now = Instant::now();
+        while let Some(&Reverse((due, index, number))) = self.delays.peek()
+            && due <= now
+        {
+            self.delays.pop();
+            // The connection that waited may be gone, and another in its place.
+            if self.places.get(index).is_some_and(|(current, _)| *current == number) {
+                self.step(index, ending, Connection::delay_over);
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        index: usize,
+        ending: bool,
+        step: impl Fn(&mut Connection, &mut Kitchen<'_>) -> State,
+    ) {
+        let Some((number, place)) = self.places.get_mut(index) else { return };
+        let Some(connection) = place else { return };
+        let mut kitchen = Kitchen {
+            defaults: &self.defaults,
+            tables: &self.tables,
+            random: &mut self.random,
+            buffer: &mut self.buffer,
+            answered: &mut self.report.answered,
+            ending,
+        };
+        match step(connection, &mut kitchen) {
+            State::Wait => {}
+            State::Delay(delay) => self.delays.push(Reverse((Instant::now() + delay, index, *number))),
+            ended @ (State::Done | State::Broken) => {
+                self.report.broken += u64::from(ended == State::Broken);
+                *place = None;
+                *number += 1;
+                self.vacant.push(index);
+            }
+        }
+    }
+
+    /// Ends the connections that have nothing under way.
+    fn end_idle(&mut self) {
+        for index in 0..self.places.len() {
+            let Some((number, place)) = self.places.get_mut(index) else { return };
+            if place.as_ref().is_some_and(Connection::is_idle) {
+                *place = None;
+                *number += 1;
+                self.vacant.push(index);
+            }
+        }
+    }
+}
