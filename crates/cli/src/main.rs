@@ -1,1 +1,35 @@
-fn main() {}
+//! The hoptax program: arguments to a library call to an exit code.
+
+mod arguments;
+mod command;
+mod exit;
+mod interrupt;
+mod print;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Study(arguments) => command::study::run(&arguments),
+        Command::Load(arguments) => command::load::run(&arguments),
+        Command::Origin(arguments) => command::origin::run(&arguments),
+        Command::Envoy(arguments) => command::envoy::run(&arguments),
+        Command::Functions(arguments) => command::functions::run(&arguments),
+        Command::Schema(arguments) => command::reference::schema(&arguments),
+        Command::Completions(arguments) => command::reference::completions(&arguments),
+        Command::Man(arguments) => command::reference::man(&arguments),
+    };
+    match outcome {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            print::error(&failure.to_string());
+            failure.code.into()
+        }
+    }
+}

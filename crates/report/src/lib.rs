@@ -1,1 +1,17 @@
-//! placeholder
+//! The outputs of a result: pure functions from what was found to what people read.
+//!
+//! All of them show the same rows in the same order ([`rows`]), with the same numbers ([`numbers`]); a number that
+//! was withheld is shown by none.
+
+mod forest;
+pub mod html;
+pub mod markdown;
+mod numbers;
+mod rows;
+pub mod terminal;
+mod words;
+
+#[cfg(test)]
+mod fixture;
+
+pub use terminal::Style;

@@ -1,0 +1,40 @@
+//! What other programs read about hoptax: schemas, completions and man pages.
+
+use std::fs;
+
+use clap::CommandFactory;
+use hoptax_result::{LoadResult, StudyResult};
+
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// `hoptax schema`.
+pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
+    let schema = match arguments.of {
+        SchemaOf::StudyFile => hoptax_study::file::schema(),
+        SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
+        SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
+    };
+    print::result(&format!("{schema:#}"))?;
+    Ok(Code::Fine)
+}
+
+/// `hoptax completions`.
+pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<Code, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "hoptax", &mut script);
+    print::result(&String::from_utf8_lossy(&script))?;
+    Ok(Code::Fine)
+}
+
+/// `hoptax man`.
+pub(crate) fn man(arguments: &ManArguments) -> Result<Code, Failure> {
+    let folder = &arguments.out;
+    let failed =
+        |error| Failure::environment(format!("cannot write man pages to `{}`: {error}", folder.display()));
+    fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(Arguments::command(), folder).map_err(failed)?;
+    print::result(&format!("man pages are in {}", folder.display()))?;
+    Ok(Code::Fine)
+}

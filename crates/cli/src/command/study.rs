@@ -1,0 +1,142 @@
+//! `hoptax study`: measure what functions of Envoy cost.
+
+mod library;
+mod outputs;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hoptax_checks::judge_study;
+use hoptax_host::environment;
+use hoptax_host::processors::{self, Placement};
+use hoptax_report::terminal;
+use hoptax_result::{Environment, StudyResult};
+use hoptax_study::event::Event;
+use hoptax_study::plan::Plan;
+use hoptax_study::runner::{self, Ending, Outcome, Setting};
+use hoptax_study::{file, summary};
+use hoptax_subject::envoy::release::Envoy;
+
+use super::functions;
+use crate::arguments::StudyArguments;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::{print, progress};
+use outputs::{SliceLog, write_all};
+
+/// Processors that a proxy gets to itself.
+const PROXY_PROCESSORS: usize = 1;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
+    if arguments.list {
+        print::result(&library::list())?;
+        return Ok(Code::Fine);
+    }
+    let plan = read_plan(arguments)?;
+    let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+    let directory = directory(arguments.out.as_deref(), &plan.name)?;
+    let allowed = processors::allowed()
+        .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
+    let placement = Placement::split(&allowed, PROXY_PROCESSORS);
+    let environment = Environment {
+        proxy_version: Some(envoy.version.clone()),
+        proxy_cpus: placement.proxy.clone(),
+        generator_cpus: placement.generator.clone(),
+        ..environment::capture(env!("CARGO_PKG_VERSION"))
+    };
+    let program = env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+    let setting = Setting { program: &program, envoy: &envoy, directory: &directory, placement: &placement };
+    let interrupt = Interrupt::listen()?;
+
+    print::note(&format!(
+        "study `{}`: {} arms, {} rounds, Envoy {}; results go to {}",
+        plan.name,
+        plan.arms.len(),
+        plan.rounds,
+        envoy.version,
+        directory.display()
+    ));
+    let outcome = measure(&plan, &setting, &interrupt);
+    let ended_early = match &outcome.ending {
+        Ending::Complete => None,
+        Ending::Interrupted => Some("it was interrupted".to_owned()),
+        Ending::Failed(error) => Some(error.to_string()),
+    };
+    let mut result = summary::summarise(&plan, &outcome.rounds, environment, outcome.wall_s, ended_early);
+    judge_study(&mut result);
+    finish(&directory, &result, &outcome)
+}
+
+fn read_plan(arguments: &StudyArguments) -> Result<Plan, Failure> {
+    let (name, text) = library::read(&arguments.study)?;
+    let catalogue = functions::load()?;
+    let (mut file, positions) = file::read(&name, &text).map_err(Failure::bad_input)?;
+    file.rounds = arguments.rounds.unwrap_or(file.rounds);
+    file.seed = arguments.seed.unwrap_or(file.seed);
+    Plan::new(&file, &positions, &catalogue).map_err(Failure::bad_input)
+}
+
+/// The folder of the results, made; absolute, since Envoy writes there too.
+fn directory(out: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
+    let path = out.map_or_else(
+        || {
+            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+            let now: String = now.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+            PathBuf::from("runs").join(format!("{}-{now}", name.replace(['/', ' '], "-")))
+        },
+        Path::to_owned,
+    );
+    let made = fs::create_dir_all(&path).and_then(|()| path.canonicalize());
+    made.map_err(|error| {
+        Failure::environment(format!("cannot make the folder `{}`: {error}", path.display()))
+    })
+}
+
+fn measure(plan: &Plan, setting: &Setting<'_>, interrupt: &Interrupt) -> Outcome {
+    let per_round = plan.slices_per_round() as u64;
+    let bar = progress::study_bar(per_round * u64::from(plan.rounds));
+    let mut log = SliceLog::create(setting.directory, plan);
+    let outcome = runner::run(plan, setting, interrupt.flag(), &mut |event| {
+        match event {
+            Event::Checking => bar.set_message("checking configurations"),
+            Event::RoundBegan { round } => bar.set_message(format!("round {} of {}", round + 1, plan.rounds)),
+            Event::SliceEnded(_) => bar.inc(1),
+            Event::RoundEnded { .. } => {}
+        }
+        log.hear(event);
+    });
+    bar.finish_and_clear();
+    if let Some(error) = log.finish() {
+        print::error(&error);
+    }
+    outcome
+}
+
+/// Prints the table, writes the files, and says how it ended.
+fn finish(directory: &Path, result: &StudyResult, outcome: &Outcome) -> Result<Code, Failure> {
+    if !outcome.rounds.is_empty() {
+        print::result(&terminal::study(result, print::style()))?;
+    }
+    let problems = write_all(directory, result);
+    if problems.is_empty() {
+        print::note(&format!("\nthe page: {}", directory.join("report.html").display()));
+    }
+    for problem in &problems {
+        print::error(problem);
+    }
+    match &outcome.ending {
+        Ending::Failed(error) => Err(Failure::environment(format!(
+            "the study ended in round {} of {}: {error}\nwhat was measured until then is in `{}`",
+            outcome.rounds.len() + 1,
+            result.plan.rounds_planned,
+            directory.display()
+        ))),
+        Ending::Interrupted => Ok(Code::Interrupted),
+        Ending::Complete if !problems.is_empty() => Ok(Code::Environment),
+        Ending::Complete => Ok(Code::of(result.verdict)),
+    }
+}

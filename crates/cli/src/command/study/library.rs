@@ -1,0 +1,72 @@
+//! The studies that come with hoptax, and reading one of them or a file.
+
+use std::fs;
+use std::path::Path;
+
+use include_dir::{Dir, include_dir};
+
+use crate::exit::Failure;
+
+static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
+
+/// Name and text of the study file that `study` names: a path, or a study that comes with hoptax.
+pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
+    let path = Path::new(study);
+    let is_path = study.contains('/') || path.extension().is_some() || path.is_file();
+    if !is_path {
+        let text = STUDIES.get_file(format!("{study}.yaml")).and_then(|file| file.contents_utf8());
+        return text.map(|text| (format!("{study}.yaml"), text.to_owned())).ok_or_else(|| {
+            let names = names().join("`, `");
+            Failure::bad_input(format!(
+                "there is no study `{study}`; hoptax brings `{names}`; for a file of your own, give its path"
+            ))
+        });
+    }
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("cannot read the study file `{study}`: {error}")))?;
+    Ok((study.to_owned(), text))
+}
+
+/// A line for each study: its name and what it asks.
+pub(crate) fn list() -> String {
+    let summary = |name: &str| {
+        let (file, text) = read(name).ok()?;
+        let (study, _) = hoptax_study::file::read(&file, &text).ok()?;
+        Some(study.summary)
+    };
+    names().iter().map(|name| format!("{name:<12} {}\n", summary(name).unwrap_or_default())).collect()
+}
+
+fn names() -> Vec<String> {
+    let stem = |file: &include_dir::File<'_>| Some(file.path().file_stem()?.to_str()?.to_owned());
+    let mut names: Vec<String> = STUDIES.files().filter_map(stem).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_study::plan::Plan;
+
+    use super::*;
+
+    #[test]
+    fn every_study_of_the_library_can_be_planned() {
+        let catalogue = Catalogue::load().unwrap();
+        assert!(names().contains(&"quick".to_owned()));
+        for name in names() {
+            let (file, text) = read(&name).unwrap();
+            let (study, positions) =
+                hoptax_study::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
+            Plan::new(&study, &positions, &catalogue).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(study.name, name, "a study's name is that of its file");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_tells_which_there_are() {
+        let error = read("quik").unwrap_err().to_string();
+        assert!(error.contains("`quik`") && error.contains("`quick"), "{error}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Exit codes, as documented, and failures that carry one.
+
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+
+use hoptax_result::Verdict;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Fine.
+    Fine = 0,
+    /// Bad input: arguments, a study file, a URL.
+    BadInput = 2,
+    /// The environment lacks something: Envoy, a port, a folder, the server.
+    Environment = 3,
+    /// The result is void.
+    Void = 4,
+    /// Interrupted.
+    Interrupted = 130,
+}
+
+impl Code {
+    /// The code of a result.
+    pub(crate) fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Sound | Verdict::Caution => Self::Fine,
+            Verdict::Void => Self::Void,
+        }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    message: String,
+}
+
+impl Failure {
+    pub(crate) fn bad_input(cause: impl fmt::Display) -> Self {
+        Self { code: Code::BadInput, message: cause.to_string() }
+    }
+
+    pub(crate) fn environment(cause: impl fmt::Display) -> Self {
+        Self { code: Code::Environment, message: cause.to_string() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {}

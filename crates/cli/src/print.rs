@@ -1,0 +1,50 @@
+//! Where words go: results to stdout, everything else to stderr.
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+
+use hoptax_report::Style;
+
+use crate::exit::Failure;
+
+/// Width of a table where the terminal does not say.
+const WIDTH: u16 = 100;
+
+/// Prints a result. A reader that has gone away (`| head`) is no failure.
+pub(crate) fn result(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| {
+        if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") }?;
+        stdout.flush()
+    });
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::environment(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says what goes on.
+pub(crate) fn note(text: &str) {
+    // Without stderr there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Says what went wrong.
+pub(crate) fn error(text: &str) {
+    note(&format!("hoptax: {text}"));
+}
+
+/// How tables look on this stdout: colour on a terminal unless `NO_COLOR` is set (<https://no-color.org>).
+pub(crate) fn style() -> Style {
+    let is_terminal = io::stdout().is_terminal();
+    let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let width = if is_terminal { terminal_width() } else { WIDTH };
+    Style { width, colour: is_terminal && !no_color }
+}
+
+fn terminal_width() -> u16 {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    size.map(|size| size.ws_col).ok().filter(|&width| width > 0).unwrap_or(WIDTH)
+}

@@ -1,0 +1,59 @@
+//! What is shown while something runs: nothing where stderr is no terminal.
+
+use std::time::Duration;
+
+use hoptax_load::trial::LiveLine;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The bar of a study.
+pub(crate) fn study_bar(slices: u64) -> ProgressBar {
+    let bar = ProgressBar::new(slices);
+    let template = "{msg:<24} {wide_bar} {percent:>3} %  {eta_precise} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The live line of a load.
+pub(crate) fn live_line(duration: Duration) -> ProgressBar {
+    let bar = ProgressBar::new(duration.as_millis() as u64);
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// What the live line says.
+pub(crate) fn live_text(line: &LiveLine) -> String {
+    format!(
+        "{:>9.0} req/s   p50 {}   p99 {}   {} errors   {:.0} s left",
+        line.rate,
+        latency(line.p50_us),
+        latency(line.p99_us),
+        line.errors,
+        (line.total_s - line.elapsed_s).max(0.0)
+    )
+}
+
+fn latency(us: f64) -> String {
+    if us < 10_000.0 { format!("{us:.0} us") } else { format!("{:.1} ms", us / 1e3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_live_line_has_units() {
+        let line = LiveLine {
+            elapsed_s: 3.0,
+            total_s: 10.0,
+            rate: 1234.5,
+            p50_us: 87.4,
+            p99_us: 12_345.0,
+            errors: 2,
+        };
+        assert_eq!(live_text(&line), "     1234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");
+    }
+}

@@ -1,0 +1,227 @@
+//! Results to show, in the tests of all outputs.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{
+    ArmKind, ArmResult, Book, Cost, Environment, Finding, Generator, GeneratorUse, HostUse, Interval,
+    Latency, LatencySet, LoadPlan, LoadRate, LoadResult, LoadSpec, Loop, ProxyUse, ResponseCost, Severity,
+    Slices, StudyPlan, StudyResult, Verdict,
+};
+
+fn interval(estimate: f64, half_width: f64) -> Interval {
+    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+}
+
+fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us: f64) -> ArmResult {
+    let has_proxy = kind != ArmKind::Direct;
+    let is_compared = compared_with.is_some();
+    let rate = 1e6 / (46.0 + cpu_us);
+    ArmResult {
+        id: id.to_owned(),
+        kind,
+        function: (kind == ArmKind::Function).then(|| id.to_owned()),
+        knobs: BTreeMap::new(),
+        summary: format!("What {id} does"),
+        compared_with: compared_with.map(str::to_owned),
+        rounds: 10,
+        slices: Slices { used: 87, set_aside: 3 },
+        cpu_us_per_request: has_proxy.then(|| interval(46.0 + cpu_us, 0.52)),
+        max_rate: has_proxy.then(|| interval(rate, 210.0)),
+        response_us: ResponseCost {
+            p50: Some(interval(95.0 + p50_us, 1.3)),
+            p99: Some(interval(240.0 + p50_us, 22.0)),
+        },
+        cost: if is_compared {
+            Cost {
+                cpu_us_per_request: has_proxy.then(|| interval(cpu_us, 0.4 + cpu_us.abs() / 50.0)),
+                response_us: ResponseCost {
+                    p50: Some(interval(p50_us, 1.1)),
+                    p99: Some(interval(p50_us * 1.3, 14.0)),
+                },
+                max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
+            }
+        } else {
+            Cost::default()
+        },
+        responses: 32_000,
+        known_answer: None,
+        proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: 385.0 }),
+        book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
+        failures: BTreeMap::new(),
+    }
+}
+
+/// A study with something of everything.
+pub(crate) fn study() -> StudyResult {
+    let function =
+        |id: &str, cpu_us: f64, p50_us: f64| arm(id, ArmKind::Function, Some("baseline"), cpu_us, p50_us);
+    let mut delay = arm("fault/delay", ArmKind::Function, Some("baseline"), 13.1, 5009.8);
+    delay.max_rate = None;
+    delay.cost.max_rate = None;
+    let load = |name: &str, loop_: Loop, rate: Option<f64>| LoadSpec {
+        name: name.to_owned(),
+        loop_,
+        rate,
+        arrivals: rate.map(|_| "uniform".to_owned()),
+        connections: 16,
+        blocks: 5,
+        slice_s: 0.2,
+    };
+    StudyResult {
+        format: "hoptax.study/1".to_owned(),
+        name: "quick".to_owned(),
+        summary: "What does each of Envoy's functions cost?".to_owned(),
+        verdict: Verdict::Caution,
+        findings: vec![
+            Finding {
+                id: "steal".to_owned(),
+                severity: Severity::Warn,
+                arm: None,
+                load: None,
+                message: "the host took 0.61 % of the processors' time".to_owned(),
+                value: 0.61,
+                threshold: 0.5,
+                unit: "%".to_owned(),
+                advice: "disturbed slices are set aside and the rest is paired, so costs stand".to_owned(),
+            },
+            Finding {
+                id: "not-saturated".to_owned(),
+                severity: Severity::Info,
+                arm: Some("fault/delay".to_owned()),
+                load: None,
+                message: "the proxy was busy only 12 % of the time under the closed loop".to_owned(),
+                value: 12.0,
+                threshold: 90.0,
+                unit: "%".to_owned(),
+                advice: "more connections would load it further".to_owned(),
+            },
+        ],
+        environment: environment(),
+        plan: StudyPlan {
+            seed: 1,
+            baseline: "baseline".to_owned(),
+            rounds_planned: 10,
+            rounds_completed: 10,
+            confidence: 0.95,
+            set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
+            loads: vec![load("saturation", Loop::Closed, None), load("fixed-rate", Loop::Open, Some(4000.0))],
+            wall_seconds: 431.2,
+            ended_early: None,
+            max_error_share: 0.001,
+        },
+        generator: vec![GeneratorUse {
+            load: "saturation".to_owned(),
+            own_lag_p99_us: None,
+            core_share: 0.12,
+            processors_share: 0.3,
+            run_delay_share: 0.05,
+        }],
+        host: HostUse { steal_share: 0.006, proxy_run_delay_share: 0.004, drift_share: Some(0.01) },
+        arms: vec![
+            arm("direct", ArmKind::Direct, Some("baseline"), 0.0, -62.0),
+            arm("baseline", ArmKind::Baseline, None, 0.0, 0.0),
+            arm("same", ArmKind::Same, Some("baseline"), 0.08, 0.2),
+            function("route/path{routes=200}", 8.91, 9.4),
+            function("lua", 4.95, 5.1),
+            function("rbac", 0.21, 0.3),
+            function("jwt", 34.7, 36.2),
+            arm("baseline{size=4096}", ArmKind::Baseline, None, 2.4, 3.0),
+            arm("compress/gzip", ArmKind::Function, Some("baseline{size=4096}"), 61.3, 64.0),
+            delay,
+            function("stats/per-route", -0.31, -0.2),
+        ],
+    }
+}
+
+/// The same, void: every number withheld.
+pub(crate) fn void() -> StudyResult {
+    let mut result = study();
+    result.verdict = Verdict::Void;
+    result.findings.truncate(1);
+    for finding in &mut result.findings {
+        finding.severity = Severity::Fail;
+        finding.value = 12.5;
+        finding.threshold = 5.0;
+    }
+    for arm in &mut result.arms {
+        arm.cpu_us_per_request = None;
+        arm.max_rate = None;
+        arm.response_us = ResponseCost::default();
+        arm.cost = Cost::default();
+    }
+    result
+}
+
+/// A load with something of everything.
+pub(crate) fn load() -> LoadResult {
+    let latency = |us: f64| Latency {
+        count: 99_950,
+        min_us: Some(us / 2.0),
+        mean_us: Some(us * 1.2),
+        p50_us: Some(us),
+        p90_us: Some(us * 2.0),
+        p99_us: Some(us * 5.0),
+        p99_9_us: None,
+        max_us: Some(us * 40.0),
+    };
+    LoadResult {
+        format: "hoptax.load/1".to_owned(),
+        verdict: Verdict::Caution,
+        findings: vec![study().findings[0].clone()],
+        plan: LoadPlan {
+            url: "http://127.0.0.1:8080/".to_owned(),
+            method: "GET".to_owned(),
+            loop_: Loop::Open,
+            arrivals: Some("poisson".to_owned()),
+            connections: 64,
+            workers: 1,
+            duration_s: 10.0,
+            warmup_s: 0.5,
+            timeout_s: 5.0,
+            seed: 1,
+            max_error_share: 0.001,
+        },
+        book: Book {
+            planned: 100_000,
+            sent: 100_000,
+            answered: 99_950,
+            failed: 48,
+            timed_out: 1,
+            unfinished: 1,
+            ..Book::default()
+        },
+        failures: BTreeMap::from([("reset".to_owned(), 8), ("status-5xx".to_owned(), 40)]),
+        statuses: BTreeMap::from([(200, 99_950), (503, 40)]),
+        rate: LoadRate { target: Some(10_000.0), offered: 10_000.0, achieved: Some(9_995.0) },
+        latency: LatencySet {
+            response: latency(61.2),
+            service: latency(55.0),
+            send_lag: latency(4.1),
+            own_lag: latency(4.1),
+            first_byte: latency(54.0),
+        },
+        drift: None,
+        generator: Generator {
+            cpu_seconds: 1.234,
+            run_delay_us: 5678.0,
+            wall_seconds: 10.01,
+            ..Generator::default()
+        },
+        environment: environment(),
+    }
+}
+
+fn environment() -> Environment {
+    Environment {
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        hoptax_version: "0.1.0".to_owned(),
+        proxy_version: Some("1.40.0".to_owned()),
+        kernel: "6.12.0".to_owned(),
+        cpu_model: "A Processor".to_owned(),
+        cpus: 2,
+        virtual_machine: true,
+        proxy_cpus: vec![1],
+        generator_cpus: vec![0],
+        ..Environment::default()
+    }
+}

@@ -1,0 +1,92 @@
+//! Numbers as people read them: digits that the interval supports, thousands apart, a sign where it is a difference.
+
+use hoptax_result::Interval;
+
+/// A number with `decimals` decimals and thousands apart.
+pub(crate) fn grouped(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if !fraction.is_empty() {
+        grouped = format!("{grouped}.{fraction}");
+    }
+    let is_zero = grouped.chars().all(|c| "0.,".contains(c));
+    if value < 0.0 && !is_zero { format!("-{grouped}") } else { grouped }
+}
+
+/// The same with its sign, for differences.
+pub(crate) fn signed(value: f64, decimals: usize) -> String {
+    let text = grouped(value, decimals);
+    if text.starts_with('-') { text } else { format!("+{text}") }
+}
+
+/// Decimals that an interval of this half-width supports: two digits of the half-width, two decimals at most.
+pub(crate) fn decimals(half_width: f64) -> usize {
+    match half_width {
+        wide if wide >= 10.0 => 0,
+        middling if middling >= 1.0 => 1,
+        _ => 2,
+    }
+}
+
+/// A level with its interval: `27.41 ±0.32`.
+pub(crate) fn level(interval: &Interval) -> String {
+    let decimals = decimals(interval.half_width());
+    format!("{} ±{}", grouped(interval.estimate, decimals), grouped(interval.half_width(), decimals))
+}
+
+/// A difference with its interval: `+4.95 ±0.65`.
+pub(crate) fn difference(interval: &Interval) -> String {
+    let decimals = decimals(interval.half_width());
+    format!("{} ±{}", signed(interval.estimate, decimals), grouped(interval.half_width(), decimals))
+}
+
+/// Both ends: `4.30 to 5.60`.
+pub(crate) fn ends(interval: &Interval) -> String {
+    let decimals = decimals(interval.half_width());
+    format!("{} to {}", signed(interval.low, decimals), signed(interval.high, decimals))
+}
+
+/// A share of `whole` as a percentage: `+18.1 %`.
+pub(crate) fn percent_of(value: f64, whole: f64) -> Option<String> {
+    let percent = 100.0 * value / whole;
+    percent.is_finite().then(|| format!("{} %", signed(percent, usize::from(percent.abs() < 99.95))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(estimate: f64, half_width: f64) -> Interval {
+        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        assert_eq!(difference(&interval(4.9512, 0.654)), "+4.95 ±0.65");
+        assert_eq!(difference(&interval(-31.96, 1.74)), "-32.0 ±1.7");
+        assert_eq!(difference(&interval(-17_182.4, 431.0)), "-17,182 ±431");
+        assert_eq!(level(&interval(1_234_567.0, 20.0)), "1,234,567 ±20");
+        assert_eq!(ends(&interval(0.0, 0.5)), "-0.50 to +0.50");
+    }
+
+    #[test]
+    fn nothing_has_no_minus() {
+        assert_eq!(signed(-0.001, 2), "+0.00");
+        assert_eq!(grouped(-0.4, 0), "0");
+        assert_eq!(grouped(999.6, 0), "1,000");
+    }
+
+    #[test]
+    fn shares_are_percentages() {
+        assert_eq!(percent_of(5.0, 27.6).as_deref(), Some("+18.1 %"));
+        assert_eq!(percent_of(-60.0, 20.0).as_deref(), Some("-300 %"));
+        assert_eq!(percent_of(1.0, 0.0), None);
+    }
+}

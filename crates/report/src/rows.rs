@@ -1,0 +1,127 @@
+//! The rows of a study: one for each arm that is compared, dearest first, with what every output says of it.
+
+use hoptax_result::{ArmKind, ArmResult, Interval, Severity, StudyResult, Verdict};
+
+use crate::numbers::{difference, percent_of};
+
+/// One compared arm.
+#[derive(Clone, Debug)]
+pub(crate) struct Row<'a> {
+    pub(crate) arm: &'a ArmResult,
+    pub(crate) name: String,
+    pub(crate) cpu: Cell,
+    pub(crate) cpu_percent: String,
+    pub(crate) p50: Cell,
+    pub(crate) p99: Cell,
+    pub(crate) max_rate: Cell,
+    pub(crate) max_rate_percent: String,
+    /// Whether its CPU cost cannot be told from zero.
+    pub(crate) is_near_zero: bool,
+}
+
+/// One number of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+}
+
+/// The rows, dearest first; arms without a CPU cost come last.
+pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> =
+        result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline).map(|arm| row(result, arm)).collect();
+    let cost = |row: &Row<'_>| {
+        row.arm.cost.cpu_us_per_request.map_or(f64::NEG_INFINITY, |interval| interval.estimate)
+    };
+    rows.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    rows
+}
+
+/// The arms that others are compared with, the main one first.
+pub(crate) fn baselines(result: &StudyResult) -> Vec<&ArmResult> {
+    let mut baselines: Vec<&ArmResult> =
+        result.arms.iter().filter(|arm| arm.kind == ArmKind::Baseline).collect();
+    baselines.sort_by_key(|arm| arm.id != result.plan.baseline);
+    baselines
+}
+
+/// The arm that `arm` is compared with.
+pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Option<&'a ArmResult> {
+    result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
+}
+
+fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
+    let cost = &arm.cost;
+    let baseline = compared_with(result, arm);
+    let share = |cost: Option<Interval>, whole: Option<Interval>| {
+        cost.zip(whole)
+            .and_then(|(cost, whole)| percent_of(cost.estimate, whole.estimate))
+            .unwrap_or_default()
+    };
+    // Without a proxy there is no CPU time and no rate of one to be measured.
+    let has_proxy = arm.kind != ArmKind::Direct;
+    Row {
+        arm,
+        name: match arm.kind {
+            ArmKind::Same => format!("{} (A/A)", arm.id),
+            ArmKind::Direct => format!("{} (no proxy)", arm.id),
+            ArmKind::Baseline | ArmKind::Function => arm.id.clone(),
+        },
+        cpu: cell(result, arm, cost.cpu_us_per_request, has_proxy),
+        cpu_percent: share(cost.cpu_us_per_request, baseline.and_then(|other| other.cpu_us_per_request)),
+        p50: cell(result, arm, cost.response_us.p50, true),
+        p99: cell(result, arm, cost.response_us.p99, true),
+        max_rate: cell(result, arm, cost.max_rate, has_proxy),
+        max_rate_percent: share(cost.max_rate, baseline.and_then(|other| other.max_rate)),
+        is_near_zero: cost.cpu_us_per_request.is_some_and(|interval| interval.contains(0.0)),
+    }
+}
+
+fn cell(result: &StudyResult, arm: &ArmResult, interval: Option<Interval>, measurable: bool) -> Cell {
+    let text = match interval {
+        Some(interval) => difference(&interval),
+        None if measurable && is_withheld(result, arm) => "withheld".to_owned(),
+        None => "-".to_owned(),
+    };
+    Cell { text }
+}
+
+/// Whether a finding explains that a number of this arm is not there.
+fn is_withheld(result: &StudyResult, arm: &ArmResult) -> bool {
+    result.verdict == Verdict::Void
+        || result.findings.iter().any(|finding| {
+            let concerns = finding.arm.as_ref();
+            concerns == Some(&arm.id)
+                || (finding.severity == Severity::Fail
+                    && concerns.is_some()
+                    && concerns == arm.compared_with.as_ref())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn every_compared_arm_has_one_row_and_the_dearest_comes_first() {
+        let result = fixture::study();
+        let rows = rows(&result);
+        let compared = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline);
+        assert_eq!(rows.len(), compared.count());
+        let costs: Vec<f64> =
+            rows.iter().filter_map(|row| row.arm.cost.cpu_us_per_request).map(|cost| cost.estimate).collect();
+        assert!(costs.windows(2).all(|pair| pair[0] >= pair[1]), "{costs:?}");
+        assert_eq!(rows.last().unwrap().arm.kind, ArmKind::Direct);
+        assert_eq!(rows.last().unwrap().cpu.text, "-");
+    }
+
+    #[test]
+    fn what_was_withheld_is_called_so() {
+        let result = fixture::study();
+        let rows = rows(&result);
+        let delay = rows.iter().find(|row| row.arm.id == "fault/delay").unwrap();
+        assert_eq!(delay.max_rate.text, "withheld");
+        let void = fixture::void();
+        assert!(super::rows(&void).iter().all(|row| row.p50.text == "withheld"));
+    }
+}

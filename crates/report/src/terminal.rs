@@ -1,0 +1,95 @@
+//! A result in a terminal.
+
+mod load;
+mod study;
+
+pub use load::load;
+pub use study::study;
+
+/// How a table is to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal.
+    pub width: u16,
+    /// Whether colour is used.
+    pub colour: bool,
+}
+
+/// The few colours that are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Paint {
+    Bold,
+    Dim,
+    Green,
+    Yellow,
+    Red,
+}
+
+impl Style {
+    fn paint(self, paint: Paint, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let code = match paint {
+            Paint::Bold => 1,
+            Paint::Dim => 2,
+            Paint::Green => 32,
+            Paint::Yellow => 33,
+            Paint::Red => 31,
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    fn of_verdict(verdict: hoptax_result::Verdict) -> Paint {
+        match verdict {
+            hoptax_result::Verdict::Sound => Paint::Green,
+            hoptax_result::Verdict::Caution => Paint::Yellow,
+            hoptax_result::Verdict::Void => Paint::Red,
+        }
+    }
+
+    fn of_severity(severity: hoptax_result::Severity) -> Paint {
+        match severity {
+            hoptax_result::Severity::Info => Paint::Dim,
+            hoptax_result::Severity::Warn => Paint::Yellow,
+            hoptax_result::Severity::Fail => Paint::Red,
+        }
+    }
+
+    /// Text broken into lines of the terminal's width, those after the first indented by `indent`.
+    fn wrap(self, text: &str, indent: usize) -> String {
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let line = lines.last().map_or("", String::as_str);
+            let is_start = line.trim().is_empty();
+            if !is_start && line.chars().count() + 1 + word.chars().count() > usize::from(self.width) {
+                lines.push(format!("{}{word}", " ".repeat(indent)));
+            } else if let Some(line) = lines.last_mut() {
+                if !is_start || !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+/// The findings, one paragraph each.
+fn findings(findings: &[hoptax_result::Finding], style: Style) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let head = format!("{:<4} {}", finding.severity.word(), finding.id);
+        let painted = style.paint(Style::of_severity(finding.severity), &head);
+        let body = format!(
+            "{head}{}: {} ({}); {}",
+            crate::words::scope(finding),
+            finding.message,
+            crate::words::measured(finding),
+            finding.advice
+        );
+        text += &style.wrap(&body, 5).replacen(&head, &painted, 1);
+        text.push('\n');
+    }
+    text
+}

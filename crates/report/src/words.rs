@@ -1,0 +1,146 @@
+//! Sentences that every output of a study says.
+
+use hoptax_result::{ArmKind, Finding, Loop, StudyResult, Verdict};
+
+use crate::numbers::{difference, grouped, level};
+use crate::rows::baselines;
+
+/// The baseline's own numbers: `baseline: 27.41 ±0.32 us of CPU per request, …`. One line for each baseline.
+pub(crate) fn levels(result: &StudyResult) -> Vec<String> {
+    let rate = result.plan.loads.iter().find_map(|load| load.rate);
+    let of = |arm: &&hoptax_result::ArmResult| {
+        let mut parts = Vec::new();
+        if let Some(cpu) = &arm.cpu_us_per_request {
+            parts.push(format!("{} us of CPU per request", level(cpu)));
+        }
+        if let Some(max_rate) = &arm.max_rate {
+            parts.push(format!("at most {} requests/s", level(max_rate)));
+        }
+        if let (Some(p50), Some(rate)) = (&arm.response_us.p50, rate) {
+            let p99 =
+                arm.response_us.p99.as_ref().map_or_else(String::new, |p99| format!(", p99 {}", level(p99)));
+            parts.push(format!("p50 {}{p99} us at {} requests/s", level(p50), grouped(rate, 0)));
+        }
+        let compared: Vec<&str> = result
+            .arms
+            .iter()
+            .filter(|other| other.compared_with.as_ref() == Some(&arm.id) && arm.id != result.plan.baseline)
+            .map(|other| other.id.as_str())
+            .collect();
+        let compared = if compared.is_empty() {
+            String::new()
+        } else {
+            format!(" (compared with it: {})", compared.join(", "))
+        };
+        (!parts.is_empty()).then(|| format!("{}: {}{compared}", arm.id, parts.join("; ")))
+    };
+    baselines(result).iter().filter_map(of).collect()
+}
+
+/// What the A/A arm says of the study.
+pub(crate) fn same(result: &StudyResult) -> Option<String> {
+    let arm = result.arms.iter().find(|arm| arm.kind == ArmKind::Same)?;
+    let cost = arm.cost.cpu_us_per_request?;
+    let verdict =
+        if cost.contains(0.0) { "an interval that holds zero, as it must" } else { "although it must cost nothing" };
+    Some(format!("A/A: the same configuration again seems to cost {} us, {verdict}", difference(&cost)))
+}
+
+/// How it was measured.
+pub(crate) fn method(result: &StudyResult) -> String {
+    let plan = &result.plan;
+    let loads: Vec<String> = plan
+        .loads
+        .iter()
+        .map(|load| {
+            let how = match (load.loop_, load.rate) {
+                (Loop::Open, Some(rate)) => {
+                    let arrivals = load.arrivals.as_deref().unwrap_or_default();
+                    format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0))
+                }
+                _ => "closed loop".to_owned(),
+            };
+            format!(
+                "{} ({how}, {} connections, {} blocks of {} ms)",
+                load.name,
+                load.connections,
+                load.blocks,
+                grouped(load.slice_s * 1e3, 0)
+            )
+        })
+        .collect();
+    format!(
+        "{} of {} rounds, all processes started afresh in each; loads: {}; seed {}; {} s",
+        plan.rounds_completed,
+        plan.rounds_planned,
+        loads.join(", "),
+        plan.seed,
+        grouped(plan.wall_seconds, 0)
+    )
+}
+
+/// What the intervals are.
+pub(crate) fn intervals(result: &StudyResult) -> String {
+    format!(
+        "± is half of the {:.0} % interval over rounds of the difference paired by block (Hodges-Lehmann within a \
+         round, Student over rounds)",
+        result.plan.confidence * 100.0
+    )
+}
+
+/// Slices that count and slices that do not.
+pub(crate) fn slices(result: &StudyResult) -> String {
+    let (used, set_aside) =
+        result.arms.iter().fold((0, 0), |sum, arm| (sum.0 + arm.slices.used, sum.1 + arm.slices.set_aside));
+    format!(
+        "{} slices used, {} set aside: {}",
+        grouped(used as f64, 0),
+        grouped(set_aside as f64, 0),
+        result.plan.set_aside_rule
+    )
+}
+
+/// The machine.
+pub(crate) fn machine(result: &StudyResult) -> String {
+    let environment = &result.environment;
+    let numbers = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    format!(
+        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; proxy on CPU {}, generator and origin on {}; {}",
+        environment.proxy_version.as_deref().unwrap_or("-"),
+        environment.hoptax_version,
+        environment.cpu_model,
+        environment.cpus,
+        if environment.virtual_machine { " of a virtual machine" } else { "" },
+        environment.kernel,
+        numbers(&environment.proxy_cpus),
+        numbers(&environment.generator_cpus),
+        environment.started_at
+    )
+}
+
+/// Value against threshold of a finding: `212 us, threshold 200 us`.
+pub(crate) fn measured(finding: &Finding) -> String {
+    let decimals = if finding.value.abs() < 10.0 { 2 } else { 0 };
+    let number = |value: f64| grouped(value, if value.abs() < 10.0 { decimals.max(2) } else { 0 });
+    format!(
+        "{} {unit}, threshold {} {unit}",
+        number(finding.value),
+        number(finding.threshold),
+        unit = finding.unit
+    )
+}
+
+/// What a finding is about: an arm, a load, or nothing in particular.
+pub(crate) fn scope(finding: &Finding) -> String {
+    let parts: Vec<&str> = finding.arm.iter().chain(&finding.load).map(String::as_str).collect();
+    if parts.is_empty() { String::new() } else { format!(" [{}]", parts.join(", ")) }
+}
+
+/// What a verdict means.
+pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Sound => "sound: no check of weight has fired",
+        Verdict::Caution => "caution: the numbers stand, read the findings before using them",
+        Verdict::Void => "void: the evidence does not support the numbers, which are withheld",
+    }
+}
