@@ -1,6 +1,6 @@
 //! A study as one self-contained page: no script, nothing fetched.
 
-use hoptax_result::{ArmKind, Finding, StudyResult};
+use hoptax_result::{ArmKind, StudyResult};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::forest::{Forest, Item, forest};
 use crate::numbers::ends;
 use crate::rows::{Row, rows};
-use crate::words;
+use crate::words::{self, FindingGroup};
 
 const TEMPLATE: &str = include_str!("../templates/study.html");
 
@@ -36,7 +36,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         cpu_plot: cpu_plot(result, &rows),
         p50_plot: p50_plot(&rows),
         rows: rows.iter().map(PageRow::new).collect(),
-        findings: result.findings.iter().map(PageFinding::new).collect(),
+        findings: words::groups(&result.findings).iter().map(PageFinding::new).collect(),
         method: words::method(result),
         intervals: words::intervals(result),
         same: words::same(result),
@@ -138,11 +138,12 @@ struct PageFinding<'a> {
 }
 
 impl<'a> PageFinding<'a> {
-    fn new(finding: &'a Finding) -> Self {
+    fn new(group: &FindingGroup<'a>) -> Self {
+        let finding = group.finding;
         Self {
             severity: finding.severity.word(),
             id: &finding.id,
-            scope: words::scope(finding),
+            scope: group.scope(),
             message: &finding.message,
             measured: words::measured(finding),
             advice: &finding.advice,

@@ -33,12 +33,13 @@ pub fn study(result: &StudyResult) -> String {
     text += "\n`~` cannot be told from zero in this study.\n\n";
     if !result.findings.is_empty() {
         text += "## Findings\n\n";
-        for finding in &result.findings {
+        for group in words::groups(&result.findings) {
+            let finding = group.finding;
             text += &format!(
                 "- **{} {}**{}: {} ({}). {}\n",
                 finding.severity.word(),
                 escape(&finding.id),
-                escape(&words::scope(finding)),
+                escape(&group.scope()),
                 escape(&finding.message),
                 escape(&words::measured(finding)),
                 escape(&finding.advice)

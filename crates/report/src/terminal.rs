@@ -75,15 +75,16 @@ impl Style {
     }
 }
 
-/// The findings, one paragraph each.
+/// The findings, a paragraph for each check that fired.
 fn findings(findings: &[hoptax_result::Finding], style: Style) -> String {
     let mut text = String::new();
-    for finding in findings {
+    for group in crate::words::groups(findings) {
+        let finding = group.finding;
         let head = format!("{:<4} {}", finding.severity.word(), finding.id);
         let painted = style.paint(Style::of_severity(finding.severity), &head);
         let body = format!(
             "{head}{}: {} ({}); {}",
-            crate::words::scope(finding),
+            group.scope(),
             finding.message,
             crate::words::measured(finding),
             finding.advice

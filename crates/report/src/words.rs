@@ -41,8 +41,11 @@ pub(crate) fn levels(result: &StudyResult) -> Vec<String> {
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
     let arm = result.arms.iter().find(|arm| arm.kind == ArmKind::Same)?;
     let cost = arm.cost.cpu_us_per_request?;
-    let verdict =
-        if cost.contains(0.0) { "an interval that holds zero, as it must" } else { "although it must cost nothing" };
+    let verdict = if cost.contains(0.0) {
+        "an interval that holds zero, as it must"
+    } else {
+        "although it must cost nothing"
+    };
     Some(format!("A/A: the same configuration again seems to cost {} us, {verdict}", difference(&cost)))
 }
 
@@ -130,10 +133,46 @@ pub(crate) fn measured(finding: &Finding) -> String {
     )
 }
 
-/// What a finding is about: an arm, a load, or nothing in particular.
-pub(crate) fn scope(finding: &Finding) -> String {
-    let parts: Vec<&str> = finding.arm.iter().chain(&finding.load).map(String::as_str).collect();
-    if parts.is_empty() { String::new() } else { format!(" [{}]", parts.join(", ")) }
+/// Findings of one check and weight, told once: a check that fires on every arm would bury the others.
+#[derive(Clone, Debug)]
+pub(crate) struct FindingGroup<'a> {
+    /// The first of them, whose words are used.
+    pub(crate) finding: &'a Finding,
+    /// What they are about: arms or loads; empty for the whole result.
+    about: Vec<&'a str>,
+}
+
+/// Arms that are named before the rest is only counted.
+const NAMED: usize = 3;
+
+/// The findings by check and weight, in their order.
+pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
+    let mut groups: Vec<FindingGroup<'_>> = Vec::new();
+    for finding in findings {
+        let about = finding.arm.iter().chain(&finding.load).map(String::as_str);
+        let same = |group: &&mut FindingGroup<'_>| {
+            group.finding.id == finding.id
+                && group.finding.severity == finding.severity
+                && finding.arm.is_some()
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.about.extend(about),
+            None => groups.push(FindingGroup { finding, about: about.collect() }),
+        }
+    }
+    groups
+}
+
+impl FindingGroup<'_> {
+    /// What they are about: ` [lua, rbac]`.
+    pub(crate) fn scope(&self) -> String {
+        let named: Vec<&str> = self.about.iter().take(NAMED).copied().collect();
+        match self.about.len().saturating_sub(NAMED) {
+            _ if named.is_empty() => String::new(),
+            0 => format!(" [{}]", named.join(", ")),
+            more => format!(" [{} and {more} more]", named.join(", ")),
+        }
+    }
 }
 
 /// What a verdict means.
@@ -142,5 +181,23 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Sound => "sound: no check of weight has fired",
         Verdict::Caution => "caution: the numbers stand, read the findings before using them",
         Verdict::Void => "void: the evidence does not support the numbers, which are withheld",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_check_that_fires_on_many_arms_is_told_once() {
+        let mut finding = fixture::study().findings[1].clone();
+        let mut findings = vec![fixture::study().findings[0].clone()];
+        for arm in ["a", "b", "c", "d", "e"] {
+            finding.arm = Some(arm.to_owned());
+            findings.push(finding.clone());
+        }
+        let scopes: Vec<String> = groups(&findings).iter().map(FindingGroup::scope).collect();
+        assert_eq!(scopes, ["", " [a, b, c and 2 more]"]);
     }
 }

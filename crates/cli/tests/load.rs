@@ -1,0 +1,149 @@
+//! `hoptax load` and `hoptax origin` as a user or a script runs them.
+
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use support::{Guarded, checked, hoptax, origin, ran, run, signal, wait_until};
+
+#[test]
+fn the_json_keeps_its_contract() {
+    let (_origin, url) = origin(&[]);
+    let ran = run(["load", "-q", "500", "-c", "8", "-d", "500ms", "--warmup", "100ms", "--json", "-", &url]);
+    let result = checked("load", &ran.stdout);
+    let book = |field: &str| result["book"][field].as_u64().unwrap();
+    assert_eq!(book("planned"), 250);
+    assert_eq!(book("planned"), book("sent") + book("unsent"));
+    assert_eq!(book("sent"), book("answered") + book("failed") + book("timed_out") + book("unfinished"));
+    for distribution in ["response", "service", "send_lag"] {
+        for field in ["count", "min_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us"] {
+            assert!(result["latency"][distribution].get(field).is_some(), "{distribution}.{field}");
+        }
+    }
+    for pointer in [
+        "/verdict",
+        "/findings",
+        "/rate/target",
+        "/rate/offered",
+        "/rate/achieved",
+        "/generator/cpu_seconds",
+        "/generator/run_delay_us",
+    ] {
+        assert!(result.pointer(pointer).is_some(), "{pointer}");
+    }
+    // A script reads the verdict from the exit code, whatever the machine did meanwhile.
+    let expected = if result["verdict"] == "void" { 4 } else { 0 };
+    assert_eq!(ran.code, Some(expected));
+}
+
+#[test]
+fn the_table_goes_to_stdout_without_a_live_line_in_a_pipe() {
+    let (_origin, url) = origin(&[]);
+    let ran = run(["load", "-d", "200ms", "--warmup", "0s", &url]);
+    assert!(ran.stdout.contains("response time") && ran.stdout.contains("verdict:"), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+    assert!(!ran.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn bad_input_is_2_and_a_server_that_is_not_there_is_3() {
+    assert_eq!(run(["load", "--rate", "fast", "http://127.0.0.1:1/"]).code, Some(2));
+    assert_eq!(run(["load", "127.0.0.1:1"]).code, Some(2));
+    assert_eq!(run(["load", "--arrivals", "poisson", "http://127.0.0.1:1/"]).code, Some(2));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let refused = run(["load", &url]);
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.stderr.contains("is the server running"), "{}", refused.stderr);
+}
+
+#[test]
+fn an_origin_that_goes_in_the_middle_is_in_the_book() {
+    let (origin, url) = origin(&[]);
+    let load = hoptax()
+        .args(["load", "-q", "200", "-d", "2s", "--warmup", "0s", "--timeout", "1s", "--json", "-", &url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut load = Guarded(load);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    origin.signal("KILL");
+    let mut text = String::new();
+    load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(load.0.wait().unwrap().code(), Some(4));
+    let result = checked("load", &text);
+    assert!(result["book"]["failed"].as_u64().unwrap() > 0, "{result:#}");
+    assert!(result["failures"].get("refused").is_some(), "{result:#}");
+    assert!(result["rate"]["achieved"].is_null() && result["latency"]["response"]["p50_us"].is_null());
+}
+
+#[test]
+fn garbage_is_counted_by_kind() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let answers: [&[u8]; 3] =
+            [b"\x00\x01 nothing\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nshort", b""];
+        for (stream, answer) in listener.incoming().zip(answers.iter().cycle()) {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(answer);
+        }
+    });
+    let ran = run(["load", "-q", "100", "-c", "1", "-d", "600ms", "--warmup", "0s", "--json", "-", &url]);
+    assert_eq!(ran.code, Some(4));
+    let result = checked("load", &ran.stdout);
+    for kind in ["malformed", "truncated", "closed"] {
+        assert!(result["failures"][kind].as_u64() > Some(0), "{kind}: {}", result["failures"]);
+    }
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_it_has() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("result.json");
+    let load = hoptax()
+        .args(["load", "-q", "200", "-d", "1h", "--warmup", "0s", "--json", json.to_str().unwrap(), &url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut load = Guarded(load);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    load.signal("INT");
+    assert_eq!(load.0.wait().unwrap().code(), Some(130));
+    let result = checked("load", &fs::read_to_string(json).unwrap());
+    assert!(result["book"]["answered"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_full_disk_is_said_with_the_table_still_printed() {
+    let (_origin, url) = origin(&[]);
+    let ran = run(["load", "-d", "100ms", "--warmup", "0s", "--json", "/dev/full", &url]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.stderr.contains("/dev/full") && ran.stderr.contains("No space left"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("verdict:"));
+}
+
+#[test]
+fn the_origin_says_that_its_port_is_taken_and_ends_when_asked() {
+    let (mut first, url) = origin(&[]);
+    let address = url.strip_prefix("http://").unwrap();
+    let second = ran(hoptax().args(["origin", "--listen", address]));
+    assert_eq!(second.code, Some(3));
+    assert!(second.stderr.contains("another process listens there"), "{}", second.stderr);
+    assert_eq!(run(["origin", "--default", "delay=soon"]).code, Some(2));
+    signal(first.0.id(), "TERM");
+    let mut status = None;
+    wait_until("the end of the origin", || {
+        status = first.0.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(0));
+}

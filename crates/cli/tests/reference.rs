@@ -1,0 +1,44 @@
+//! Schemas, completions, man pages, help: what others read about the program.
+
+mod support;
+
+use std::fs;
+
+use support::{root, run};
+
+#[test]
+fn schemas_in_the_repository_are_those_of_the_types() {
+    for name in ["study-file", "study", "load"] {
+        let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
+        assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is old: run `make schemas`");
+    }
+}
+
+#[test]
+fn completions_and_man_pages_know_every_command() {
+    let completions = run(["completions", "bash"]).stdout;
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(["man", folder.path().to_str().unwrap()]).code, Some(0));
+    for command in ["study", "load", "origin", "envoy", "functions", "schema", "completions", "man"] {
+        assert!(completions.contains(command), "{command}");
+        let page = fs::read_to_string(folder.path().join(format!("hoptax-{command}.1")));
+        assert!(page.is_ok_and(|page| page.contains(".TH")), "{command}");
+    }
+}
+
+#[test]
+fn help_shows_examples_and_exit_codes() {
+    assert!(run(["--help"]).stdout.contains("130  interrupted"));
+    for command in ["study", "load", "origin"] {
+        let help = run([command, "--help"]).stdout;
+        assert!(help.contains("Examples:"), "{command}");
+    }
+}
+
+#[test]
+fn functions_are_listed_with_their_knobs() {
+    let text = run(["functions"]).stdout;
+    assert!(text.contains("route/path") && text.contains("routes=1: Routes in the table"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&run(["functions", "--json"]).stdout).unwrap();
+    assert!(json.as_array().unwrap().iter().any(|function| function["id"] == "fault/delay"));
+}

@@ -1,0 +1,225 @@
+//! `hoptax study` on real Envoy, as a user runs it and as things go wrong.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use support::{Guarded, Ran, checked, hoptax, is_alive, name_of, ran, run, small_study, wait_until};
+
+/// A folder with a study file in it.
+struct Study {
+    folder: tempfile::TempDir,
+}
+
+impl Study {
+    fn new(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("study.yaml"), text).unwrap();
+        Self { folder }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = hoptax();
+        command.arg("study").arg(self.folder.path().join("study.yaml")).arg("--out").arg(self.out());
+        command
+    }
+
+    fn run(&self) -> Ran {
+        ran(&mut self.command())
+    }
+
+    /// Starts it and waits until slices are measured.
+    fn start(&self) -> Guarded {
+        let child = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let running = Guarded(child);
+        wait_until("the first round", || running.children().iter().any(|child| name_of(*child) == "envoy"));
+        // The configurations are checked by processes of their own before.
+        wait_until("a measured slice", || {
+            self.csv().exists() && fs::metadata(self.out().join("arms/same/admin-address")).is_ok()
+        });
+        running
+    }
+
+    fn csv(&self) -> PathBuf {
+        self.out().join("slices.csv")
+    }
+
+    fn result(&self) -> serde_json::Value {
+        checked("study", &fs::read_to_string(self.out().join("result.json")).unwrap())
+    }
+}
+
+/// The values of a column of slices.csv for an arm; none of its fields has a comma but the names in quotes.
+fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
+    let text = fs::read_to_string(csv).unwrap();
+    let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let index = header.iter().position(|column| *column == name).unwrap();
+    let rows = text
+        .lines()
+        .skip(1)
+        .filter(|row| row.contains(&format!("\"{arm}\"")) && row.contains(&format!("\"{load}\"")));
+    rows.map(|row| row.split(',').nth(index).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn a_small_study_finds_what_is_known() {
+    let study = Study::new(&small_study("direct, baseline, same, lua, fault/delay", 2));
+    let ran = study.run();
+    let result = study.result();
+    // So few slices may be judged void; what is asked of them here is in the record either way.
+    let code = if result["verdict"] == "void" { 4 } else { 0 };
+    assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+    assert!(ran.stdout.contains("fault/delay") && ran.stdout.contains("verdict:"), "{}", ran.stdout);
+    let ids: Vec<&str> =
+        result["arms"].as_array().unwrap().iter().map(|arm| arm["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["baseline", "direct", "same", "lua", "baseline{EVENT_PRECISE_TIMER=1}", "fault/delay"]);
+    for arm in result["arms"].as_array().unwrap() {
+        let count = |field: &str| arm["book"][field].as_u64().unwrap();
+        assert!(count("answered") > 0 && count("answered") == count("sent"), "{arm:#}");
+        let slices = arm["slices"]["used"].as_u64().unwrap() + arm["slices"]["set_aside"].as_u64().unwrap();
+        assert_eq!(slices, if arm["id"] == "direct" { 4 } else { 8 });
+    }
+    // Nothing answers through a delay of 5 ms before 5 ms have passed, and CPU time is never nothing.
+    assert!(
+        column(&study.csv(), "fault/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 4_990.0)
+    );
+    assert!(column(&study.csv(), "lua", "saturation", "proxy_cpu_ns").iter().all(|ns| *ns > 0.0));
+    for file in ["report.html", "report.md", "arms/lua/bootstrap.json", "arms/lua/envoy.log"] {
+        assert!(study.out().join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
+    let study = Study::new(&small_study("baseline, same", 1000));
+    let mut running = study.start();
+    let children = running.children();
+    assert!(children.len() >= 3, "two proxies and an origin: {children:?}");
+    // Two rounds and the third begun: the file is written after each.
+    wait_until("two rounds", || fs::read_to_string(study.csv()).unwrap().lines().count() > 16);
+    running.signal("INT");
+    assert_eq!(running.0.wait().unwrap().code(), Some(130));
+    let result = study.result();
+    assert_eq!(result["plan"]["ended_early"], "it was interrupted");
+    assert!(result["plan"]["rounds_completed"].as_u64() >= Some(2));
+    assert!(children.iter().all(|child| !is_alive(*child)));
+}
+
+#[test]
+fn kill_9_leaves_no_process_behind() {
+    let study = Study::new(&small_study("baseline, same", 1000));
+    let mut running = study.start();
+    let children = running.children();
+    assert!(children.iter().filter(|child| is_alive(**child)).count() >= 3, "{children:?}");
+    running.signal("KILL");
+    running.0.wait().unwrap();
+    wait_until("the end of all children", || children.iter().all(|child| !is_alive(*child)));
+}
+
+#[test]
+fn an_envoy_that_dies_is_told_with_its_log_and_the_slices_are_kept() {
+    let study = Study::new(&small_study("baseline, same", 1000));
+    let mut running = study.start();
+    wait_until("a round", || fs::read_to_string(study.csv()).unwrap().lines().count() > 8);
+    // Between two rounds there is none for a moment.
+    wait_until("an Envoy", || {
+        let envoy = running.children().into_iter().find(|child| name_of(*child) == "envoy");
+        envoy.is_some_and(|envoy| {
+            Command::new("kill").args(["-9", &envoy.to_string()]).status().unwrap().success()
+        })
+    });
+    let status = running.0.wait().unwrap();
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
+    assert_eq!(status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("envoy.log") && stderr.contains("signal: 9"), "{stderr}");
+    assert!(study.result()["plan"]["ended_early"].as_str().unwrap().contains("Envoy"));
+    assert!(fs::read_to_string(study.csv()).unwrap().lines().count() > 8);
+}
+
+/// A program that says it is Envoy and otherwise does as `script` says.
+fn pretender(folder: &Path, script: &str) -> PathBuf {
+    let path = folder.join("pretender");
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'envoy  version: c/1.40.0/Clean/RELEASE/B' && exit 0\n{script}\n"
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn an_envoy_that_refuses_its_configuration_is_quoted() {
+    let study = Study::new(&small_study("baseline, same", 2));
+    let envoy = pretender(study.folder.path(), "echo 'unknown field fancy'; exit 1");
+    let ran = ran(study.command().arg("--envoy").arg(envoy));
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.stderr.contains("refuses the configuration"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("unknown field fancy") && ran.stderr.contains("bootstrap.json"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn an_envoy_that_ends_at_the_start_is_quoted() {
+    let study = Study::new(&small_study("baseline, same", 2));
+    let script = "[ \"$1\" = --mode ] && exit 0\necho 'cannot bind: address in use'; exit 1";
+    let envoy = pretender(study.folder.path(), script);
+    let ran = ran(study.command().arg("--envoy").arg(envoy));
+    assert_eq!(ran.code, Some(3));
+    assert!(
+        ran.stderr.contains("cannot bind: address in use") && ran.stderr.contains("envoy.log"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn without_an_envoy_the_ways_to_get_one_are_told() {
+    let study = Study::new(&small_study("baseline, same", 2));
+    let empty = study.folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let ran = ran(study.command().env("PATH", &empty).env("XDG_CACHE_HOME", &empty));
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.stderr.contains("hoptax envoy install 1.40.0"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--envoy PATH"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_bad_study_file_is_2_with_every_problem() {
+    let study = Study::new("name: x\narm: [baseline]\nloads:\n  - {name: a, loop: opne}\n");
+    let ran = study.run();
+    assert_eq!(ran.code, Some(2));
+    for problem in
+        ["unknown key `arm`; did you mean `arms`?", "lacks the key `arms`", "did you mean `open`?", ":2:1:"]
+    {
+        assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
+    }
+    assert!(!study.out().exists(), "nothing is made for a study that cannot be");
+    let unknown = Study::new(&small_study("baseline, rate-limit/locla", 2)).run();
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("did you mean `rate-limit/local`?"), "{}", unknown.stderr);
+    let missing = run(["study", "no-such-study"]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.contains("`quick`"), "{}", missing.stderr);
+}
+
+#[test]
+fn a_full_disk_is_said_with_the_table_still_printed() {
+    let study = Study::new(&small_study("baseline, same", 2));
+    fs::create_dir(study.out()).unwrap();
+    symlink("/dev/full", study.out().join("result.json")).unwrap();
+    let ran = study.run();
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("result.json") && ran.stderr.contains("No space left"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("verdict:") && study.out().join("report.html").exists());
+}

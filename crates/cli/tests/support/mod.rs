@@ -1,0 +1,134 @@
+//! What the tests of the program share.
+
+// Each test file uses its own part of this.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// The program.
+pub(crate) fn hoptax() -> Command {
+    Command::new(program())
+}
+
+/// Its path.
+pub(crate) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_hoptax"))
+}
+
+/// Runs the program to its end.
+pub(crate) fn run<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Ran {
+    ran(hoptax().args(arguments))
+}
+
+/// Runs a command to its end.
+pub(crate) fn ran(command: &mut Command) -> Ran {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A process that is killed when the test ends, however it ends.
+pub(crate) struct Guarded(pub Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Guarded {
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        signal(self.0.id(), name);
+    }
+
+    /// Its children, as the kernel lists them.
+    pub(crate) fn children(&self) -> Vec<u32> {
+        let id = self.0.id();
+        let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    }
+}
+
+/// Sends a signal by its name.
+pub(crate) fn signal(process_id: u32, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &process_id.to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// Whether a process runs, zombies not counted.
+pub(crate) fn is_alive(process_id: u32) -> bool {
+    fs::read_to_string(format!("/proc/{process_id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The name of a process.
+pub(crate) fn name_of(process_id: u32) -> String {
+    fs::read_to_string(format!("/proc/{process_id}/comm")).unwrap_or_default().trim().to_owned()
+}
+
+/// Waits for what must come. Waiting for ever would hide that it does not, so a minute without it is a failure;
+/// nothing here is about how fast it comes.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..12_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{what} did not come");
+}
+
+/// A running origin and its URL.
+pub(crate) fn origin(arguments: &[&str]) -> (Guarded, String) {
+    let mut child = hoptax()
+        .args(["origin", "--listen", "127.0.0.1:0"])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+    (Guarded(child), url)
+}
+
+/// The project's root.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Checks a JSON text against a schema of `schemas/` and gives it.
+pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
+    let schema = fs::read_to_string(root().join("schemas").join(format!("{schema}.json"))).unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let value: serde_json::Value = serde_json::from_str(text).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    value
+}
+
+/// A study that is over soon.
+pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
+    format!(
+        "name: small\nsummary: Does it work?\nrounds: {rounds}\narms: [{arms}]\nloads:\n  \
+         - {{name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}}\n  \
+         - {{name: fixed-rate, loop: open, rate: 500, connections: 8, blocks: 2, slice: 100ms}}\n"
+    )
+}

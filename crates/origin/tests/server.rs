@@ -1,0 +1,232 @@
+//! The origin over real sockets.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hoptax_origin::{Origin, OriginError, OriginOptions, OriginReport};
+
+struct Running {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<OriginReport, OriginError>>>,
+}
+
+impl Running {
+    fn end(mut self) -> OriginReport {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap().unwrap()
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).unwrap()
+    }
+
+    /// Sends `request` on a connection of its own and reads until the server closes it.
+    fn exchange(&self, request: &[u8]) -> String {
+        let mut stream = self.connect();
+        stream.write_all(request).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8(answer).unwrap()
+    }
+
+    fn get(&self, target: &str) -> String {
+        self.exchange(format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn options() -> OriginOptions {
+    OriginOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        workers: 1,
+        default_query: String::new(),
+        tables: Vec::new(),
+        seed: 1,
+    }
+}
+
+fn start(options: &OriginOptions) -> Running {
+    let origin = Origin::bind(options).unwrap();
+    let (address, stop) = (origin.local_address(), Arc::new(AtomicBool::new(false)));
+    let thread = std::thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || origin.run(&stop)
+    });
+    Running { address, stop, thread: Some(thread) }
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+/// Reads one answer with a content-length from a connection that stays open.
+fn read_answer(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answer.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        answer.push(byte[0]);
+    }
+    let head = String::from_utf8(answer).unwrap();
+    let length = head.split("content-length: ").nth(1).unwrap().split("\r\n").next().unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    head + &String::from_utf8(body).unwrap()
+}
+
+#[test]
+fn what_is_asked_for_is_answered() {
+    let origin = start(&options());
+    let plain = origin.get("/anything");
+    assert!(plain.starts_with("HTTP/1.1 200 OK\r\n") && body(&plain).len() == 64, "{plain}");
+    assert!(origin.get("/?status=503").starts_with("HTTP/1.1 503 "));
+    assert!(origin.get("/?error=1").starts_with("HTTP/1.1 500 "));
+    assert_eq!(body(&origin.get("/?size=0")), "");
+    assert_eq!(body(&origin.get("/?size=100000")).len(), 100_000);
+    assert!(origin.get("/?header=X-One:two").contains("\r\nX-One: two\r\n"));
+    let by_header = "GET /?status=404 HTTP/1.1\r\nX-Hoptax-Status: 418\r\nConnection: close\r\n\r\n";
+    assert!(origin.exchange(by_header.as_bytes()).starts_with("HTTP/1.1 418 "), "headers win");
+}
+
+#[test]
+fn a_value_that_is_none_is_answered_with_what_would_be() {
+    let origin = start(&options());
+    let answer = origin.get("/?delay=soon");
+    assert!(
+        answer.starts_with("HTTP/1.1 400 ") && body(&answer).contains("`delay` cannot be `soon`"),
+        "{answer}"
+    );
+    // A stranger never makes the origin read a file.
+    assert!(origin.get("/?delay=table:/etc/hostname").starts_with("HTTP/1.1 400 "));
+}
+
+#[test]
+fn a_delay_is_never_early_and_holds_up_nobody_else() {
+    let origin = start(&options());
+    let mut slow = origin.connect();
+    let began = Instant::now();
+    slow.write_all(b"GET /?delay=300ms HTTP/1.1\r\n\r\n").unwrap();
+    for _ in 0..20 {
+        origin.get("/");
+    }
+    assert!(read_answer(&mut slow).starts_with("HTTP/1.1 200 "));
+    assert!(began.elapsed() >= Duration::from_millis(300));
+}
+
+#[test]
+fn a_table_of_delays_is_drawn_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("delays");
+    std::fs::write(&path, "20ms\n30ms\n").unwrap();
+    let origin = start(&OriginOptions { tables: vec![path], ..options() });
+    let began = Instant::now();
+    assert!(origin.get("/?delay=table:delays").starts_with("HTTP/1.1 200 "));
+    assert!(began.elapsed() >= Duration::from_millis(20));
+}
+
+#[test]
+fn requests_on_one_connection_are_answered_in_order() {
+    let origin = start(&options());
+    let mut stream = origin.connect();
+    // All at once: the slow one first, then a body in chunks, then HEAD.
+    stream
+        .write_all(
+            b"GET /?size=1&delay=20ms HTTP/1.1\r\n\r\n\
+              POST /?size=2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n\
+              GET /?size=3 HTTP/1.1\r\n\r\nHEAD /?size=4 HTTP/1.1\r\nConnection: close\r\n\r\n",
+        )
+        .unwrap();
+    for size in 1..=3 {
+        assert_eq!(body(&read_answer(&mut stream)).len(), size);
+    }
+    let mut last = String::new();
+    stream.read_to_string(&mut last).unwrap();
+    assert!(last.contains("content-length: 4\r\n") && body(&last).is_empty(), "{last}");
+}
+
+#[test]
+fn bytes_may_come_one_at_a_time() {
+    let origin = start(&options());
+    let mut stream = origin.connect();
+    stream.set_nodelay(true).unwrap();
+    for byte in b"POST /?size=5 HTTP/1.1\r\nContent-Length: 2\r\n\r\nab" {
+        stream.write_all(&[*byte]).unwrap();
+    }
+    assert_eq!(body(&read_answer(&mut stream)).len(), 5);
+}
+
+#[test]
+fn close_ends_the_connection_and_says_so() {
+    let origin = start(&options());
+    let answer = origin.exchange(b"GET /?close=true HTTP/1.1\r\n\r\n");
+    assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+    assert!(origin.exchange(b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn what_is_not_http_is_refused_and_the_connection_closed() {
+    let origin = start(&options());
+    assert!(origin.exchange(b"\x16\x03\x01 hello\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    let large = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(65_000));
+    assert!(origin.exchange(large.as_bytes()).starts_with("HTTP/1.1 431 "));
+}
+
+#[test]
+fn a_reader_that_dawdles_gets_every_byte_and_holds_up_nobody() {
+    let origin = start(&options());
+    let mut slow = origin.connect();
+    slow.write_all(b"GET /?size=20000000 HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    for _ in 0..20 {
+        assert!(origin.get("/").starts_with("HTTP/1.1 200 "));
+    }
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).unwrap();
+    assert_eq!(body(&answer).len(), 20_000_000);
+}
+
+#[test]
+fn at_the_end_an_answer_under_way_is_finished_and_idle_connections_are_closed() {
+    let origin = start(&options());
+    let (mut idle, mut busy) = (origin.connect(), origin.connect());
+    busy.write_all(b"GET /?delay=200ms HTTP/1.1\r\n\r\n").unwrap();
+    // An answer on a third connection shows that the worker has seen the first two.
+    origin.get("/");
+    let report = origin.end();
+    assert_eq!(report.answered, 2);
+    assert!(read_answer(&mut busy).contains("connection: close"));
+    assert_eq!(idle.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn several_workers_share_a_port_and_two_origins_do_not() {
+    let origin = start(&OriginOptions { workers: 2, ..options() });
+    for _ in 0..50 {
+        assert!(origin.get("/").starts_with("HTTP/1.1 200 "));
+    }
+    let first = start(&options());
+    let taken = Origin::bind(&OriginOptions { listen: first.address, ..options() }).unwrap_err().to_string();
+    assert!(taken.contains("another process listens there"), "{taken}");
+    assert_eq!(origin.end().connections, 50);
+}
+
+#[test]
+fn the_default_is_what_a_request_gets_that_asks_for_nothing() {
+    let origin = start(&OriginOptions { default_query: "size=7&status=404".to_owned(), ..options() });
+    let answer = origin.get("/");
+    assert!(answer.starts_with("HTTP/1.1 404 ") && body(&answer).len() == 7, "{answer}");
+    let bad = Origin::bind(&OriginOptions { default_query: "size=x".to_owned(), ..options() });
+    assert!(matches!(bad, Err(OriginError::Default(_))));
+    let missing = Origin::bind(&OriginOptions { tables: vec![PathBuf::from("/nonexistent")], ..options() });
+    assert!(matches!(missing, Err(OriginError::Table(_))));
+}

@@ -1,0 +1,20 @@
+//! The origin reads whatever a client sends.
+#![no_main]
+
+use hoptax_origin::{Behaviour, Next, RequestReader, Tables};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|pieces: Vec<Vec<u8>>| {
+    let (defaults, tables) = (Behaviour::default(), Tables::default());
+    let mut reader = RequestReader::default();
+    for piece in &pieces {
+        reader.feed(piece);
+        loop {
+            match reader.next(&defaults, &tables) {
+                Ok(Next::More) => break,
+                Ok(Next::Continue | Next::Request(_)) => {}
+                Err(_) => return,
+            }
+        }
+    }
+});

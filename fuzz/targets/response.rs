@@ -1,0 +1,18 @@
+//! The generator reads whatever a server sends.
+#![no_main]
+
+use hoptax_wire::http1::{Progress, ResponseReader};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
+    let (is_head, pieces) = input;
+    let mut reader = ResponseReader::new(is_head);
+    for piece in &pieces {
+        match reader.feed(piece) {
+            Ok(Progress::Partial) => {}
+            Ok(Progress::Complete(_)) => reader = ResponseReader::new(is_head),
+            Err(_) => return,
+        }
+    }
+    let _ = reader.end();
+});

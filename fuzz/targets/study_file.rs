@@ -1,0 +1,17 @@
+//! A study file may come from anyone.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use hoptax_functions::Catalogue;
+use hoptax_study::file;
+use hoptax_study::plan::Plan;
+use libfuzzer_sys::fuzz_target;
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::load().expect("the catalogue is sound"));
+
+fuzz_target!(|text: &str| {
+    if let Ok((file, positions)) = file::read("fuzz.yaml", text) {
+        let _ = Plan::new(&file, &positions, &CATALOGUE);
+    }
+});
