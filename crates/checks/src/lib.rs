@@ -91,6 +91,7 @@ fn finding(id: &str, severity: Severity, measured: Measured, message: String, ad
 }
 
 /// What was measured against what.
+#[derive(Clone, Copy)]
 struct Measured {
     value: f64,
     threshold: f64,

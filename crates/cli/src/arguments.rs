@@ -18,7 +18,7 @@ Exit codes:
 
 /// What does a hop of a service mesh cost, what does each function of it cost, and can the number be believed?
 #[derive(Debug, Parser)]
-#[command(name = "hoptax", version, after_help = EXIT_CODES, infer_long_args = false)]
+#[command(name = "hoptax", version, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

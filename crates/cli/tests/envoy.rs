@@ -3,6 +3,8 @@
 //! A function that has nothing to do would look cheap, so each is asked for evidence of its work: what the origin
 //! was sent, what the client got back, what Envoy counted or wrote.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! `hoptax load` and `hoptax origin` as a user or a script runs them.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! `hoptax study` on real Envoy, as a user runs it and as things go wrong.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::fs;

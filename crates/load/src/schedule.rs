@@ -84,7 +84,7 @@ impl Schedule {
     }
 }
 
-/// A seed of its own for each worker: one step of the SplitMix64 generator (Steele, Lea and Flood 2014).
+/// A seed of its own for each worker: one step of the `SplitMix64` generator (Steele, Lea and Flood 2014).
 fn worker_seed(seed: u64, worker: u32) -> u64 {
     let mut mixed = seed.wrapping_add((u64::from(worker) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,7 @@
 //! The engine against servers that behave, misbehave and vanish: the book must balance whatever happens.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -277,7 +279,7 @@ fn a_stopped_trial_ends_early_with_a_book_that_balances() {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let mut spec = spec(answering(OK));
-    (spec.duration, spec.open) = (Duration::from_secs(3600), Some((100.0, Arrivals::Uniform)));
+    (spec.duration, spec.open) = (Duration::from_hours(1), Some((100.0, Arrivals::Uniform)));
     let stopper = thread::spawn(move || {
         thread::sleep(Duration::from_millis(200));
         flag.store(true, Ordering::Relaxed);

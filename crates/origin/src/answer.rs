@@ -16,11 +16,11 @@ static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     while text.len() < TEXT_BYTES {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let bits = state >> 33;
-        for syllable in 0..(1 + bits % 4) {
+        for syllable in 0..=(bits % 4) {
             let number = (bits >> (4 + 4 * syllable)) % 16;
             text.push_str(SYLLABLES.get(number as usize).copied().unwrap_or_default());
         }
-        text.push(if bits % 11 == 0 { '\n' } else { ' ' });
+        text.push(if bits.is_multiple_of(11) { '\n' } else { ' ' });
     }
     text.truncate(TEXT_BYTES);
     text.into_bytes()

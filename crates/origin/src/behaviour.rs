@@ -8,7 +8,7 @@ use rand_distr::{Distribution, Exp1};
 use crate::table::Tables;
 
 /// Longest delay.
-const LONGEST_DELAY: Duration = Duration::from_secs(3600);
+const LONGEST_DELAY: Duration = Duration::from_hours(1);
 /// Largest body, bytes.
 const LARGEST_SIZE: u64 = 64 * 1024 * 1024;
 /// Size of a body when nobody asks, bytes.

@@ -92,7 +92,7 @@ impl Connection {
     /// Sends the answer whose delay is over, and goes on.
     pub(crate) fn delay_over(&mut self, kitchen: &mut Kitchen<'_>) -> State {
         if let Some(answer) = self.waiting.take() {
-            self.queue(answer, kitchen);
+            self.queue(&answer, kitchen);
         }
         self.go_on(kitchen)
     }
@@ -153,14 +153,14 @@ impl Connection {
             headers: behaviour.headers().to_vec(),
         };
         if drawn.delay.is_zero() {
-            self.queue(answer, kitchen);
+            self.queue(&answer, kitchen);
             return None;
         }
         self.waiting = Some(answer);
         Some(drawn.delay)
     }
 
-    fn queue(&mut self, answer: Answer, kitchen: &mut Kitchen<'_>) {
+    fn queue(&mut self, answer: &Answer, kitchen: &mut Kitchen<'_>) {
         let size = if has_no_body(answer.status) { 0 } else { answer.size };
         write_head(&mut self.output, answer.status, size, answer.keep_alive, &answer.headers);
         let body = if answer.is_head { 0 } else { size };

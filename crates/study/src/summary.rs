@@ -92,7 +92,11 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
             response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
             max_rate: has_proxy.then(|| cost(Measure::Rate)).flatten(),
         },
-        responses: rounds.iter().filter_map(|round| round.response.get(&index)).map(|all| all.len()).sum(),
+        responses: rounds
+            .iter()
+            .filter_map(|round| round.response.get(&index))
+            .map(hdrhistogram::Histogram::len)
+            .sum(),
         known_answer: known_answer(arm),
         proxy_use: has_proxy.then(|| evidence::proxy_use(plan, rounds, index)).flatten(),
         book: evidence::book(rounds, index),

@@ -11,9 +11,8 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
     protects_from: "a late generator whose delay is taken for the subject's",
     source: "Treadmill (ISCA 2016) and wrk2's admitted millisecond",
     judge: |result| {
-        let lag_us = match (result.plan.loop_, result.latency.own_lag.p99_us) {
-            (Loop::Open, Some(lag_us)) => lag_us,
-            _ => return Vec::new(),
+        let (Loop::Open, Some(lag_us)) = (result.plan.loop_, result.latency.own_lag.p99_us) else {
+            return Vec::new();
         };
         severity_above(lag_us, OWN_LAG_WARN_US, OWN_LAG_FAIL_US)
             .map(|(severity, threshold)| {

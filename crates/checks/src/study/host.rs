@@ -139,7 +139,7 @@ mod tests {
     fn many_disturbed_slices_fire() {
         let aside = |set_aside: u64| {
             fired("set-aside", |result| {
-                result.arms.iter_mut().for_each(|arm| arm.slices.set_aside = set_aside)
+                result.arms.iter_mut().for_each(|arm| arm.slices.set_aside = set_aside);
             })
             .0
         };

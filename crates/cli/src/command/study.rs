@@ -85,7 +85,7 @@ fn directory(out: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     let path = out.map_or_else(
         || {
             let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-            let now: String = now.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+            let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
             PathBuf::from("runs").join(format!("{}-{now}", name.replace(['/', ' '], "-")))
         },
         Path::to_owned,

@@ -84,7 +84,7 @@ pub(super) fn level(plan: &Plan, rounds: &[RoundRecord], arm: usize, measure: Me
 /// too few requests for it, so it is taken from all requests of a round. None when all rounds together have too few.
 pub(super) fn tail(rounds: &[RoundRecord], arm: usize, other: Option<usize>) -> Option<Interval> {
     let count = |arm: usize| -> u64 {
-        rounds.iter().filter_map(|round| round.response.get(&arm)).map(|all| all.len()).sum()
+        rounds.iter().filter_map(|round| round.response.get(&arm)).map(hdrhistogram::Histogram::len).sum()
     };
     let supported = |arm: usize| quantile_supported(count(arm), TAIL);
     if !supported(arm) || other.is_some_and(|other| !supported(other)) {

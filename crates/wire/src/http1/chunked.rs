@@ -75,7 +75,7 @@ impl ChunkedBody {
             return Err(Malformed::Chunk);
         }
         self.state = match (self.state, byte) {
-            (State::Size, b'\r') | (State::Extension, b'\r') if self.digits => State::SizeLineFeed,
+            (State::Size | State::Extension, b'\r') if self.digits => State::SizeLineFeed,
             (State::Size, b';' | b' ' | b'\t') if self.digits => State::Extension,
             (State::Size, _) => {
                 let digit = (byte as char).to_digit(16).ok_or(Malformed::Chunk)?;
@@ -83,8 +83,7 @@ impl ChunkedBody {
                 self.digits = true;
                 State::Size
             }
-            (State::Extension, b'\n') => return Err(Malformed::Chunk),
-            (State::Extension, _) => State::Extension,
+            (State::Extension, other) if other != b'\n' => State::Extension,
             (State::SizeLineFeed, b'\n') => {
                 self.line_bytes = 0;
                 if self.size == 0 { State::TrailerStart } else { State::Data(self.size) }
@@ -97,8 +96,7 @@ impl ChunkedBody {
             (State::TrailerStart, b'\r') => State::EndLineFeed,
             (State::TrailerLine, b'\r') => State::TrailerLineFeed,
             (State::TrailerLineFeed, b'\n') => State::TrailerStart,
-            (State::TrailerStart | State::TrailerLine, b'\n') => return Err(Malformed::Chunk),
-            (State::TrailerStart | State::TrailerLine, _) => State::TrailerLine,
+            (State::TrailerStart | State::TrailerLine, other) if other != b'\n' => State::TrailerLine,
             (State::EndLineFeed, b'\n') => return Ok(true),
             _ => return Err(Malformed::Chunk),
         };
