@@ -106,6 +106,7 @@ impl Connection {
                 Err(_) => return State::Broken,
             }
             if self.closing {
+                self.discard(kitchen.buffer);
                 return State::Done;
             }
             if self.waiting.is_some() {
@@ -135,11 +136,10 @@ impl Connection {
 
     /// Takes a request: its answer is queued, or held for the delay that is returned.
     fn take(&mut self, request: Request, kitchen: &mut Kitchen<'_>) -> Option<Duration> {
-        let keep_alive = request.keep_alive && !kitchen.ending;
         let behaviour = match request.behaviour {
             Ok(behaviour) => behaviour,
             Err(error) => {
-                self.queue_text(400, &format!("{error}\n"), keep_alive, request.is_head);
+                self.queue_text(400, &format!("{error}\n"), request.keep_alive && !kitchen.ending, request.is_head);
                 *kitchen.answered += 1;
                 return None;
             }
@@ -149,7 +149,7 @@ impl Connection {
             status: drawn.status,
             size: drawn.size,
             is_head: request.is_head,
-            keep_alive: keep_alive && !drawn.close,
+            keep_alive: request.keep_alive && !drawn.close,
             headers: behaviour.headers().to_vec(),
         };
         if drawn.delay.is_zero() {
@@ -162,7 +162,9 @@ impl Connection {
 
     fn queue(&mut self, answer: &Answer, kitchen: &mut Kitchen<'_>) {
         let size = if has_no_body(answer.status) { 0 } else { answer.size };
-        write_head(&mut self.output, answer.status, size, answer.keep_alive, &answer.headers);
+        // The end may have come while the answer waited for its delay.
+        let keep_alive = answer.keep_alive && !kitchen.ending;
+        write_head(&mut self.output, answer.status, size, keep_alive, &answer.headers);
         let body = if answer.is_head { 0 } else { size };
         if body <= COPIED_BYTES {
             self.output.extend_from_slice(body_piece(0, body));
@@ -170,7 +172,7 @@ impl Connection {
         } else {
             self.body = (body, 0);
         }
-        self.closing = !answer.keep_alive;
+        self.closing = !keep_alive;
         *kitchen.answered += 1;
     }
 
@@ -209,6 +211,12 @@ impl Connection {
         self.sent = 0;
         self.body = (0, 0);
         Ok(true)
+    }
+
+    /// Reads what has come and is of no use any more: a socket that is closed with unread bytes resets the
+    /// connection, and the peer loses the answer it was sent.
+    fn discard(&mut self, buffer: &mut [u8]) {
+        while self.readable && rustix::io::read(&self.socket, &mut *buffer).is_ok_and(|count| count == buffer.len()) {}
     }
 
     /// Reads once. True when bytes came; false when there are none for now (then `readable` is unset), or never
