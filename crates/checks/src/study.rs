@@ -139,7 +139,13 @@ pub(crate) mod tests {
                 max_error_share: 0.001,
             },
             generator: vec![used("saturation", None), used("fixed-rate", Some(60.0))],
-            host: HostUse { steal_share: 0.001, proxy_run_delay_share: 0.004, drift_share: Some(0.01) },
+            host: HostUse {
+                steal_share: 0.001,
+                handover_ns: Some(60.0),
+                waited_s: 12.0,
+                proxy_run_delay_share: 0.004,
+                drift_share: Some(0.01),
+            },
             arms: vec![
                 arm("baseline", ArmKind::Baseline, 0.0),
                 arm("same", ArmKind::Same, 0.1),

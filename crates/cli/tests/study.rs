@@ -81,7 +81,17 @@ fn a_small_study_finds_what_is_known() {
     assert!(ran.stdout.contains("fault/delay") && ran.stdout.contains("verdict:"), "{}", ran.stdout);
     let ids: Vec<&str> =
         result["arms"].as_array().unwrap().iter().map(|arm| arm["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["baseline", "direct", "same", "lua", "baseline{EVENT_PRECISE_TIMER=1}", "fault/delay"]);
+    assert_eq!(
+        ids,
+        [
+            "baseline",
+            "direct",
+            "same",
+            "lua",
+            "baseline{connections=256,EVENT_PRECISE_TIMER=1}",
+            "fault/delay"
+        ]
+    );
     for arm in result["arms"].as_array().unwrap() {
         let count = |field: &str| arm["book"][field].as_u64().unwrap();
         assert!(count("answered") > 0 && count("answered") == count("sent"), "{arm:#}");

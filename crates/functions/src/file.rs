@@ -95,6 +95,7 @@ struct FunctionFile {
     request: Request,
     #[serde(default = "one")]
     upstreams: u16,
+    connections: Option<u32>,
     #[serde(default)]
     environment: BTreeMap<String, String>,
     known_answer: Option<KnownAnswer>,
@@ -146,6 +147,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         knobs,
         request: file.request,
         upstreams: file.upstreams,
+        connections: file.connections,
         environment: file.environment,
         known_answer: file.known_answer,
         fragment: file.fragment,

@@ -29,8 +29,10 @@ pub struct Function {
     pub request: Request,
     /// How many origins stand behind the proxy.
     pub upstreams: u16,
-    /// Environment variables of the proxy's process. Since they may change what proxying costs, a function that has
-    /// some is compared with a baseline that has the same.
+    /// Connections that it takes to keep the proxy busy under a closed loop, where a load has fewer: requests that a
+    /// function holds back keep their connections.
+    pub connections: Option<u32>,
+    /// Environment variables of the proxy's process.
     pub environment: BTreeMap<String, String>,
     /// What measuring it must come to, at the defaults of its knobs.
     pub known_answer: Option<KnownAnswer>,

@@ -6,4 +6,5 @@
 pub mod accounting;
 pub mod child;
 pub mod environment;
+pub mod handover;
 pub mod processors;

@@ -21,7 +21,7 @@ pub mod trial;
 mod worker;
 
 pub use clock::now_ns;
-pub use recording::{Failure, Recording, latency};
+pub use recording::{Failure, Recording, histogram, latency};
 pub use run::{LiveSample, Release, Run};
 pub use schedule::{Arrivals, Schedule};
 pub use target::{Target, TargetError};

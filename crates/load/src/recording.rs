@@ -203,8 +203,10 @@ pub fn latency(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
+/// An empty histogram of the kind that is recorded in.
+#[expect(clippy::missing_panics_doc, reason = "it cannot")]
 #[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
-fn histogram() -> Histogram<u64> {
+pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
 }
 

@@ -139,7 +139,12 @@ impl Connection {
         let behaviour = match request.behaviour {
             Ok(behaviour) => behaviour,
             Err(error) => {
-                self.queue_text(400, &format!("{error}\n"), request.keep_alive && !kitchen.ending, request.is_head);
+                self.queue_text(
+                    400,
+                    &format!("{error}\n"),
+                    request.keep_alive && !kitchen.ending,
+                    request.is_head,
+                );
                 *kitchen.answered += 1;
                 return None;
             }
@@ -216,7 +221,9 @@ impl Connection {
     /// Reads what has come and is of no use any more: a socket that is closed with unread bytes resets the
     /// connection, and the peer loses the answer it was sent.
     fn discard(&mut self, buffer: &mut [u8]) {
-        while self.readable && rustix::io::read(&self.socket, &mut *buffer).is_ok_and(|count| count == buffer.len()) {}
+        while self.readable
+            && rustix::io::read(&self.socket, &mut *buffer).is_ok_and(|count| count == buffer.len())
+        {}
     }
 
     /// Reads once. True when bytes came; false when there are none for now (then `readable` is unset), or never

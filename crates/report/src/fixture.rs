@@ -116,7 +116,13 @@ pub(crate) fn study() -> StudyResult {
             processors_share: 0.3,
             run_delay_share: 0.05,
         }],
-        host: HostUse { steal_share: 0.006, proxy_run_delay_share: 0.004, drift_share: Some(0.01) },
+        host: HostUse {
+            steal_share: 0.006,
+            handover_ns: Some(60.0),
+            waited_s: 12.0,
+            proxy_run_delay_share: 0.004,
+            drift_share: Some(0.01),
+        },
         arms: vec![
             arm("direct", ArmKind::Direct, Some("baseline"), 0.0, -62.0),
             arm("baseline", ArmKind::Baseline, None, 0.0, 0.0),

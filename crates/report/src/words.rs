@@ -95,12 +95,19 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
 pub(crate) fn slices(result: &StudyResult) -> String {
     let (used, set_aside) =
         result.arms.iter().fold((0, 0), |sum, arm| (sum.0 + arm.slices.used, sum.1 + arm.slices.set_aside));
-    format!(
+    let mut text = format!(
         "{} slices used, {} set aside: {}",
         grouped(used as f64, 0),
         grouped(set_aside as f64, 0),
         result.plan.set_aside_rule
-    )
+    );
+    if result.host.waited_s >= 1.0 {
+        text += &format!(
+            ". The study waited {:.0} s until the processors were together again",
+            result.host.waited_s
+        );
+    }
+    text
 }
 
 /// The machine.

@@ -81,6 +81,11 @@ pub struct GeneratorUse {
 pub struct HostUse {
     /// Share of the processors' time that went to others while this machine had work, 0 to 1.
     pub steal_share: f64,
+    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: the median of the
+    /// slices that count. Null when they share a processor.
+    pub handover_ns: Option<f64>,
+    /// Time waited until the host had the two processors together again, seconds.
+    pub waited_s: f64,
     /// Share of the proxies' slices that they waited for their processor, in the slices that were used, 0 to 1.
     pub proxy_run_delay_share: f64,
     /// The baseline's CPU time per request in the last third of the rounds over that in the first third, less

@@ -1,6 +1,7 @@
 //! The plan of a study: its arms and loads, with everything decided that can be decided before a process starts.
 
 mod arms;
+mod conditions;
 mod loads;
 mod order;
 
@@ -13,6 +14,7 @@ use hoptax_result::ArmKind;
 
 use crate::file::{Positions, Problems, StudyFile};
 
+pub use conditions::Conditions;
 pub use order::{Block, blocks, shuffled};
 
 /// The id of the arm that the others are compared with.
@@ -56,10 +58,8 @@ pub struct Arm {
     pub function: Option<(Function, Knobs)>,
     /// The arm, by its number, that its cost is the difference from.
     pub compared_with: Option<usize>,
-    /// The query of its requests.
-    pub query: Option<String>,
-    /// Environment variables of its proxy.
-    pub environment: BTreeMap<String, String>,
+    /// What it has in common with that arm.
+    pub conditions: Conditions,
     /// How many origins stand behind it.
     pub upstreams: usize,
     /// What it is, in a line.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use hoptax_load::Recording;
 use hoptax_result::Book;
+use hoptax_stats::quantile;
 
 /// One slice, measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,9 +32,12 @@ pub struct SliceRecord {
     pub proxy_run_delay_ns: u64,
     /// Ticks of 10 ms that the host took from the processors in use.
     pub steal_ticks: u64,
+    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: the longer of one
+    /// measured just before the slice and one just after. None when they share a processor.
+    pub handover_ns: Option<f64>,
     /// Median response time, microseconds; none when nothing was answered.
     pub response_p50_us: Option<f64>,
-    /// Whether the rule sets it aside.
+    /// Whether the rule sets it aside; known when the study is over ([`set_aside`]).
     pub set_aside: bool,
 }
 
@@ -66,8 +70,8 @@ pub struct IdleRecord {
 pub struct RoundRecord {
     /// Its slices, in the order in which they were measured.
     pub slices: Vec<SliceRecord>,
-    /// Response times of the slices that count, by arm, under the open loop, nanoseconds.
-    pub response: BTreeMap<usize, Histogram<u64>>,
+    /// Response times under the open loop, by the number of their slice in `slices`.
+    pub responses: BTreeMap<usize, Responses>,
     /// Idle use of each proxy, by arm.
     pub idle: BTreeMap<usize, IdleRecord>,
     /// Failed requests by arm and kind.
@@ -76,6 +80,8 @@ pub struct RoundRecord {
     pub generator: BTreeMap<usize, GeneratorRecord>,
     /// The generator's own send lag, by load, nanoseconds.
     pub own_lag: BTreeMap<usize, Histogram<u64>>,
+    /// Time waited for the host before slices, nanoseconds.
+    pub waited_ns: u64,
     /// Ticks of the processors in use that the host took, and all their ticks.
     pub steal: (u64, u64),
 }
@@ -88,45 +94,132 @@ impl RoundRecord {
             *failures.entry(failure.word().to_owned()).or_default() += count;
         }
         if is_open {
-            if !slice.set_aside {
-                merge(&mut self.response, slice.arm, &recording.response());
+            let recorded = recording.response();
+            let counts =
+                recorded.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value()));
+            self.responses.insert(self.slices.len(), Responses(counts.collect()));
+            match self.own_lag.get_mut(&slice.load) {
+                Some(all) => *all += &recording.own_lag,
+                None => {
+                    self.own_lag.insert(slice.load, recording.own_lag.clone());
+                }
             }
-            merge(&mut self.own_lag, slice.load, &recording.own_lag);
         }
         self.slices.push(slice);
     }
+
+    /// Response times of an arm in the slices that count, nanoseconds.
+    pub fn response(&self, arm: usize) -> Histogram<u64> {
+        let mut all = hoptax_load::histogram();
+        let counts =
+            |index: &usize| self.slices.get(*index).is_some_and(|slice| slice.arm == arm && !slice.set_aside);
+        for (value, count) in
+            self.responses.iter().filter(|(index, _)| counts(index)).flat_map(|(_, one)| &one.0)
+        {
+            // What a histogram of the same kind gave, one takes.
+            all.saturating_record_n(*value, *count);
+        }
+        all
+    }
 }
 
-/// The rule that sets slices aside, as results state it.
-pub const SET_ASIDE_RULE: &str = "a slice is set aside when the host took a tick (10 ms) of the processors in use \
-     while it ran, or when the proxy waited more than 5 % of it for a processor that none of its own threads had";
+/// The response times of one slice: each value, in nanoseconds, and how often it came. A slice has some hundred of
+/// them, far fewer than a histogram has places.
+#[derive(Clone, Debug, Default)]
+pub struct Responses(Vec<(u64, u64)>);
 
 /// Share of a slice that a proxy may wait for its processor.
 const MOST_RUN_DELAY: f64 = 0.05;
+/// How far above the lower quartile of the study's readings a handover may be. Readings of one placement of the
+/// processors are within a fifth of each other; those of another are several times as long.
+const MOST_HANDOVER: f64 = 1.5;
 
-/// Whether a slice is set aside, by [`SET_ASIDE_RULE`]. What was measured in it plays no part.
-pub fn is_set_aside(wall_s: f64, proxy_run_delay_ns: u64, steal_ticks: u64) -> bool {
-    steal_ticks > 0 || proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * wall_s
+/// Sets slices aside by what the host did while they ran; what was measured in them plays no part. Returns the rule,
+/// as results state it.
+pub fn set_aside(rounds: &mut [RoundRecord]) -> String {
+    let readings: Vec<f64> =
+        rounds.iter().flat_map(|round| &round.slices).filter_map(|slice| slice.handover_ns).collect();
+    let limit_ns = handover_limit_ns(&readings);
+    for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
+        slice.set_aside = is_disturbed(slice, limit_ns);
+    }
+    let mut rule =
+        "a slice is set aside when the host took a tick (10 ms) of the processors in use while it ran, or \
+         when the proxy waited more than 5 % of it for a processor that none of its own threads had"
+            .to_owned();
+    if let Some(limit_ns) = limit_ns {
+        rule += &format!(
+            ", or when a cache line took more than {limit_ns:.0} ns between the generator's processor and the proxy's \
+             and back just before or after it (1.5 times the lower quartile of the study): then the host had moved \
+             them apart"
+        );
+    }
+    rule
 }
 
-fn merge(into: &mut BTreeMap<usize, Histogram<u64>>, key: usize, histogram: &Histogram<u64>) {
-    match into.get_mut(&key) {
-        Some(all) => *all += histogram,
-        None => {
-            into.insert(key, histogram.clone());
-        }
-    }
+/// The longest handover that does not disturb, by the readings of a study so far; None without readings.
+pub fn handover_limit_ns(readings: &[f64]) -> Option<f64> {
+    Some(MOST_HANDOVER * quantile(readings, 0.25)?)
+}
+
+fn is_disturbed(slice: &SliceRecord, handover_limit_ns: Option<f64>) -> bool {
+    let moved = slice.handover_ns.zip(handover_limit_ns).is_some_and(|(reading, limit)| reading > limit);
+    moved || slice.steal_ticks > 0 || slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn slice() -> SliceRecord {
+        SliceRecord {
+            round: 0,
+            block: 0,
+            load: 0,
+            arm: 0,
+            began_s: 0.0,
+            wall_s: 0.2,
+            recorded_s: 0.2,
+            book: Book::default(),
+            proxy_cpu_ns: 0,
+            proxy_run_delay_ns: 0,
+            steal_ticks: 0,
+            handover_ns: Some(60.0),
+            response_p50_us: None,
+            set_aside: false,
+        }
+    }
+
+    /// Which slices the rule sets aside, and what it says.
+    fn judged(slices: &[SliceRecord]) -> (Vec<bool>, String) {
+        let mut rounds = [RoundRecord { slices: slices.to_vec(), ..RoundRecord::default() }];
+        let rule = set_aside(&mut rounds);
+        (rounds[0].slices.iter().map(|slice| slice.set_aside).collect(), rule)
+    }
+
     #[test]
-    fn the_rule_looks_at_the_host_alone() {
-        assert!(!is_set_aside(0.2, 0, 0));
-        assert!(is_set_aside(0.2, 0, 1));
-        assert!(!is_set_aside(0.2, 10_000_000, 0));
-        assert!(is_set_aside(0.2, 10_000_001, 0));
+    fn steal_and_run_delay_set_aside() {
+        let slices = [
+            slice(),
+            SliceRecord { steal_ticks: 1, ..slice() },
+            SliceRecord { proxy_run_delay_ns: 10_000_000, ..slice() },
+            SliceRecord { proxy_run_delay_ns: 10_000_001, ..slice() },
+        ];
+        assert_eq!(judged(&slices).0, [false, true, false, true]);
+    }
+
+    #[test]
+    fn processors_that_were_moved_apart_set_aside_even_when_the_study_began_so() {
+        let with = |handover_ns| SliceRecord { handover_ns: Some(handover_ns), ..slice() };
+        let (aside, rule) =
+            judged(&[with(500.0), with(480.0), with(60.0), with(70.0), with(60.0), with(91.0)]);
+        assert_eq!(aside, [true, true, false, false, false, false]);
+        assert!(rule.contains("more than 94 ns"), "{rule}");
+    }
+
+    #[test]
+    fn without_readings_the_rule_does_not_speak_of_them() {
+        let (aside, rule) = judged(&[SliceRecord { handover_ns: None, ..slice() }]);
+        assert!(!aside[0] && !rule.contains("cache line"), "{rule}");
     }
 }

@@ -8,6 +8,7 @@
 //! that thread. Generator and origins share the processors that the proxies do not have.
 
 mod measure;
+mod quiet;
 mod subjects;
 
 use std::fs;
@@ -27,6 +28,7 @@ use crate::event::Event;
 use crate::plan::{self, Plan};
 use crate::record::RoundRecord;
 use measure::Meter;
+use quiet::Quiet;
 use subjects::Subjects;
 
 /// What a run needs beside its plan.
@@ -138,6 +140,7 @@ fn run_rounds(
         .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
     processors::pin(&setting.placement.generator)?;
     processors::wake_precisely()?;
+    let mut quiet = Quiet::over(setting.placement)?;
     on_event(&Event::Checking);
     for round in 0..plan.rounds {
         let mut subjects = Subjects::bring_up(plan, setting, round, stop)?;
@@ -149,7 +152,7 @@ fn run_rounds(
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let slice = meter.measure(&mut subjects, &block, arm, stop)?;
+                let slice = meter.measure(&mut subjects, &mut quiet, &block, arm, stop)?;
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }

@@ -15,17 +15,19 @@ use hoptax_result::{
 use hoptax_stats::paired_cost;
 
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Plan};
-use crate::record::{RoundRecord, SET_ASIDE_RULE};
+use crate::record::{self, RoundRecord};
 use pairs::Measure;
 
-/// Sums up the complete rounds of a study. Findings and verdict are left empty: the checks fill them.
+/// Sums up the complete rounds of a study, once it is known which of their slices count. Findings and verdict are left empty: the checks fill them.
 pub fn summarise(
     plan: &Plan,
-    rounds: &[RoundRecord],
+    mut rounds: Vec<RoundRecord>,
     environment: Environment,
     wall_s: f64,
     ended_early: Option<String>,
 ) -> StudyResult {
+    let set_aside_rule = record::set_aside(&mut rounds);
+    let rounds = rounds.as_slice();
     StudyResult {
         format: "hoptax.study/1".to_owned(),
         name: plan.name.clone(),
@@ -39,7 +41,7 @@ pub fn summarise(
             rounds_planned: plan.rounds,
             rounds_completed: rounds.len() as u32,
             confidence: CONFIDENCE,
-            set_aside_rule: SET_ASIDE_RULE.to_owned(),
+            set_aside_rule,
             loads: plan.loads.iter().map(load_spec).collect(),
             wall_seconds: wall_s,
             ended_early,
@@ -70,6 +72,10 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         let pairs = pairs::differences(plan, rounds, index, arm.compared_with?, measure);
         paired_cost(&pairs, CONFIDENCE)
     };
+    let cpu_cost = || {
+        let pairs = pairs::differences(plan, rounds, index, arm.compared_with?, Measure::CpuUsPerRequest);
+        paired_cost(&pairs::at_mean_speed(plan, rounds, index, pairs), CONFIDENCE)
+    };
     let tail = |compared: bool| {
         let other = if compared { Some(arm.compared_with?) } else { None };
         pairs::tail(rounds, index, other)
@@ -88,15 +94,11 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         max_rate: has_proxy.then(|| level(Measure::Rate)).flatten(),
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
         cost: Cost {
-            cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),
+            cpu_us_per_request: has_proxy.then(cpu_cost).flatten(),
             response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
             max_rate: has_proxy.then(|| cost(Measure::Rate)).flatten(),
         },
-        responses: rounds
-            .iter()
-            .filter_map(|round| round.response.get(&index))
-            .map(hdrhistogram::Histogram::len)
-            .sum(),
+        responses: rounds.iter().map(|round| round.response(index).len()).sum(),
         known_answer: known_answer(arm),
         proxy_use: has_proxy.then(|| evidence::proxy_use(plan, rounds, index)).flatten(),
         book: evidence::book(rounds, index),

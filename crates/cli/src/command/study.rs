@@ -66,9 +66,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         Ending::Interrupted => Some("it was interrupted".to_owned()),
         Ending::Failed(error) => Some(error.to_string()),
     };
-    let mut result = summary::summarise(&plan, &outcome.rounds, environment, outcome.wall_s, ended_early);
+    let mut result = summary::summarise(&plan, outcome.rounds, environment, outcome.wall_s, ended_early);
     judge_study(&mut result);
-    finish(&directory, &result, &outcome)
+    finish(&directory, &result, &outcome.ending)
 }
 
 fn read_plan(arguments: &StudyArguments) -> Result<Plan, Failure> {
@@ -117,8 +117,8 @@ fn measure(plan: &Plan, setting: &Setting<'_>, interrupt: &Interrupt) -> Outcome
 }
 
 /// Prints the table, writes the files, and says how it ended.
-fn finish(directory: &Path, result: &StudyResult, outcome: &Outcome) -> Result<Code, Failure> {
-    if !outcome.rounds.is_empty() {
+fn finish(directory: &Path, result: &StudyResult, ending: &Ending) -> Result<Code, Failure> {
+    if result.plan.rounds_completed > 0 {
         print::result(&terminal::study(result, print::style()))?;
     }
     let problems = write_all(directory, result);
@@ -128,10 +128,10 @@ fn finish(directory: &Path, result: &StudyResult, outcome: &Outcome) -> Result<C
     for problem in &problems {
         print::error(problem);
     }
-    match &outcome.ending {
+    match ending {
         Ending::Failed(error) => Err(Failure::environment(format!(
             "the study ended in round {} of {}: {error}\nwhat was measured until then is in `{}`",
-            outcome.rounds.len() + 1,
+            result.plan.rounds_completed + 1,
             result.plan.rounds_planned,
             directory.display()
         ))),

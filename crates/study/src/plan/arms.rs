@@ -1,11 +1,9 @@
 //! From the names of arms to arms.
 
-use std::collections::BTreeMap;
-
 use hoptax_functions::{Catalogue, FunctionCall};
 use hoptax_result::ArmKind;
 
-use super::{Arm, BASELINE, DIRECT, SAME};
+use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
 use crate::file::{Positions, Problem};
 
 /// Turns names into arms. What is wrong with them is added to `problems`.
@@ -21,7 +19,7 @@ pub(super) fn plan(
         let message = format!("`arms` lacks `{BASELINE}`, with which the others are compared: add it");
         problems.push(positions.problem("/arms", message));
     }
-    let baseline = add_baseline(&mut arms, None, &BTreeMap::new());
+    let baseline = add_baseline(&mut arms, &Conditions::default());
     for (index, name) in names.iter().enumerate() {
         let pointer = format!("/arms/{index}");
         if names.iter().take(index).any(|earlier| earlier == name) {
@@ -35,8 +33,7 @@ pub(super) fn plan(
                 kind: ArmKind::Direct,
                 function: None,
                 compared_with: Some(baseline),
-                query: None,
-                environment: BTreeMap::new(),
+                conditions: Conditions::default(),
                 upstreams: 1,
                 summary: "No proxy: the generator speaks to the origin".to_owned(),
             }),
@@ -45,8 +42,7 @@ pub(super) fn plan(
                 kind: ArmKind::Same,
                 function: None,
                 compared_with: Some(baseline),
-                query: None,
-                environment: BTreeMap::new(),
+                conditions: Conditions::default(),
                 upstreams: 1,
                 summary: "A second copy of the baseline, whose true cost is zero".to_owned(),
             }),
@@ -61,20 +57,13 @@ pub(super) fn plan(
     arms
 }
 
-/// The baseline with this query and this environment, added if it is not there yet.
-fn add_baseline(arms: &mut Vec<Arm>, query: Option<&str>, environment: &BTreeMap<String, String>) -> usize {
-    let is_it = |arm: &Arm| {
-        arm.kind == ArmKind::Baseline && arm.query.as_deref() == query && arm.environment == *environment
-    };
+/// The baseline under these conditions, added if it is not there yet.
+fn add_baseline(arms: &mut Vec<Arm>, conditions: &Conditions) -> usize {
+    let is_it = |arm: &Arm| arm.kind == ArmKind::Baseline && arm.conditions == *conditions;
     if let Some(place) = arms.iter().position(is_it) {
         return place;
     }
-    let differences: Vec<String> = query
-        .map(str::to_owned)
-        .into_iter()
-        .chain(environment.iter().map(|(name, value)| format!("{name}={value}")))
-        .collect();
-    let (id, summary) = match differences.join(",") {
+    let (id, summary) = match conditions.to_string() {
         none if none.is_empty() => (BASELINE.to_owned(), "A plain proxy".to_owned()),
         some => (
             format!("{BASELINE}{{{some}}}"),
@@ -86,8 +75,7 @@ fn add_baseline(arms: &mut Vec<Arm>, query: Option<&str>, environment: &BTreeMap
         kind: ArmKind::Baseline,
         function: None,
         compared_with: None,
-        query: query.map(str::to_owned),
-        environment: environment.clone(),
+        conditions: conditions.clone(),
         upstreams: 1,
         summary,
     });
@@ -102,14 +90,17 @@ fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Resul
         let hint = hint.map_or_else(String::new, |word| format!("; did you mean `{word}`?"));
         errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
     })?;
-    let query = function.request.query.clone();
-    let compared_with = add_baseline(arms, query.as_deref(), &function.environment);
+    let conditions = Conditions {
+        query: function.request.query.clone(),
+        connections: function.connections.map(|connections| connections as usize),
+        environment: function.environment.clone(),
+    };
+    let compared_with = add_baseline(arms, &conditions);
     Ok(Arm {
         id: call.to_string(),
         kind: ArmKind::Function,
         compared_with: Some(compared_with),
-        query,
-        environment: function.environment.clone(),
+        conditions,
         upstreams: usize::from(function.upstreams),
         summary: function.summary.clone(),
         function: Some((function.clone(), knobs)),

@@ -24,13 +24,22 @@ fn problems(text: &str) -> String {
 }
 
 #[test]
-fn a_function_with_a_query_or_an_environment_brings_a_baseline_of_its_own() {
+fn a_function_with_conditions_brings_a_baseline_of_its_own() {
     let plan = plan("baseline, lua, compress/gzip, fault/delay").unwrap();
     let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
-    let own = ["baseline{size=4096}", "compress/gzip", "baseline{EVENT_PRECISE_TIMER=1}", "fault/delay"];
+    let own = [
+        "baseline{size=4096}",
+        "compress/gzip",
+        "baseline{connections=256,EVENT_PRECISE_TIMER=1}",
+        "fault/delay",
+    ];
     assert_eq!(ids, [["baseline", "lua"].as_slice(), &own].concat());
     let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();
     assert_eq!(compared, [None, Some(0), None, Some(2), None, Some(4)]);
+    let connections = |arm: &Arm| plan.loads.iter().map(|load| arm.connections(load)).collect::<Vec<_>>();
+    assert_eq!(connections(&plan.arms[1]), [16, 64]);
+    assert_eq!(connections(&plan.arms[4]), [256, 64]);
+    assert_eq!(connections(&plan.arms[5]), [256, 64]);
 }
 
 #[test]

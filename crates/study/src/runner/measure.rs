@@ -9,9 +9,10 @@ use hoptax_host::accounting::{ProcessUse, ProcessorTicks, process_use, processor
 use hoptax_host::processors::Placement;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 
+use super::quiet::Quiet;
 use super::subjects::{Subject, Subjects};
 use crate::plan::{Block, Load, Plan};
-use crate::record::{RoundRecord, SliceRecord, is_set_aside};
+use crate::record::{RoundRecord, SliceRecord};
 
 /// How long each arm is loaded before its first slice, so that connections are open and buffers have their size.
 const WARM_UP_NS: u64 = 100_000_000;
@@ -95,6 +96,7 @@ impl<'a> Meter<'a> {
     pub(super) fn measure(
         &mut self,
         subjects: &mut Subjects,
+        quiet: &mut Quiet,
         block: &Block,
         arm: usize,
         stop: &AtomicBool,
@@ -104,6 +106,9 @@ impl<'a> Meter<'a> {
         let subject = subjects.arms.get_mut(arm).ok_or_else(not_planned)?;
         self.recording.clear();
 
+        let waiting_since_ns = now_ns();
+        let handover_before_ns = quiet.wait(stop);
+        self.record.waited_ns += now_ns() - waiting_since_ns;
         let began_s = self.began.elapsed().as_secs_f64();
         let before = Reading::take(subject)?;
         let worker = subject.workers.get_mut(block.load).and_then(Option::as_mut).ok_or_else(not_planned)?;
@@ -112,6 +117,7 @@ impl<'a> Meter<'a> {
         let used = worker.run(run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = Reading::take(subject)?;
+        let handover_ns = quiet.after(handover_before_ns, load.slice);
 
         let wall_ns = after.at_ns - before.at_ns;
         let proxy = after.proxy.since(&before.proxy);
@@ -133,8 +139,9 @@ impl<'a> Meter<'a> {
             proxy_cpu_ns: proxy.cpu_ns,
             proxy_run_delay_ns: proxy.run_delay_ns,
             steal_ticks,
+            handover_ns,
             response_p50_us: (!response.is_empty()).then(|| response.value_at_quantile(0.5) as f64 / 1e3),
-            set_aside: is_set_aside(wall_s, proxy.run_delay_ns, steal_ticks),
+            set_aside: false,
         };
 
         let generator = self.record.generator.entry(block.load).or_default();

@@ -161,7 +161,7 @@ fn proxy_spec(arm: &Arm, setting: &Setting<'_>, origins: &[SocketAddr]) -> Resul
         envoy: setting.envoy.clone(),
         directory,
         plan: ProxyPlan { admin_port: 0, listen_port: 0, origins, fragment },
-        environment: arm.environment.clone(),
+        environment: arm.conditions.environment.clone(),
         workers: setting.placement.proxy.len(),
         processors: setting.placement.proxy.clone(),
     })
@@ -169,7 +169,7 @@ fn proxy_spec(arm: &Arm, setting: &Setting<'_>, origins: &[SocketAddr]) -> Resul
 
 /// The connections under each load.
 fn connect(plan: &Plan, arm: &Arm, address: SocketAddr) -> Result<Vec<Option<Worker>>, ArmError> {
-    let query = arm.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
+    let query = arm.conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
     let url = format!("http://{address}{REQUEST_PATH}{query}");
     let headers = plan.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let target = Arc::new(Target::new(&url, "GET", headers, Vec::new())?);
@@ -179,7 +179,7 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr) -> Result<Vec<Option<Wor
             if !arm.takes_part(load) {
                 return Ok(None);
             }
-            Ok(Some(Worker::connect(Arc::clone(&target), load.connections, TIMEOUT)?))
+            Ok(Some(Worker::connect(Arc::clone(&target), arm.connections(load), TIMEOUT)?))
         })
         .collect()
 }

@@ -102,12 +102,16 @@ pub(super) fn host(plan: &Plan, rounds: &[RoundRecord]) -> HostUse {
     let (steal, total) =
         rounds.iter().fold((0, 0), |sum, round| (sum.0 + round.steal.0, sum.1 + round.steal.1));
     let (mut delay_s, mut wall_s) = (0.0, 0.0);
+    let mut handovers_ns = Vec::new();
     for slice in rounds.iter().flat_map(|round| &round.slices).filter(|slice| !slice.set_aside) {
+        handovers_ns.extend(slice.handover_ns);
         delay_s += slice.proxy_run_delay_ns as f64 / 1e9;
         wall_s += slice.wall_s;
     }
     HostUse {
         steal_share: if total == 0 { 0.0 } else { steal as f64 / total as f64 },
+        handover_ns: median(&handovers_ns),
+        waited_s: rounds.iter().map(|round| round.waited_ns as f64 / 1e9).sum(),
         proxy_run_delay_share: if wall_s > 0.0 { delay_s / wall_s } else { 0.0 },
         drift_share: drift(plan, rounds),
     }

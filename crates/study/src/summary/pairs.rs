@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use hoptax_result::Interval;
-use hoptax_stats::{mean_over_rounds, median, quantile_supported};
+use hoptax_stats::{mean_over_rounds, median, quantile_supported, slowness};
 
 use crate::plan::{CONFIDENCE, Plan};
 use crate::record::{RoundRecord, SliceRecord};
@@ -72,35 +73,48 @@ pub(super) fn differences(
     rounds.iter().map(of_round).collect()
 }
 
+/// The differences of `arm` in CPU time as they would have been at the study's mean speed: those of a round in which
+/// the machine was slower, by all other arms, count for as much less.
+pub(super) fn at_mean_speed(
+    plan: &Plan,
+    rounds: &[RoundRecord],
+    arm: usize,
+    differences: Vec<Vec<f64>>,
+) -> Vec<Vec<f64>> {
+    let levels: Vec<Vec<Option<f64>>> = (0..plan.arms.len())
+        .map(|arm| rounds.iter().map(|round| level_in(plan, round, arm, Measure::CpuUsPerRequest)).collect())
+        .collect();
+    let slowness = slowness(&levels, arm);
+    let scaled =
+        |(of_round, slowness): (Vec<f64>, f64)| of_round.into_iter().map(|one| one / slowness).collect();
+    differences.into_iter().zip(slowness).map(scaled).collect()
+}
+
 /// The level of `arm` itself: the median of each round's slices, and the mean of these over rounds.
 pub(super) fn level(plan: &Plan, rounds: &[RoundRecord], arm: usize, measure: Measure) -> Option<Interval> {
-    let of_round =
-        |round: &RoundRecord| median(&values(plan, round, arm, measure).into_values().collect::<Vec<f64>>());
-    let levels: Vec<f64> = rounds.iter().filter_map(of_round).collect();
+    let levels: Vec<f64> = rounds.iter().filter_map(|round| level_in(plan, round, arm, measure)).collect();
     mean_over_rounds(&levels, CONFIDENCE)
+}
+
+fn level_in(plan: &Plan, round: &RoundRecord, arm: usize, measure: Measure) -> Option<f64> {
+    median(&values(plan, round, arm, measure).into_values().collect::<Vec<f64>>())
 }
 
 /// The 99th percentile of response time of `arm`, or its difference from that of `other`, microseconds. A slice has
 /// too few requests for it, so it is taken from all requests of a round. None when all rounds together have too few.
 pub(super) fn tail(rounds: &[RoundRecord], arm: usize, other: Option<usize>) -> Option<Interval> {
-    let count = |arm: usize| -> u64 {
-        rounds.iter().filter_map(|round| round.response.get(&arm)).map(hdrhistogram::Histogram::len).sum()
+    // By round; None for a round without an answer, and altogether when the answers are too few.
+    let by_round = |arm: usize| -> Option<Vec<Option<f64>>> {
+        let all: Vec<_> = rounds.iter().map(|round| round.response(arm)).collect();
+        let us = |one: &Histogram<u64>| (!one.is_empty()).then(|| one.value_at_quantile(TAIL) as f64 / 1e3);
+        quantile_supported(all.iter().map(Histogram::len).sum(), TAIL).then(|| all.iter().map(us).collect())
     };
-    let supported = |arm: usize| quantile_supported(count(arm), TAIL);
-    if !supported(arm) || other.is_some_and(|other| !supported(other)) {
-        return None;
-    }
-    let us = |round: &RoundRecord, arm: usize| {
-        let all = round.response.get(&arm).filter(|all| !all.is_empty())?;
-        Some(all.value_at_quantile(TAIL) as f64 / 1e3)
-    };
-    let of_round = |round: &RoundRecord| {
-        let value = us(round, arm)?;
-        match other {
-            None => Some(value),
-            Some(other) => Some(value - us(round, other)?),
+    let own = by_round(arm)?;
+    let tails: Vec<f64> = match other {
+        None => own.into_iter().flatten().collect(),
+        Some(other) => {
+            own.into_iter().zip(by_round(other)?).filter_map(|(own, other)| Some(own? - other?)).collect()
         }
     };
-    let tails: Vec<f64> = rounds.iter().filter_map(of_round).collect();
     mean_over_rounds(&tails, CONFIDENCE)
 }

@@ -33,6 +33,7 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         proxy_cpu_ns: 184_000_000,
         proxy_run_delay_ns: 0,
         steal_ticks: 0,
+        handover_ns: Some(60.0),
         response_p50_us: Some(100.0),
         set_aside: false,
     }
@@ -62,7 +63,7 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
 }
 
 fn summarised(rounds: &[RoundRecord]) -> StudyResult {
-    summarise(&plan(), rounds, Environment::default(), 1.0, None)
+    summarise(&plan(), rounds.to_vec(), Environment::default(), 1.0, None)
 }
 
 fn index(id: &str) -> usize {
@@ -101,7 +102,7 @@ fn a_slice_that_was_set_aside_is_in_no_number_and_counted() {
     let mut rounds = rounds(lua, [1.0; 3]);
     let disturbed = rounds[0].slices.iter_mut().find(|slice| slice.arm == lua && slice.load == 0).unwrap();
     disturbed.proxy_cpu_ns *= 10;
-    disturbed.set_aside = true;
+    disturbed.steal_ticks = 1;
     let arm = &summarised(&rounds).arms[lua];
     assert!((arm.cost.cpu_us_per_request.unwrap().estimate - 1.0).abs() < 1e-9);
     assert_eq!((arm.slices.used, arm.slices.set_aside), (17, 1));

@@ -91,8 +91,8 @@ const COLUMNS: [&str; 19] = [
     "proxy_cpu_ns",
     "proxy_run_delay_ns",
     "steal_ticks",
+    "handover_ns",
     "response_p50_us",
-    "set_aside",
     "blocked",
 ];
 
@@ -119,8 +119,8 @@ fn row(slice: &SliceRecord, arms: &[String], loads: &[String]) -> String {
         slice.proxy_cpu_ns.to_string(),
         slice.proxy_run_delay_ns.to_string(),
         slice.steal_ticks.to_string(),
+        slice.handover_ns.map_or_else(String::new, |ns| format!("{ns:.1}")),
         slice.response_p50_us.map_or_else(String::new, |us| format!("{us:.3}")),
-        slice.set_aside.to_string(),
         book.blocked.to_string(),
     ];
     fields.join(",")
