@@ -88,7 +88,7 @@ fn a_small_study_finds_what_is_known() {
             "direct",
             "same",
             "lua",
-            "baseline{connections=256,EVENT_PRECISE_TIMER=1}",
+            "baseline{connections=64,EVENT_PRECISE_TIMER=1}",
             "fault/delay"
         ]
     );

@@ -12,13 +12,13 @@
 //!
 //! | quantity | one number for each round | interval |
 //! |---|---|---|
-//! | cost: CPU time against the baseline | [`hodges_lehmann`] of the differences, paired by block and divided by the round's [`slowness`] | [`paired_cost`] |
-//! | cost: quantile of response time, or rate | [`hodges_lehmann`] of the differences, paired by block | [`paired_cost`] |
-//! | an arm's own CPU time, quantile or rate | [`median`] of its slices | [`mean_over_rounds`] |
+//! | cost: CPU time against the baseline | [`hodges_lehmann()`] of the differences, paired by block and divided by the round's [`slowness()`] | [`paired_cost`] |
+//! | cost: quantile of response time, or rate | [`hodges_lehmann()`] of the differences, paired by block | [`paired_cost`] |
+//! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //!
 //! A quantile of any sample is reported only where [`quantile_supported`] says so. Whether two studies agree is
-//! [`meets`].
+//! [`meets()`].
 //!
 //! `tests/coverage.rs` simulates studies with levels that live as long as a process (normal, and in two modes as
 //! measured), drift, slices with heavy tails and slices set aside, from 6 rounds of 4 blocks to 12 of 12: the 95 %

@@ -7,7 +7,7 @@ use crate::{hodges_lehmann, mean_over_rounds};
 /// The cost of an arm with its `confidence` interval, in the unit of the differences. `rounds` holds for each
 /// round the differences `arm - baseline`, one for each block in which both slices count.
 ///
-/// **Method.** Within a round, the [`hodges_lehmann`] estimate of the differences; over rounds,
+/// **Method.** Within a round, the [`hodges_lehmann()`] estimate of the differences; over rounds,
 /// [`mean_over_rounds`] of these. A round weighs the same however many of its slices were set aside.
 ///
 /// **Source.** Pairing by block is the randomised block design; the interval over the topmost replicate is that of

@@ -18,7 +18,7 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     quantile_of(&mut values.to_vec(), p)
 }
 
-/// The median of `values`, in their unit: [`quantile`] at one half.
+/// The median of `values`, in their unit: [`quantile()`] at one half.
 ///
 /// With an even number of values it is the middle of the two middle ones.
 ///
@@ -27,7 +27,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// [`quantile`] of values that need not keep their order.
+/// [`quantile()`] of values that need not keep their order.
 pub(crate) fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&p) || !values.iter().all(|value| value.is_finite()) {
         return None;

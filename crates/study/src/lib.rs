@@ -3,7 +3,7 @@
 //!
 //! | step | module | pure |
 //! |---|---|---|
-//! | study file: YAML to [`file::StudyFile`], every error at once | [`file`] | yes |
+//! | study file: YAML to [`file::StudyFile`], every error at once | [`mod@file`] | yes |
 //! | plan: arms, loads, their order | [`plan`] | yes |
 //! | run: processes up, slices measured, events told | [`runner`] | no |
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |

@@ -30,16 +30,16 @@ fn a_function_with_conditions_brings_a_baseline_of_its_own() {
     let own = [
         "baseline{size=4096}",
         "compress/gzip",
-        "baseline{connections=256,EVENT_PRECISE_TIMER=1}",
+        "baseline{connections=64,EVENT_PRECISE_TIMER=1}",
         "fault/delay",
     ];
     assert_eq!(ids, [["baseline", "lua"].as_slice(), &own].concat());
     let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();
     assert_eq!(compared, [None, Some(0), None, Some(2), None, Some(4)]);
     let connections = |arm: &Arm| plan.loads.iter().map(|load| arm.connections(load)).collect::<Vec<_>>();
-    assert_eq!(connections(&plan.arms[1]), [16, 64]);
-    assert_eq!(connections(&plan.arms[4]), [256, 64]);
-    assert_eq!(connections(&plan.arms[5]), [256, 64]);
+    assert_eq!(connections(&plan.arms[1]), [16, 16]);
+    assert_eq!(connections(&plan.arms[4]), [64, 16]);
+    assert_eq!(connections(&plan.arms[5]), [64, 16]);
 }
 
 #[test]
