@@ -38,9 +38,11 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
     use hoptax_result::{
         Book, Environment, Generator, GeneratorWorker, Latency, LatencySet, LoadPlan, LoadRate, LoadResult,
-        Loop, Severity, Verdict,
+        Loop, Severity, Verdict, Waiting,
     };
 
     use crate::judge_load;
@@ -67,6 +69,9 @@ pub(crate) mod tests {
                 loop_: Loop::Open,
                 arrivals: Some("uniform".to_owned()),
                 connections: 16,
+                pool: "least-recent".to_owned(),
+                when_busy: "wait".to_owned(),
+                when_late: "send".to_owned(),
                 workers: 1,
                 duration_s: 10.0,
                 warmup_s: 1.0,
@@ -75,7 +80,9 @@ pub(crate) mod tests {
                 max_error_share: 0.001,
             },
             book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
-            failures: std::collections::BTreeMap::new(),
+            unsent: BTreeMap::new(),
+            waiting: Waiting::default(),
+            failures: BTreeMap::new(),
             statuses: [(200, 200_000)].into(),
             rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
             latency: LatencySet {

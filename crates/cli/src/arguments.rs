@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use hoptax_load::{Arrivals, ArrivalsError, PoolOrder, WhenBusy, WhenLate};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -36,6 +37,10 @@ pub(crate) enum Command {
     Envoy(EnvoyArguments),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
+    /// List and explain the checks that a result must pass
+    Checks(ChecksArguments),
+    /// Print a raw log of `hoptax load` as CSV
+    Log(LogArguments),
     /// Print the JSON schema of a study file or of a result
     Schema(SchemaArguments),
     /// Print completions for a shell
@@ -90,18 +95,32 @@ pub(crate) struct LoadArguments {
     /// Connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) connections: u32,
-    /// How long to record, for example `30s` or `2m`
-    #[arg(short, long, default_value = "10s", value_parser = duration)]
-    pub(crate) duration: Duration,
-    /// How long to offer load before the record begins
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration_or_none)]
-    pub(crate) warmup: Duration,
+    /// How a request finds its connection: `least-recent` (free for longest), `most-recent`, `round-robin`, `random`, or
+    /// `pinned` (each connection has requests of its own, which wait for it)
+    #[arg(long, value_name = "ORDER", default_value_t = PoolOrder::default())]
+    pub(crate) pool: PoolOrder,
+    /// What becomes of a request while all connections are busy: `wait` (which counts in its response time), `queue=100`
+    /// (only so many wait), or `skip`
+    #[arg(long, value_name = "MODE", default_value_t = WhenBusy::default())]
+    pub(crate) when_busy: WhenBusy,
+    /// What becomes of a request that the generator itself is late with: `send`, or `skip` (when it is more than 10 ms
+    /// late)
+    #[arg(long, value_name = "MODE", default_value_t = WhenLate::default())]
+    pub(crate) when_late: WhenLate,
+    /// How long to record, for example `30s` or `2m` [default: 10s, or the length of a trace]
+    #[arg(short, long, value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// How long to offer load before the record begins [default: 1s, or nothing before a trace]
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_none)]
+    pub(crate) warmup: Option<Duration>,
     /// After how long a request has timed out
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub(crate) timeout: Duration,
-    /// How release times are drawn
-    #[arg(long, value_enum, default_value_t = ArrivalsWord::Uniform, requires = "rate")]
-    pub(crate) arrivals: ArrivalsWord,
+    /// How release times are drawn: `uniform` (evenly), `poisson` (with exponential gaps, as independent users do),
+    /// `jitter=10%` (evenly, each moved by up to that share of a gap), `burst=8` (so many at once), or `trace=FILE`
+    /// (times since the start, one per line as `1.5ms`, in place of a rate)
+    #[arg(long, value_name = "ARRIVALS", default_value = "uniform", value_parser = arrivals)]
+    pub(crate) arrivals: ArrivalsChoice,
     /// Worker threads
     #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: u32,
@@ -120,17 +139,21 @@ pub(crate) struct LoadArguments {
     /// Share of requests without an answer above which the result is void, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = share)]
     pub(crate) max_error_share: f64,
+    /// Write the moments and the outcome of every request to a file, 40 bytes each; `hoptax log FILE` prints it as CSV
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<PathBuf>,
     /// Write the result as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ArrivalsWord {
-    /// Evenly
-    Uniform,
-    /// With exponential gaps, as independent users do
-    Poisson,
+/// What `--arrivals` asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum ArrivalsChoice {
+    /// Drawn.
+    Drawn(Arrivals),
+    /// Recorded in this file.
+    Trace(PathBuf),
 }
 
 #[derive(Debug, Args)]
@@ -207,6 +230,42 @@ pub(crate) enum SchemaOf {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  hoptax checks                     every check and what it protects from
+  hoptax checks explain send-lag    one of them, with its source"
+)]
+pub(crate) struct ChecksArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<ChecksAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChecksAction {
+    /// Explain one check
+    Explain {
+        /// The check, as findings name it
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax load -q 1000 --log requests.log http://127.0.0.1:8080/
+  hoptax log requests.log > requests.csv")]
+pub(crate) struct LogArguments {
+    /// The log
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
     /// The shell
     #[arg(value_enum)]
@@ -231,6 +290,13 @@ fn duration_or_none(text: &str) -> Result<Duration, String> {
         Ok(_) => hint(),
         Err(_) => format!("{error}; write it as `10s` or `500ms`"),
     })
+}
+
+fn arrivals(text: &str) -> Result<ArrivalsChoice, ArrivalsError> {
+    match text.strip_prefix("trace=") {
+        Some(path) if !path.is_empty() => Ok(ArrivalsChoice::Trace(path.into())),
+        _ => text.parse().map(ArrivalsChoice::Drawn),
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

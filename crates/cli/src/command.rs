@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
+pub(crate) mod checks;
 pub(crate) mod envoy;
 pub(crate) mod functions;
 pub(crate) mod load;
+pub(crate) mod log;
 pub(crate) mod origin;
 pub(crate) mod reference;
 pub(crate) mod study;

@@ -64,6 +64,93 @@ fn bad_input_is_2_and_a_server_that_is_not_there_is_3() {
 }
 
 #[test]
+fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("backwards");
+    fs::write(&trace, "5ms\n1ms\n").unwrap();
+    let trace = format!("trace={}", trace.display());
+    // Nobody listens there: what is refused is refused before it is tried.
+    let url = "http://127.0.0.1:1/";
+    for (flags, expected) in [
+        (vec!["--arrivals", "burst=8"], "needs a rate"),
+        (vec!["--arrivals", "jitter=70%", "-q", "10"], "at most 50 %"),
+        (vec!["--arrivals", "posson", "-q", "10"], "`poisson`"),
+        (vec!["--arrivals", &trace], "does not run backwards"),
+        (vec!["--arrivals", &trace, "-q", "10"], "has its own rate"),
+        (vec!["--arrivals", "trace=/nonexistent"], "cannot read the trace"),
+        (vec!["--pool", "fifo"], "`round-robin`"),
+        (vec!["--when-busy", "queue=0", "-q", "10"], "`queue=100`"),
+        (vec!["--when-busy", "skip"], "nothing is planned"),
+    ] {
+        let ran = ran(hoptax().arg("load").args(&flags).arg(url));
+        assert_eq!(ran.code, Some(2), "{flags:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{flags:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_trace_needs_no_rate_and_lasts_as_long_as_it_is() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    fs::write(&trace, "0s\n10ms\n10ms\n50ms\n").unwrap();
+    let arrivals = format!("trace={}", trace.display());
+    let ran = run(["load", "--arrivals", &arrivals, "--json", "-", &url]);
+    let result = checked("load", &ran.stdout);
+    assert_eq!(result["book"]["answered"], 4);
+    assert_eq!(result["plan"]["arrivals"], arrivals.as_str());
+}
+
+#[test]
+fn everything_that_is_printed_can_be_computed_again_from_the_log() {
+    let (_origin, url) = origin(&["--default", "error=0.2&delay=exp:1ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("requests.log");
+    let log = log.to_str().unwrap();
+    let flags = [
+        "-q",
+        "800",
+        "-c",
+        "2",
+        "-w",
+        "2",
+        "-d",
+        "1s",
+        "--max-error-share",
+        "1",
+        "--log",
+        log,
+        "--json",
+        "-",
+    ];
+    let result = checked("load", &run(["load"].into_iter().chain(flags).chain([url.as_str()])).stdout);
+    let csv = run(["log", log]).stdout;
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert!(csv.starts_with("planned_ns,written_ns,"));
+    let count = |wanted: &dyn Fn(&str) -> bool| rows.iter().filter(|row| wanted(row[6])).count() as u64;
+    let book = |field: &str| result["book"][field].as_u64().unwrap();
+    assert_eq!(rows.len() as u64, book("planned"));
+    assert_eq!(count(&|outcome| outcome.starts_with("unsent-")), book("unsent"));
+    assert_eq!(count(&|outcome| outcome == "answered"), book("answered"));
+    assert_eq!(count(&|outcome| outcome == "status-5xx"), result["failures"]["status-5xx"].as_u64().unwrap());
+    assert_eq!(rows.iter().filter(|row| row[7] == "true").count() as u64, book("blocked"));
+    assert!(
+        ["0", "1"].iter().all(|connection| rows.iter().any(|row| row[4] == *connection)),
+        "both workers are in it"
+    );
+    let mut response_ns: Vec<u64> =
+        rows.iter().filter(|row| row[6] == "answered").map(|row| row[3].parse().unwrap()).collect();
+    response_ns.sort_unstable();
+    let exact_us = response_ns[response_ns.len().div_ceil(2) - 1] as f64 / 1e3;
+    // Withheld when the machine was too busy for it.
+    let printed_us = result["latency"]["response"]["p50_us"].as_f64();
+    assert!(printed_us.is_some() || result["verdict"] == "void");
+    let differs = |printed_us: f64| (printed_us / exact_us - 1.0).abs() > 0.001;
+    assert!(!printed_us.is_some_and(differs), "{printed_us:?} {exact_us}");
+    assert_eq!(run(["log", "/dev/null"]).code, Some(2));
+}
+
+#[test]
 fn an_origin_that_goes_in_the_middle_is_in_the_book() {
     let (origin, url) = origin(&[]);
     let load = hoptax()

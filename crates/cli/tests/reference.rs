@@ -21,7 +21,9 @@ fn completions_and_man_pages_know_every_command() {
     let completions = run(["completions", "bash"]).stdout;
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(["man", folder.path().to_str().unwrap()]).code, Some(0));
-    for command in ["study", "load", "origin", "envoy", "functions", "schema", "completions", "man"] {
+    for command in
+        ["study", "load", "origin", "envoy", "functions", "checks", "log", "schema", "completions", "man"]
+    {
         assert!(completions.contains(command), "{command}");
         let page = fs::read_to_string(folder.path().join(format!("hoptax-{command}.1")));
         assert!(page.is_ok_and(|page| page.contains(".TH")), "{command}");
@@ -35,6 +37,22 @@ fn help_shows_examples_and_exit_codes() {
         let help = run([command, "--help"]).stdout;
         assert!(help.contains("Examples:"), "{command}");
     }
+}
+
+#[test]
+fn checks_are_listed_and_explained() {
+    let list = run(["checks"]).stdout;
+    assert!(list.lines().any(|line| line.starts_with("send-lag ")), "{list}");
+    let explained = run(["checks", "explain", "send-lag"]).stdout;
+    assert!(
+        explained.contains("every load and every study") && explained.contains("Treadmill"),
+        "{explained}"
+    );
+    let unknown = run(["checks", "explain", "send-lagg"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("did you mean `send-lag`?"), "{}", unknown.stderr);
+    let json: serde_json::Value = serde_json::from_str(&run(["checks", "--json"]).stdout).unwrap();
+    assert!(json.as_array().unwrap().len() > 15);
 }
 
 #[test]

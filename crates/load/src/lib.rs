@@ -12,17 +12,22 @@
 
 mod clock;
 mod connection;
+pub mod log;
+mod pool;
 mod recording;
 mod run;
 mod schedule;
 mod target;
+mod trace;
 pub mod trial;
 
 mod worker;
 
 pub use clock::now_ns;
+pub use pool::{PoolOrder, Pooling, WhenBusy, WhenLate};
 pub use recording::{Failure, Recording, histogram, latency};
 pub use run::{LiveSample, Release, Run};
-pub use schedule::{Arrivals, Schedule};
+pub use schedule::{Arrivals, ArrivalsError, Schedule};
 pub use target::{Target, TargetError};
+pub use trace::{Trace, TraceError};
 pub use worker::{ConnectError, Worker};

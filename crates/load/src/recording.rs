@@ -45,6 +45,28 @@ impl Failure {
     }
 }
 
+/// Why a planned request was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unsent {
+    /// Every connection was busy, and it was not to wait, or no more were.
+    Busy,
+    /// The generator was late with it, and it was not to be sent late.
+    Late,
+    /// It waited for a connection until the end.
+    End,
+}
+
+impl Unsent {
+    /// Its name in results.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Late => "late",
+            Self::End => "end",
+        }
+    }
+}
+
 /// The moments of one answered request, nanoseconds of the engine's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
@@ -61,6 +83,12 @@ pub(crate) struct Moments {
 pub struct Recording {
     /// Where each request went.
     pub book: Book,
+    /// Requests that were not sent, by reason.
+    pub unsent: BTreeMap<Unsent, u64>,
+    /// Most requests that waited for a connection at once.
+    pub most_waiting: u64,
+    /// How long answered requests waited for a connection, all together, nanoseconds.
+    pub waited_ns: u64,
     /// Failed requests by kind.
     pub failures: BTreeMap<Failure, u64>,
     /// Complete answers by status.
@@ -92,6 +120,9 @@ impl Recording {
     pub fn new() -> Self {
         Self {
             book: Book::default(),
+            unsent: BTreeMap::new(),
+            most_waiting: 0,
+            waited_ns: 0,
             failures: BTreeMap::new(),
             statuses: BTreeMap::new(),
             response_thirds: [histogram(), histogram(), histogram()],
@@ -115,6 +146,11 @@ impl Recording {
     /// Adds what another worker or slice recorded.
     pub fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
+        for (&reason, count) in &other.unsent {
+            *self.unsent.entry(reason).or_default() += count;
+        }
+        self.most_waiting += other.most_waiting;
+        self.waited_ns += other.waited_ns;
         for (&failure, count) in &other.failures {
             *self.failures.entry(failure).or_default() += count;
         }
@@ -134,6 +170,8 @@ impl Recording {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.book = Book::default();
+        self.unsent.clear();
+        (self.most_waiting, self.waited_ns) = (0, 0);
         self.failures.clear();
         self.statuses.clear();
         for histogram in &mut self.response_thirds {
@@ -163,6 +201,12 @@ impl Recording {
         }
     }
 
+    pub(crate) fn record_unsent(&mut self, reason: Unsent) {
+        self.book.planned += 1;
+        self.book.unsent += 1;
+        *self.unsent.entry(reason).or_default() += 1;
+    }
+
     pub(crate) fn record_failure(&mut self, failure: Failure) {
         self.book.failed += 1;
         *self.failures.entry(failure).or_default() += 1;
@@ -178,7 +222,9 @@ impl Recording {
         self.service.saturating_record(moments.last_byte_ns.saturating_sub(moments.written_ns));
         self.first_byte.saturating_record(moments.first_byte_ns.saturating_sub(moments.written_ns));
         self.send_lag.saturating_record(lag_ns);
-        if !moments.blocked {
+        if moments.blocked {
+            self.waited_ns += lag_ns;
+        } else {
             self.own_lag.saturating_record(lag_ns);
         }
     }

@@ -6,7 +6,8 @@ use hdrhistogram::Histogram;
 use hoptax_wire::http1::Answer;
 
 use crate::connection::InFlight;
-use crate::recording::{Failure, Moments, Recording};
+use crate::log::{Entry, LogSink, Outcome};
+use crate::recording::{Failure, Moments, Recording, Unsent};
 use crate::schedule::Schedule;
 
 /// How often a live sample is sent, nanoseconds.
@@ -36,6 +37,8 @@ pub struct Run {
     pub release: Release,
     /// Where live samples go, if anyone looks.
     pub live: Option<SyncSender<LiveSample>>,
+    /// Where every recorded request is logged, if it is.
+    pub log: Option<LogSink>,
 }
 
 /// What happened since the sample before, for a live line.
@@ -83,10 +86,23 @@ impl<'a> Current<'a> {
         }
     }
 
-    pub(crate) fn record_answer(&mut self, in_flight: &InFlight, answer: Answer, last_byte_ns: u64) {
+    /// Books a complete answer to a recorded request on connection `index`.
+    pub(crate) fn record_answer(
+        &mut self,
+        in_flight: &InFlight,
+        index: usize,
+        answer: Answer,
+        last_byte_ns: u64,
+    ) {
         self.recording.record_status(answer.status);
-        if answer.status >= 400 {
-            let failure = if answer.status < 500 { Failure::Status4xx } else { Failure::Status5xx };
+        let failure = match answer.status {
+            ..400 => None,
+            400..500 => Some(Failure::Status4xx),
+            500.. => Some(Failure::Status5xx),
+        };
+        let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
+        self.log(in_flight, index, outcome, Some((answer.status, last_byte_ns)));
+        if let Some(failure) = failure {
             self.recording.record_failure(failure);
             return self.count_live_error();
         }
@@ -103,6 +119,57 @@ impl<'a> Current<'a> {
         if let Some(live) = &mut self.live {
             live.response.saturating_record(last_byte_ns.saturating_sub(in_flight.planned_ns));
         }
+    }
+
+    /// Books a recorded request on connection `index` that came to no complete answer.
+    pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome) {
+        match outcome {
+            Outcome::Failed(failure) => self.recording.record_failure(failure),
+            Outcome::TimedOut => self.recording.book.timed_out += 1,
+            Outcome::Unfinished => self.recording.book.unfinished += 1,
+            Outcome::Answered | Outcome::Unsent(_) => {}
+        }
+        self.log(in_flight, index, outcome, None);
+        self.count_live_error();
+    }
+
+    fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, answer: Option<(u16, u64)>) {
+        let Some(log) = &mut self.run.log else { return };
+        let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.planned_ns));
+        log.take(Entry {
+            planned_ns: in_flight.planned_ns.wrapping_sub(self.run.record_from_ns) as i64,
+            written_ns: after(in_flight.written_ns),
+            first_byte_ns: after(in_flight.first_byte_ns),
+            last_byte_ns: answer.and_then(|(_, last_byte_ns)| after(last_byte_ns)),
+            connection: index as u32,
+            status: answer.map_or(0, |(status, _)| status),
+            outcome,
+            blocked: in_flight.blocked,
+        });
+    }
+
+    /// Books a request that is not sent.
+    pub(crate) fn record_unsent(&mut self, planned_ns: u64, reason: Unsent) {
+        if planned_ns >= self.run.record_from_ns {
+            self.recording.record_unsent(reason);
+            if let Some(log) = &mut self.run.log {
+                log.take(Entry {
+                    planned_ns: (planned_ns - self.run.record_from_ns) as i64,
+                    written_ns: None,
+                    first_byte_ns: None,
+                    last_byte_ns: None,
+                    connection: 0,
+                    status: 0,
+                    outcome: Outcome::Unsent(reason),
+                    blocked: false,
+                });
+            }
+        }
+    }
+
+    /// Whether releases have a schedule.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.run.release, Release::Open(_))
     }
 
     pub(crate) fn count_live_error(&mut self) {

@@ -1,71 +1,117 @@
 //! Release times, planned ahead from a seed.
 
-use rand::SeedableRng;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
 use rand::rngs::SmallRng;
-use rand_distr::{Distribution, Exp};
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1};
+
+use crate::trace::Trace;
+
+/// Largest jitter, as a share of the gap: with more, a request could be planned before the one it follows.
+const MOST_JITTER: f64 = 0.5;
 
 /// How release times are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// Equal gaps.
     Uniform,
     /// Independent exponential gaps: what many independent users make.
     Poisson,
+    /// Equal gaps, each release moved by up to this share of a gap either way.
+    Jitter(f64),
+    /// This many requests at once, then as long a pause.
+    Burst(u32),
+    /// As they were recorded.
+    Trace(Arc<Trace>),
 }
 
-impl Arrivals {
-    /// All of them, for help texts and error messages.
-    pub const ALL: [Self; 2] = [Self::Uniform, Self::Poisson];
+/// Why a text names no arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArrivalsError {
+    /// It is no word for any.
+    #[error("it must be `uniform`, `poisson`, `jitter=10%`, `burst=8` or `trace=FILE`")]
+    Word,
+    /// The jitter cannot be.
+    #[error("jitter must be above 0 % and at most 50 % of the gap, as `jitter=10%`")]
+    Jitter,
+    /// The burst cannot be.
+    #[error("a burst must have from 1 to 1,000,000 requests, as `burst=8`")]
+    Burst,
+}
 
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Poisson => "poisson",
+impl FromStr for Arrivals {
+    type Err = ArrivalsError;
+
+    /// Reads all but a trace, which is in a file of its own.
+    fn from_str(text: &str) -> Result<Self, ArrivalsError> {
+        match text.split_once('=') {
+            None if text == "uniform" => Ok(Self::Uniform),
+            None if text == "poisson" => Ok(Self::Poisson),
+            Some(("jitter", value)) => {
+                let share = value.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+                let share = share.map(|percent| percent / 100.0);
+                share
+                    .filter(|share| *share > 0.0 && *share <= MOST_JITTER)
+                    .map(Self::Jitter)
+                    .ok_or(ArrivalsError::Jitter)
+            }
+            Some(("burst", value)) => {
+                let size = value.parse().ok().filter(|size| (1..=1_000_000).contains(size));
+                size.map(Self::Burst).ok_or(ArrivalsError::Burst)
+            }
+            _ => Err(ArrivalsError::Word),
         }
     }
+}
 
-    /// The arrivals of that name.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|arrivals| arrivals.word() == word)
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Poisson => f.write_str("poisson"),
+            Self::Jitter(share) => write!(f, "jitter={}%", share * 100.0),
+            Self::Burst(size) => write!(f, "burst={size}"),
+            Self::Trace(trace) => write!(f, "trace={}", trace.name()),
+        }
     }
 }
 
-/// An endless sequence of release times, nanoseconds after the start, never decreasing.
+/// A sequence of release times, nanoseconds after the start, never decreasing; endless, but for a trace.
 ///
-/// The workers of a load share its rate: each has a schedule of its own part. Uniform schedules are offset so
-/// that together they release at equal gaps; Poisson schedules are seeded apart, so that no two workers draw
-/// the same sequence (a fault that made clients of another tool fire in step).
+/// The workers of a load share its requests: of `n` workers, worker `w` gets the requests `w`, `w + n`, `w + 2n` of
+/// the plan, so that together they release what one worker would. Poisson gaps are drawn by each worker with a seed of
+/// its own, so that no two of them draw the same sequence (a fault that made the clients of another tool fire in step).
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Time of the next release, kept as a float so that gaps of fractions of a nanosecond add up right.
     next_ns: f64,
+    /// Number of the next release in the plan of all workers.
+    number: u64,
+    workers: u64,
+    /// Mean gap of the plan of all workers.
     gap_ns: f64,
-    draw: Option<(Exp<f64>, SmallRng)>,
+    arrivals: Arrivals,
+    random: SmallRng,
 }
 
 impl Schedule {
-    /// The schedule of worker `worker` of `workers`, which together release `rate` requests per second.
-    /// A rate that is not positive and finite gives a schedule that never releases.
+    /// The schedule of worker `worker` of `workers`, which together release `rate` requests per second; a trace has
+    /// its own rate. A rate that is not positive and finite gives a schedule that never releases.
     pub fn new(arrivals: Arrivals, rate: f64, seed: u64, worker: u32, workers: u32) -> Self {
-        let workers = workers.max(1);
-        if !(rate.is_finite() && rate > 0.0) {
-            return Self { next_ns: f64::INFINITY, gap_ns: f64::INFINITY, draw: None };
-        }
-        let gap_ns = 1e9 * f64::from(workers) / rate;
-        match arrivals {
-            Arrivals::Uniform => {
-                Self { next_ns: gap_ns * f64::from(worker) / f64::from(workers), gap_ns, draw: None }
-            }
-            Arrivals::Poisson => {
-                let mut schedule = Self { next_ns: 0.0, gap_ns, draw: None };
-                if let Ok(exponential) = Exp::new(1.0) {
-                    schedule.draw = Some((exponential, SmallRng::seed_from_u64(worker_seed(seed, worker))));
-                }
-                schedule.advance();
-                schedule
-            }
-        }
+        let gap_ns = if rate.is_finite() && rate > 0.0 { 1e9 / rate } else { f64::INFINITY };
+        let mut schedule = Self {
+            next_ns: 0.0,
+            number: u64::from(worker),
+            workers: u64::from(workers.max(1)),
+            gap_ns,
+            arrivals,
+            random: SmallRng::seed_from_u64(worker_seed(seed, worker)),
+        };
+        schedule.next_ns = schedule.planned_ns();
+        schedule
     }
 
     /// The time of the next release.
@@ -76,11 +122,34 @@ impl Schedule {
 
     /// Takes the next release.
     pub fn advance(&mut self) {
-        let factor = match &mut self.draw {
-            Some((exponential, random)) => exponential.sample(random),
-            None => 1.0,
-        };
-        self.next_ns += self.gap_ns * factor;
+        self.number += self.workers;
+        self.next_ns = self.planned_ns();
+    }
+
+    /// The time of release `number`, drawn where it is drawn.
+    fn planned_ns(&mut self) -> f64 {
+        if self.gap_ns.is_infinite() && !matches!(self.arrivals, Arrivals::Trace(_)) {
+            return f64::INFINITY;
+        }
+        let even_ns = self.number as f64 * self.gap_ns;
+        match &self.arrivals {
+            Arrivals::Uniform => even_ns,
+            Arrivals::Poisson => {
+                let gap: f64 = Exp1.sample(&mut self.random);
+                self.next_ns + gap * self.gap_ns * self.workers as f64
+            }
+            Arrivals::Jitter(share) => {
+                let moved = self.random.random_range(-1.0..=1.0) * share * self.gap_ns;
+                (even_ns + moved).max(0.0)
+            }
+            Arrivals::Burst(size) => {
+                let size = u64::from(*size);
+                (self.number / size * size) as f64 * self.gap_ns
+            }
+            Arrivals::Trace(trace) => {
+                trace.offset_ns(self.number).map_or(f64::INFINITY, |offset_ns| offset_ns as f64)
+            }
+        }
     }
 }
 
@@ -118,6 +187,54 @@ mod tests {
     }
 
     #[test]
+    fn every_way_to_arrive_is_shared_out_and_put_together_again() {
+        let trace = Trace::parse("t", "0ms\n1ms\n1ms\n5ms\n9ms\n").unwrap();
+        for arrivals in [Arrivals::Uniform, Arrivals::Burst(3), Arrivals::Trace(Arc::new(trace))] {
+            let plan = |worker, workers, count| {
+                first(count, Schedule::new(arrivals.clone(), 1000.0, 1, worker, workers))
+            };
+            let mut shared: Vec<u64> = (0..3).flat_map(|worker| plan(worker, 3, 4)).collect();
+            shared.sort_unstable();
+            assert_eq!(shared, plan(0, 1, 12), "{arrivals}");
+        }
+    }
+
+    #[test]
+    fn a_burst_is_at_once_and_its_pause_keeps_the_rate() {
+        let times = first(9, Schedule::new(Arrivals::Burst(4), 1000.0, 1, 0, 1));
+        assert_eq!(times, [0, 0, 0, 0, 4_000_000, 4_000_000, 4_000_000, 4_000_000, 8_000_000]);
+    }
+
+    #[test]
+    fn jitter_moves_releases_within_its_share_and_does_not_add_up() {
+        let times = first(10_000, Schedule::new(Arrivals::Jitter(0.1), 1000.0, 3, 0, 1));
+        let moved = |(number, time): (usize, &u64)| *time as f64 - number as f64 * 1e6;
+        let moves: Vec<f64> = times.iter().enumerate().skip(1).map(moved).collect();
+        assert!(moves.iter().all(|moved| moved.abs() <= 100_001.0));
+        assert!(moves.iter().any(|moved| *moved > 90_000.0) && moves.iter().any(|moved| *moved < -90_000.0));
+    }
+
+    #[test]
+    fn a_trace_ends() {
+        let trace = Arc::new(Trace::parse("t", "1ms\n2ms\n").unwrap());
+        assert_eq!(
+            first(3, Schedule::new(Arrivals::Trace(trace), 1.0, 1, 0, 1)),
+            [1_000_000, 2_000_000, u64::MAX]
+        );
+    }
+
+    #[test]
+    fn words_are_read_and_written_alike() {
+        for word in ["uniform", "poisson", "jitter=10%", "burst=8"] {
+            assert_eq!(word.parse::<Arrivals>().unwrap().to_string(), word);
+        }
+        assert_eq!("jitter=60%".parse::<Arrivals>(), Err(ArrivalsError::Jitter));
+        assert_eq!("jitter=0.1".parse::<Arrivals>(), Err(ArrivalsError::Jitter));
+        assert_eq!("burst=0".parse::<Arrivals>(), Err(ArrivalsError::Burst));
+        assert_eq!("posson".parse::<Arrivals>(), Err(ArrivalsError::Word));
+    }
+
+    #[test]
     fn poisson_gaps_are_exponential() {
         let mut times = first(20_000, Schedule::new(Arrivals::Poisson, 1000.0, 7, 0, 1));
         times.insert(0, 0);
@@ -146,8 +263,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn times_never_decrease(rate in 0.1_f64..1e7, seed: u64, poisson: bool) {
-            let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
+        fn times_never_decrease(rate in 0.1_f64..1e7, seed: u64, kind in 0..4) {
+            let arrivals = match kind {
+                0 => Arrivals::Uniform,
+                1 => Arrivals::Poisson,
+                2 => Arrivals::Jitter(MOST_JITTER),
+                _ => Arrivals::Burst(7),
+            };
             let times = first(200, Schedule::new(arrivals, rate, seed, 0, 1));
             prop_assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -12,11 +12,14 @@ use hdrhistogram::Histogram;
 use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
 use hoptax_host::processors;
 use hoptax_result::{
-    Drift, Environment, Generator, GeneratorWorker, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, Verdict,
+    Drift, Environment, Generator, GeneratorWorker, LatencySet, LoadPlan, LoadRate, LoadResult, Loop,
+    Verdict, Waiting,
 };
 use thiserror::Error;
 
 use crate::clock::now_ns;
+use crate::log::LogSink;
+use crate::pool::Pooling;
 use crate::recording::{Recording, latency};
 use crate::run::{LiveSample, Release, Run};
 use crate::schedule::{Arrivals, Schedule};
@@ -37,6 +40,10 @@ pub struct TrialSpec {
     pub open: Option<(f64, Arrivals)>,
     /// Connections of all workers together.
     pub connections: usize,
+    /// How requests find them.
+    pub pooling: Pooling,
+    /// Where the raw log goes, in pieces that together are what follows [`crate::log::MAGIC`].
+    pub log: Option<Sender<Vec<u8>>>,
     /// Worker threads; at most one per connection is used.
     pub workers: usize,
     /// Time recorded.
@@ -96,9 +103,21 @@ pub fn run(
     let workers = spec.workers.clamp(1, spec.connections.max(1));
     let target = Arc::new(spec.target.clone());
     let mut ready = Vec::with_capacity(workers);
+    let mut first_connection = 0;
     for worker in 0..workers {
         let share = spec.connections / workers + usize::from(worker < spec.connections % workers);
-        ready.push(Worker::connect(Arc::clone(&target), share, spec.timeout)?);
+        let log = spec.log.clone().map(|sender| LogSink::new(sender, first_connection as u32));
+        first_connection += share;
+        ready.push((
+            log,
+            Worker::connect(
+                Arc::clone(&target),
+                share,
+                spec.timeout,
+                spec.pooling,
+                spec.seed + worker as u64,
+            )?,
+        ));
     }
     let start_ns = now_ns() + SETTLE_NS;
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
@@ -111,15 +130,17 @@ pub fn run(
         let handles: Vec<_> = ready
             .into_iter()
             .enumerate()
-            .map(|(number, mut worker)| {
-                let release = match spec.open {
+            .map(|(number, (log, mut worker))| {
+                let release = match &spec.open {
                     None => Release::Closed,
                     Some((rate, arrivals)) => {
-                        Release::Open(Schedule::new(arrivals, rate, spec.seed, number as u32, workers as u32))
+                        let (number, workers) = (number as u32, workers as u32);
+                        Release::Open(Schedule::new(arrivals.clone(), *rate, spec.seed, number, workers))
                     }
                 };
                 let drain_ns = nanoseconds(spec.timeout);
-                let run = Run { start_ns, record_from_ns, end_ns, drain_ns, release, live: live.clone() };
+                let run =
+                    Run { start_ns, record_from_ns, end_ns, drain_ns, release, live: live.clone(), log };
                 let barrier = &barrier;
                 scope.spawn(move || -> io::Result<(Recording, TaskUse)> {
                     processors::wake_precisely()?;
@@ -190,8 +211,11 @@ fn result(
             url: spec.target.url.clone(),
             method: spec.target.method.clone(),
             loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
-            arrivals: spec.open.map(|(_, arrivals)| arrivals.word().to_owned()),
+            arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
             connections: spec.connections as u32,
+            pool: spec.pooling.order.to_string(),
+            when_busy: spec.pooling.when_busy.to_string(),
+            when_late: spec.pooling.when_late.to_string(),
             workers: workers as u32,
             duration_s: spec.duration.as_secs_f64(),
             warmup_s: spec.warmup.as_secs_f64(),
@@ -200,10 +224,12 @@ fn result(
             max_error_share: spec.max_error_share,
         },
         book: recording.book,
+        unsent: recording.unsent.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
+        waiting: Waiting { most: recording.most_waiting, total_s: recording.waited_ns as f64 / 1e9 },
         failures,
         statuses: recording.statuses.clone(),
         rate: LoadRate {
-            target: spec.open.map(|(rate, _)| rate),
+            target: spec.open.as_ref().map(|(rate, _)| *rate),
             offered: per_second(recording.book.sent),
             achieved: Some(per_second(recording.book.answered)),
         },

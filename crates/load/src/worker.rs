@@ -21,8 +21,10 @@ use thiserror::Error;
 
 use crate::clock::now_ns;
 use crate::connection::{Connection, InFlight};
-use crate::recording::{Failure, Recording};
-use crate::run::{Current, LIVE_NS, Release, Run};
+use crate::log::Outcome;
+use crate::pool::{LATE_NS, Offer, Pool, Pooling, WhenLate};
+use crate::recording::{Failure, Recording, Unsent};
+use crate::run::{Current, LIVE_NS, Run};
 use crate::target::Target;
 
 /// How often timeouts are looked for, nanoseconds: a timed-out request is noticed at most this much late.
@@ -77,10 +79,8 @@ pub struct Worker {
     request_is_head: bool,
     timeout_ns: u64,
     connections: Vec<Connection>,
-    /// Connections that may take a request, in the order in which they became free.
-    free: VecDeque<usize>,
-    /// Since when `free` has not been empty.
-    free_since_ns: u64,
+    pool: Pool,
+    when_late: WhenLate,
     /// Connections that could not be opened, with the time until which they rest; in order of that time.
     resting: VecDeque<(u64, usize)>,
     in_flight: usize,
@@ -88,11 +88,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Opens all connections.
+    /// Opens all connections. The seed decides where the pool draws.
     ///
     /// # Errors
     /// When one of them cannot be opened: a load on fewer connections than asked for is not that load.
-    pub fn connect(target: Arc<Target>, connections: usize, timeout: Duration) -> Result<Self, ConnectError> {
+    pub fn connect(
+        target: Arc<Target>,
+        connections: usize,
+        timeout: Duration,
+        pooling: Pooling,
+        seed: u64,
+    ) -> Result<Self, ConnectError> {
         let epoll =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| ConnectError::Epoll(error.into()))?;
         let request_is_head = target.method == "HEAD";
@@ -101,8 +107,8 @@ impl Worker {
             request_is_head,
             timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 4),
             connections: (0..connections).map(|_| Connection::new(request_is_head)).collect(),
-            free: (0..connections).collect(),
-            free_since_ns: 0,
+            pool: Pool::new(pooling.order, pooling.when_busy, connections, seed),
+            when_late: pooling.when_late,
             resting: VecDeque::new(),
             in_flight: 0,
             buffer: vec![0; READ_BYTES],
@@ -153,6 +159,7 @@ impl Worker {
         let mut current = Current::new(run, recording);
         let mut events = Vec::with_capacity(EVENTS);
         let mut used_before = None;
+        let mut released = false;
         let mut next_scan_ns = 0;
         let mut next_live_ns = current.run.start_ns + LIVE_NS;
         loop {
@@ -160,10 +167,15 @@ impl Worker {
             if stop.load(Ordering::Relaxed) {
                 current.run.end_ns = current.run.end_ns.min(now);
             }
-            self.wake_resting(now);
-            if now < current.run.end_ns {
+            self.wake_resting(&mut current, now);
+            if !released {
+                // Once more when the end has passed: what came due just before it is decided like all the rest.
                 self.release(&mut current, now);
-            } else if self.in_flight == 0 || now >= current.run.end_ns.saturating_add(current.run.drain_ns) {
+                released = now >= current.run.end_ns;
+            }
+            if released
+                && (self.in_flight == 0 || now >= current.run.end_ns.saturating_add(current.run.drain_ns))
+            {
                 break;
             }
             if used_before.is_none() && now >= current.run.record_from_ns {
@@ -193,7 +205,7 @@ impl Worker {
         }
         if now < current.run.end_ns {
             until_ns = until_ns.min(current.run.end_ns);
-            if !self.free.is_empty() {
+            if self.pool.has_free() {
                 until_ns = until_ns.min(current.next_ns);
             }
             if let Some(&(rest_ns, _)) = self.resting.front() {
@@ -215,18 +227,49 @@ impl Worker {
         }
     }
 
-    /// Sends what is due onto free connections.
+    /// Sends what is due onto free connections, and decides what becomes of the rest.
     fn release(&mut self, current: &mut Current, now: u64) {
+        if !current.is_open() {
+            // A closed loop plans a request for the moment when it finds a connection free.
+            while current.next_ns <= now
+                && now < current.run.end_ns
+                && let Some(index) = self.pool.take()
+            {
+                self.start(current, index, now, false);
+            }
+            return;
+        }
         while current.next_ns <= now && current.next_ns < current.run.end_ns {
-            let Some(index) = self.free.pop_front() else { return };
-            let planned_ns = match current.run.release {
-                // A closed loop plans a request for the moment when it finds a connection free.
-                Release::Closed => now.max(current.run.start_ns),
-                Release::Open(_) => current.next_ns,
-            };
-            let blocked = matches!(current.run.release, Release::Open(_)) && planned_ns < self.free_since_ns;
+            let planned_ns = current.next_ns;
             current.plan_next();
-            self.start(current, index, planned_ns, blocked);
+            match self.pool.offer(planned_ns) {
+                Offer::Start(index) if self.when_late == WhenLate::Skip && now - planned_ns > LATE_NS => {
+                    self.pool.set_free(index);
+                    current.record_unsent(planned_ns, Unsent::Late);
+                }
+                Offer::Start(index) => self.start(current, index, planned_ns, false),
+                Offer::Waits => {
+                    let waiting = self.pool.waiting() as u64;
+                    current.recording.most_waiting = current.recording.most_waiting.max(waiting);
+                }
+                Offer::Refused => current.record_unsent(planned_ns, Unsent::Busy),
+            }
+        }
+    }
+
+    /// Gives a connection back; a request that has waited for it takes it.
+    fn give_back(&mut self, current: &mut Current, index: usize, now: u64) {
+        if now >= current.run.end_ns {
+            return self.pool.set_free(index);
+        }
+        if current.is_open() {
+            // What came due before this is decided before it.
+            self.release(current, now);
+            if let Some(planned_ns) = self.pool.give(index) {
+                self.start(current, index, planned_ns, true);
+            }
+        } else {
+            self.pool.set_free(index);
         }
     }
 
@@ -269,7 +312,7 @@ impl Worker {
         for event in events {
             self.take_event(current, event.data.u64() as usize, event.flags);
             // With many events at once the next release may come due before the last is handled.
-            if !self.free.is_empty() && matches!(current.run.release, Release::Open(_)) {
+            if current.is_open() && self.pool.has_free() {
                 let now = now_ns();
                 if current.next_ns <= now && now < current.run.end_ns {
                     self.release(current, now);
@@ -352,21 +395,13 @@ impl Worker {
         }
         self.in_flight -= 1;
         if in_flight.recorded {
-            current.record_answer(&in_flight, answer, last_byte_ns);
+            current.record_answer(&in_flight, index, answer, last_byte_ns);
         }
-        let closed_loop = matches!(current.run.release, Release::Closed);
-        if closed_loop && last_byte_ns < current.run.end_ns && self.free.is_empty() {
+        if !current.is_open() && last_byte_ns < current.run.end_ns {
             self.start(current, index, last_byte_ns, false);
         } else {
-            self.set_free(index, last_byte_ns);
+            self.give_back(current, index, last_byte_ns);
         }
-    }
-
-    fn set_free(&mut self, index: usize, now: u64) {
-        if self.free.is_empty() {
-            self.free_since_ns = now;
-        }
-        self.free.push_back(index);
     }
 
     /// Books a failure, closes its connection, and lets it rest when it could not even be opened.
@@ -376,23 +411,22 @@ impl Worker {
         let Some(in_flight) = connection.in_flight.take() else { return };
         self.in_flight -= 1;
         if in_flight.recorded {
-            current.recording.record_failure(failure);
-            current.count_live_error();
+            current.record_end(&in_flight, index, Outcome::Failed(failure));
         }
         let now = now_ns();
         if failure == Failure::Refused {
             self.resting.push_back((now + REST_NS, index));
         } else {
-            self.set_free(index, now);
+            self.give_back(current, index, now);
         }
     }
 
-    fn wake_resting(&mut self, now: u64) {
+    fn wake_resting(&mut self, current: &mut Current, now: u64) {
         while let Some(&(rest_ns, index)) = self.resting.front()
             && rest_ns <= now
         {
             self.resting.pop_front();
-            self.set_free(index, now);
+            self.give_back(current, index, now);
         }
     }
 
@@ -407,10 +441,9 @@ impl Worker {
                 connection.close(self.request_is_head);
                 self.in_flight -= 1;
                 if in_flight.recorded {
-                    current.recording.book.timed_out += 1;
-                    current.count_live_error();
+                    current.record_end(&in_flight, index, Outcome::TimedOut);
                 }
-                self.set_free(index, now);
+                self.give_back(current, index, now);
             }
         }
     }
@@ -423,22 +456,21 @@ impl Worker {
                 // Its answer may still come: the connection cannot be used again.
                 connection.close(self.request_is_head);
                 self.in_flight -= 1;
-                current.recording.book.unfinished += u64::from(in_flight.recorded);
-                self.free.push_back(index);
+                if in_flight.recorded {
+                    current.record_end(&in_flight, index, Outcome::Unfinished);
+                }
+                self.pool.set_free(index);
             }
         }
         while let Some((_, index)) = self.resting.pop_front() {
-            self.free.push_back(index);
+            self.pool.set_free(index);
         }
-        self.free_since_ns = 0;
-        if let Release::Open(_) = current.run.release {
-            while current.next_ns < current.run.end_ns {
-                if current.next_ns >= current.run.record_from_ns {
-                    current.recording.book.planned += 1;
-                    current.recording.book.unsent += 1;
-                }
-                current.plan_next();
-            }
+        for planned_ns in self.pool.give_up() {
+            current.record_unsent(planned_ns, Unsent::End);
+        }
+        while current.is_open() && current.next_ns < current.run.end_ns {
+            current.record_unsent(current.next_ns, Unsent::End);
+            current.plan_next();
         }
         current.send_live();
         current.recording.keep_recent_status();

@@ -10,7 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_load::trial::{self, TrialError, TrialSpec};
-use hoptax_load::{Arrivals, Target};
+use hoptax_load::{
+    Arrivals, PoolOrder, Pooling, Recording, Release, Run, Schedule, Target, Trace, WhenBusy, WhenLate,
+    Worker, now_ns,
+};
 use hoptax_result::{Environment, LoadResult};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -54,6 +57,8 @@ fn spec(address: SocketAddr) -> TrialSpec {
         target: Target::new(&format!("http://{address}/"), "GET", Vec::new(), Vec::new()).unwrap(),
         open: None,
         connections: 4,
+        pooling: Pooling::default(),
+        log: None,
         workers: 1,
         duration: Duration::from_millis(300),
         warmup: Duration::ZERO,
@@ -122,6 +127,102 @@ fn an_open_loop_plans_what_its_rate_says_however_slow_the_server() {
     let (response, service) =
         (result.latency.response.max_us.unwrap(), result.latency.service.max_us.unwrap());
     assert!(response > service + 100_000.0, "the wait must count: response {response}, service {service}");
+}
+
+/// A server that takes 50 ms for each answer.
+fn slow() -> SocketAddr {
+    server(|mut stream| {
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(50));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+#[test]
+fn a_request_that_may_not_wait_is_skipped_and_counted() {
+    let mut spec = spec(slow());
+    (spec.connections, spec.open) = (1, Some((200.0, Arrivals::Uniform)));
+    spec.pooling.when_busy = WhenBusy::Skip;
+    let result = run(&spec);
+    assert_eq!(
+        (result.book.planned, result.book.blocked, result.waiting.most),
+        (60, 0, 0),
+        "{:?}",
+        result.book
+    );
+    assert_eq!(result.unsent.get("busy"), Some(&result.book.unsent), "{:?}", result.unsent);
+    assert!(result.book.unsent >= 50, "{:?}", result.book);
+}
+
+#[test]
+fn a_queue_holds_as_many_as_it_may() {
+    let mut spec = spec(slow());
+    (spec.connections, spec.open) = (1, Some((200.0, Arrivals::Uniform)));
+    spec.pooling.when_busy = WhenBusy::Queue(3);
+    let result = run(&spec);
+    assert_eq!((result.book.planned, result.waiting.most), (60, 3));
+    assert!(result.book.blocked > 0 && result.waiting.total_s > 0.0, "{:?}", result.book);
+    // What is in the queue at the end is not sent either.
+    assert_eq!(result.unsent.get("end"), Some(&3), "{:?}", result.unsent);
+    assert_eq!(result.unsent.values().sum::<u64>(), result.book.unsent);
+}
+
+#[test]
+fn a_pinned_request_waits_for_its_own_connection_and_any_other_does_not() {
+    // The first connection that is accepted is slow, the second is not.
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let address = server(move |mut stream| {
+        let is_slow = accepted.fetch_add(1, Ordering::Relaxed) == 0;
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(if is_slow { 100 } else { 0 }));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let mut spec = spec(address);
+    (spec.connections, spec.open) = (2, Some((200.0, Arrivals::Uniform)));
+    spec.pooling.order = PoolOrder::Pinned;
+    let result = run(&spec);
+    // Half of the 60 are the slow connection's, which has time for three or four of them.
+    assert!((25..=29).contains(&result.book.unsent), "{:?}", result.book);
+}
+
+#[test]
+fn what_the_generator_is_late_with_is_sent_or_skipped_as_told() {
+    for (when_late, skipped) in [(WhenLate::Send, false), (WhenLate::Skip, true)] {
+        let target =
+            Target::new(&format!("http://{}/", answering(OK)), "GET", Vec::new(), Vec::new()).unwrap();
+        let pooling = Pooling { when_late, ..Pooling::default() };
+        let mut worker = Worker::connect(Arc::new(target), 64, Duration::from_secs(5), pooling, 1).unwrap();
+        // As if it had been stopped since 200 ms: 20 requests are due, all but the last more than 10 ms late.
+        let now = now_ns();
+        let run = Run {
+            start_ns: now - 200_000_000,
+            record_from_ns: now - 200_000_000,
+            end_ns: now + 20_000_000,
+            drain_ns: 5_000_000_000,
+            release: Release::Open(Schedule::new(Arrivals::Uniform, 100.0, 1, 0, 1)),
+            live: None,
+            log: None,
+        };
+        let mut recording = Recording::new();
+        worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
+        assert!(recording.book.balances() && recording.book.planned == 22, "{:?}", recording.book);
+        let late = recording.book.unsent;
+        assert!(if skipped { (18..=22).contains(&late) } else { late == 0 }, "{when_late}: {late}");
+    }
+}
+
+#[test]
+fn a_trace_is_replayed_and_then_over() {
+    let trace = Trace::parse("t", "0ms\n5ms\n5ms\n100ms\n").unwrap();
+    let mut spec = spec(answering(OK));
+    (spec.workers, spec.open) = (2, Some((trace.rate(), Arrivals::Trace(Arc::new(trace)))));
+    assert_eq!(run(&spec).book.answered, 4);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hoptax_result::{
     ArmKind, ArmResult, Book, Cost, Environment, Finding, Generator, GeneratorUse, HostUse, Interval,
     Latency, LatencySet, LoadPlan, LoadRate, LoadResult, LoadSpec, Loop, ProxyUse, ResponseCost, Severity,
-    Slices, StudyPlan, StudyResult, Verdict,
+    Slices, StudyPlan, StudyResult, Verdict, Waiting,
 };
 
 fn interval(estimate: f64, half_width: f64) -> Interval {
@@ -180,6 +180,9 @@ pub(crate) fn load() -> LoadResult {
             loop_: Loop::Open,
             arrivals: Some("poisson".to_owned()),
             connections: 64,
+            pool: "least-recent".to_owned(),
+            when_busy: "wait".to_owned(),
+            when_late: "send".to_owned(),
             workers: 1,
             duration_s: 10.0,
             warmup_s: 0.5,
@@ -196,6 +199,8 @@ pub(crate) fn load() -> LoadResult {
             unfinished: 1,
             ..Book::default()
         },
+        unsent: BTreeMap::new(),
+        waiting: Waiting::default(),
         failures: BTreeMap::from([("reset".to_owned(), 8), ("status-5xx".to_owned(), 40)]),
         statuses: BTreeMap::from([(200, 99_950), (503, 40)]),
         rate: LoadRate { target: Some(10_000.0), offered: 10_000.0, achieved: Some(9_995.0) },

@@ -86,7 +86,7 @@ pub(crate) fn method(result: &StudyResult) -> String {
 pub(crate) fn intervals(result: &StudyResult) -> String {
     format!(
         "± is half of the {:.0} % interval over rounds of the difference paired by block (Hodges-Lehmann within a \
-         round, Student over rounds); CPU costs are those at the study's mean speed",
+         round, Student over rounds)",
         result.plan.confidence * 100.0
     )
 }

@@ -13,6 +13,7 @@ pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{
     Book, Drift, Generator, GeneratorWorker, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop,
+    Waiting,
 };
 pub use study::{
     ArmKind, ArmResult, Cost, GeneratorUse, HostUse, Interval, KnownAnswer, LoadSpec, ProxyUse, ResponseCost,

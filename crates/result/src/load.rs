@@ -31,6 +31,10 @@ pub struct LoadResult {
     pub plan: LoadPlan,
     /// Where each request went, exactly.
     pub book: Book,
+    /// Requests that were not sent, by reason: `busy`, `late` or `end`.
+    pub unsent: BTreeMap<String, u64>,
+    /// Requests that waited for a connection.
+    pub waiting: Waiting,
     /// Failed requests by kind, for example `reset` or `status-5xx`.
     pub failures: BTreeMap<String, u64>,
     /// Complete answers by status code.
@@ -58,10 +62,16 @@ pub struct LoadPlan {
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
-    /// How release times were drawn: `uniform` or `poisson`; absent in a closed loop.
+    /// How release times were drawn, as `--arrivals` says it; absent in a closed loop.
     pub arrivals: Option<String>,
     /// Connections.
     pub connections: u32,
+    /// How a request found its connection.
+    pub pool: String,
+    /// What became of a request while all connections were busy: `wait`, `queue=N` or `skip`.
+    pub when_busy: String,
+    /// What became of a request that the generator was late with: `send` or `skip`.
+    pub when_late: String,
     /// Worker threads.
     pub workers: u32,
     /// Recorded time, seconds.
@@ -74,6 +84,16 @@ pub struct LoadPlan {
     pub seed: u64,
     /// Share of failed, timed-out and unfinished requests that is tolerated.
     pub max_error_share: f64,
+}
+
+/// Requests that waited for a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Waiting {
+    /// Most of them at once.
+    pub most: u64,
+    /// How long those that were answered waited, all together, seconds.
+    pub total_s: f64,
 }
 
 /// The exact book: `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.

@@ -12,8 +12,7 @@
 //!
 //! | quantity | one number for each round | interval |
 //! |---|---|---|
-//! | cost: CPU time against the baseline | [`hodges_lehmann()`] of the differences, paired by block and divided by the round's [`slowness()`] | [`paired_cost`] |
-//! | cost: quantile of response time, or rate | [`hodges_lehmann()`] of the differences, paired by block | [`paired_cost`] |
+//! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block | [`paired_cost`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //!
@@ -41,11 +40,9 @@ mod meets;
 mod over_rounds;
 mod paired;
 mod quantile;
-mod slowness;
 
 pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;
 pub use over_rounds::mean_over_rounds;
 pub use paired::paired_cost;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
-pub use slowness::slowness;

@@ -55,9 +55,12 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub rate: Option<f64>,
-    /// How the release times of an open loop are drawn.
+    /// How the release times of an open loop are drawn: `uniform` (evenly), `poisson` (with exponential gaps, as
+    /// independent users do), `jitter=10%` (evenly, each moved by up to that share of a gap) or `burst=8` (so many at
+    /// once).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<ArrivalsWord>,
+    #[schemars(regex(pattern = r"^(uniform|poisson|jitter=[0-9.]+%|burst=[0-9]+)$"))]
+    pub arrivals: Option<String>,
     /// Connections to each arm.
     #[serde(default = "default_connections")]
     #[schemars(range(min = 1, max = 10_000))]
@@ -80,17 +83,6 @@ pub enum LoopWord {
     Open,
     /// A connection sends again when it is answered.
     Closed,
-}
-
-/// How release times are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum ArrivalsWord {
-    /// Evenly.
-    Uniform,
-    /// With exponential gaps, as independent users do.
-    Poisson,
 }
 
 fn default_seed() -> u64 {

@@ -57,8 +57,8 @@ fn load_spec(load: &Load) -> LoadSpec {
     LoadSpec {
         name: load.name.clone(),
         loop_: if load.open.is_some() { Loop::Open } else { Loop::Closed },
-        rate: load.open.map(|(rate, _)| rate),
-        arrivals: load.open.map(|(_, arrivals)| arrivals.word().to_owned()),
+        rate: load.open.as_ref().map(|(rate, _)| *rate),
+        arrivals: load.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: load.connections as u32,
         blocks: load.blocks,
         slice_s: load.slice.as_secs_f64(),
@@ -71,10 +71,6 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
     let cost = |measure: Measure| {
         let pairs = pairs::differences(plan, rounds, index, arm.compared_with?, measure);
         paired_cost(&pairs, CONFIDENCE)
-    };
-    let cpu_cost = || {
-        let pairs = pairs::differences(plan, rounds, index, arm.compared_with?, Measure::CpuUsPerRequest);
-        paired_cost(&pairs::at_mean_speed(plan, rounds, index, pairs), CONFIDENCE)
     };
     let tail = |compared: bool| {
         let other = if compared { Some(arm.compared_with?) } else { None };
@@ -94,7 +90,7 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         max_rate: has_proxy.then(|| level(Measure::Rate)).flatten(),
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
         cost: Cost {
-            cpu_us_per_request: has_proxy.then(cpu_cost).flatten(),
+            cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),
             response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
             max_rate: has_proxy.then(|| cost(Measure::Rate)).flatten(),
         },

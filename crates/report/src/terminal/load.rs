@@ -48,6 +48,18 @@ pub fn load(result: &LoadResult, style: Style) -> String {
         count(book.unfinished)
     );
     let listed = |entries: Vec<String>| entries.join(", ");
+    if !result.unsent.is_empty() {
+        let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
+        text += &format!("unsent     {}\n", listed(unsent.collect()));
+    }
+    if book.blocked > 0 {
+        text += &format!(
+            "waiting    {} waited for a connection, at most {} at once, {:.3} s all together\n",
+            count(book.blocked),
+            count(result.waiting.most),
+            result.waiting.total_s
+        );
+    }
     if !result.statuses.is_empty() {
         let statuses =
             result.statuses.iter().map(|(status, number)| format!("{} of {status}", count(*number)));

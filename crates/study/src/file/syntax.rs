@@ -184,6 +184,10 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             let hint = hint.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
+        // The one text with a grammar. A trace would be a file of its own, so a study has none.
+        ValidationErrorKind::Pattern { .. } => {
+            format!("{what} must be `uniform`, `poisson`, `jitter=10%` or `burst=8`, not {}", shown(instance))
+        }
         ValidationErrorKind::Minimum { limit } => format!("{what} must be at least {limit}, not {instance}"),
         ValidationErrorKind::Maximum { limit } => format!("{what} must be at most {limit}, not {instance}"),
         ValidationErrorKind::MinItems { limit } => format!("{what} must have {limit} or more entries"),

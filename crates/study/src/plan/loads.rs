@@ -5,7 +5,7 @@ use std::time::Duration;
 use hoptax_load::Arrivals;
 
 use super::Load;
-use crate::file::{ArrivalsWord, LoadSection, LoopWord, Positions, Problem};
+use crate::file::{LoadSection, LoopWord, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
@@ -30,11 +30,14 @@ pub(super) fn plan(
         }
         let open = match (section.loop_, section.rate) {
             (LoopWord::Open, Some(rate)) => {
-                let arrivals = match section.arrivals.unwrap_or(ArrivalsWord::Uniform) {
-                    ArrivalsWord::Uniform => Arrivals::Uniform,
-                    ArrivalsWord::Poisson => Arrivals::Poisson,
-                };
-                Some((rate, arrivals))
+                let arrivals = section.arrivals.as_deref().map_or(Ok(Arrivals::Uniform), str::parse);
+                match arrivals {
+                    Ok(arrivals) => Some((rate, arrivals)),
+                    Err(error) => {
+                        problem("/arrivals", format!("`arrivals` cannot be used: {error}"));
+                        None
+                    }
+                }
             }
             (LoopWord::Open, None) => {
                 problem("", format!("load `{}` has an open loop and no `rate`: add one", section.name));

@@ -82,6 +82,7 @@ impl<'a> Meter<'a> {
                     drain_ns: DRAIN_NS,
                     release: Release::Closed,
                     live: None,
+                    log: None,
                 };
                 worker.run(run, &mut self.recording, stop)?;
             }
@@ -168,16 +169,16 @@ impl<'a> Meter<'a> {
     fn run_of(&self, load: &Load, block: &Block) -> Run {
         let start_ns = now_ns();
         let end_ns = start_ns + load.slice.as_nanos() as u64;
-        let (release, lead_in_ns) = match load.open {
+        let (release, lead_in_ns) = match &load.open {
             None => (Release::Closed, 0),
             Some((rate, arrivals)) => {
                 // All arms of a block are offered the same times.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
-                (Release::Open(Schedule::new(arrivals, rate, seed, 0, 1)), LEAD_IN_NS)
+                (Release::Open(Schedule::new(arrivals.clone(), *rate, seed, 0, 1)), LEAD_IN_NS)
             }
         };
         let record_from_ns = start_ns + lead_in_ns;
-        Run { start_ns, record_from_ns, end_ns, drain_ns: DRAIN_NS, release, live: None }
+        Run { start_ns, record_from_ns, end_ns, drain_ns: DRAIN_NS, release, live: None, log: None }
     }
 
     /// Between two slices of an arm nothing is offered to it: what its proxy used then is its idle use.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_functions::{Context, Fragment, REQUEST_PATH};
-use hoptax_load::{Target, Worker};
+use hoptax_load::{Pooling, Target, Worker};
 use hoptax_subject::envoy::bootstrap::ProxyPlan;
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::origin::OriginProcess;
@@ -179,7 +179,13 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr) -> Result<Vec<Option<Wor
             if !arm.takes_part(load) {
                 return Ok(None);
             }
-            Ok(Some(Worker::connect(Arc::clone(&target), arm.connections(load), TIMEOUT)?))
+            Ok(Some(Worker::connect(
+                Arc::clone(&target),
+                arm.connections(load),
+                TIMEOUT,
+                Pooling::default(),
+                plan.seed,
+            )?))
         })
         .collect()
 }

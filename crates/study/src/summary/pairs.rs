@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_result::Interval;
-use hoptax_stats::{mean_over_rounds, median, quantile_supported, slowness};
+use hoptax_stats::{mean_over_rounds, median, quantile_supported};
 
 use crate::plan::{CONFIDENCE, Plan};
 use crate::record::{RoundRecord, SliceRecord};
@@ -71,23 +71,6 @@ pub(super) fn differences(
         pairs.into_iter().filter_map(|(block, value)| Some(value - others.get(&block)?)).collect()
     };
     rounds.iter().map(of_round).collect()
-}
-
-/// The differences of `arm` in CPU time as they would have been at the study's mean speed: those of a round in which
-/// the machine was slower, by all other arms, count for as much less.
-pub(super) fn at_mean_speed(
-    plan: &Plan,
-    rounds: &[RoundRecord],
-    arm: usize,
-    differences: Vec<Vec<f64>>,
-) -> Vec<Vec<f64>> {
-    let levels: Vec<Vec<Option<f64>>> = (0..plan.arms.len())
-        .map(|arm| rounds.iter().map(|round| level_in(plan, round, arm, Measure::CpuUsPerRequest)).collect())
-        .collect();
-    let slowness = slowness(&levels, arm);
-    let scaled =
-        |(of_round, slowness): (Vec<f64>, f64)| of_round.into_iter().map(|one| one / slowness).collect();
-    differences.into_iter().zip(slowness).map(scaled).collect()
 }
 
 /// The level of `arm` itself: the median of each round's slices, and the mean of these over rounds.

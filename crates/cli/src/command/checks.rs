@@ -1,0 +1,78 @@
+//! `hoptax checks`: what a result must pass before its numbers are believed.
+
+use hoptax_checks::{load, study};
+use serde_json::json;
+
+use crate::arguments::{ChecksAction, ChecksArguments};
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// What there is to say about a check.
+struct About {
+    id: &'static str,
+    protects_from: &'static str,
+    source: &'static str,
+    /// The results it judges.
+    judges: Vec<&'static str>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
+    let all = all();
+    let text = match &arguments.action {
+        None if arguments.json => {
+            let values: Vec<_> = all.iter().map(as_json).collect();
+            format!("{}\n", serde_json::Value::from(values))
+        }
+        None => all.iter().map(|about| format!("{:<20} {}\n", about.id, about.protects_from)).collect(),
+        Some(ChecksAction::Explain { id }) => {
+            let about = all.iter().find(|about| about.id == id).ok_or_else(|| unknown(id, &all))?;
+            explain(about)
+        }
+    };
+    print::result(&text)?;
+    Ok(Code::Fine)
+}
+
+/// Every check once, in alphabetic order: one of the same id may judge loads and studies.
+fn all() -> Vec<About> {
+    let mut all: Vec<About> = Vec::new();
+    let loads = load::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "load"));
+    let studies = study::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "study"));
+    for (id, protects_from, source, judges) in loads.chain(studies) {
+        match all.iter_mut().find(|about| about.id == id) {
+            Some(about) => about.judges.push(judges),
+            None => all.push(About { id, protects_from, source, judges: vec![judges] }),
+        }
+    }
+    all.sort_by_key(|about| about.id);
+    all
+}
+
+fn explain(about: &About) -> String {
+    format!(
+        "{}\n\nprotects from: {}\njudges:        every {}\nsource:        {}\n\n\
+         A finding of it says what was seen, the threshold, and what to do. A failed one withholds the numbers that it\n\
+         leaves without support.\n",
+        about.id,
+        about.protects_from,
+        about.judges.join(" and every "),
+        about.source
+    )
+}
+
+fn as_json(about: &About) -> serde_json::Value {
+    json!({
+        "id": about.id, "protects_from": about.protects_from, "source": about.source, "judges": about.judges,
+    })
+}
+
+fn unknown(id: &str, all: &[About]) -> Failure {
+    let nearest = all
+        .iter()
+        .map(|about| (strsim::normalized_damerau_levenshtein(id, about.id), about.id))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(likeness, _)| *likeness >= 0.5);
+    let hint = nearest.map_or_else(String::new, |(_, id)| format!("; did you mean `{id}`?"));
+    Failure::bad_input(format!("there is no check `{id}`{hint}\n`hoptax checks` lists them"))
+}

@@ -1,0 +1,44 @@
+//! `hoptax log`: a raw log as CSV.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
+
+use hoptax_load::log::{Entry, LogError, read_log};
+
+use crate::arguments::LogArguments;
+use crate::exit::{Code, Failure};
+
+const COLUMNS: &str = "planned_ns,written_ns,first_byte_ns,last_byte_ns,connection,status,outcome,blocked";
+
+/// Runs the command.
+pub(crate) fn run(arguments: &LogArguments) -> Result<Code, Failure> {
+    let of_file = |error: &dyn std::fmt::Display| format!("log `{}`: {error}", arguments.file.display());
+    let file = File::open(&arguments.file).map_err(|error| Failure::bad_input(of_file(&error)))?;
+    match write(BufReader::new(file), BufWriter::new(io::stdout().lock())) {
+        // Whoever read it had enough.
+        Err(LogError::Read(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Code::Fine),
+        Err(error) => Err(Failure::bad_input(of_file(&error))),
+        Ok(()) => Ok(Code::Fine),
+    }
+}
+
+fn write(log: impl io::Read, mut out: impl Write) -> Result<(), LogError> {
+    writeln!(out, "{COLUMNS}")?;
+    read_log(log, |entry| Ok::<(), LogError>(writeln!(out, "{}", row(entry))?))?;
+    Ok(out.flush()?)
+}
+
+fn row(entry: &Entry) -> String {
+    let moment = |moment: Option<u64>| moment.map_or_else(String::new, |ns| ns.to_string());
+    format!(
+        "{},{},{},{},{},{},{},{}",
+        entry.planned_ns,
+        moment(entry.written_ns),
+        moment(entry.first_byte_ns),
+        moment(entry.last_byte_ns),
+        entry.connection,
+        entry.status,
+        entry.outcome.word(),
+        entry.blocked
+    )
+}

@@ -1,0 +1,301 @@
+//! The raw log: one entry for every recorded request, from which everything that is printed can be computed again.
+//!
+//! A file is [`MAGIC`] and then entries of [`ENTRY_BYTES`] bytes, little-endian, in the order in which requests ended:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | planned release, nanoseconds since the start of the record (`i64`) |
+//! | 8..16 | first byte written, nanoseconds after the planned release; all bits set when it was not |
+//! | 16..24 | first byte of the answer read, likewise |
+//! | 24..32 | last byte read, likewise |
+//! | 32..36 | connection, counted from 0 over all workers |
+//! | 36..38 | status of the answer; 0 without one |
+//! | 38 | outcome, see [`Outcome`] |
+//! | 39 | 1 when it waited for a connection |
+//!
+//! Workers hand full buffers to whoever writes the file, so that none of them waits for a disk.
+
+use std::io::{self, Read};
+use std::sync::mpsc::Sender;
+
+use crate::recording::{Failure, Unsent};
+
+/// The first bytes of a log.
+pub const MAGIC: &[u8; 8] = b"hoptaxL1";
+/// Length of an entry.
+pub const ENTRY_BYTES: usize = 40;
+/// Bytes that a worker collects before it hands them over.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Stands for a moment that did not come.
+const NEVER: u64 = u64::MAX;
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered in full with a status below 400.
+    Answered,
+    /// Failed.
+    Failed(Failure),
+    /// Not answered within the timeout.
+    TimedOut,
+    /// Still in flight when the drain was over.
+    Unfinished,
+    /// Not sent.
+    Unsent(Unsent),
+}
+
+impl Outcome {
+    /// Every outcome, in the order of their codes in the log.
+    pub const ALL: [Self; 13] = [
+        Self::Answered,
+        Self::Failed(Failure::Refused),
+        Self::Failed(Failure::Reset),
+        Self::Failed(Failure::Closed),
+        Self::Failed(Failure::Truncated),
+        Self::Failed(Failure::Malformed),
+        Self::Failed(Failure::Status4xx),
+        Self::Failed(Failure::Status5xx),
+        Self::TimedOut,
+        Self::Unfinished,
+        Self::Unsent(Unsent::Busy),
+        Self::Unsent(Unsent::Late),
+        Self::Unsent(Unsent::End),
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> String {
+        match self {
+            Self::Answered => "answered".to_owned(),
+            Self::Failed(failure) => failure.word().to_owned(),
+            Self::TimedOut => "timed-out".to_owned(),
+            Self::Unfinished => "unfinished".to_owned(),
+            Self::Unsent(reason) => format!("unsent-{}", reason.word()),
+        }
+    }
+
+    fn code(self) -> u8 {
+        Self::ALL.iter().position(|outcome| *outcome == self).unwrap_or_default() as u8
+    }
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Planned release, nanoseconds since the start of the record.
+    pub planned_ns: i64,
+    /// First byte written, nanoseconds after the planned release.
+    pub written_ns: Option<u64>,
+    /// First byte of the answer read, nanoseconds after the planned release.
+    pub first_byte_ns: Option<u64>,
+    /// Last byte read, nanoseconds after the planned release.
+    pub last_byte_ns: Option<u64>,
+    /// Its connection, counted from 0 over all workers.
+    pub connection: u32,
+    /// Status of its answer; 0 without one.
+    pub status: u16,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Whether it waited for a connection.
+    pub blocked: bool,
+}
+
+impl Entry {
+    /// The entry as it stands in a log.
+    pub fn to_bytes(self) -> [u8; ENTRY_BYTES] {
+        let mut bytes = [0; ENTRY_BYTES];
+        let moment = |moment: Option<u64>| moment.unwrap_or(NEVER).to_le_bytes();
+        let fields: [&[u8]; 8] = [
+            &self.planned_ns.to_le_bytes(),
+            &moment(self.written_ns),
+            &moment(self.first_byte_ns),
+            &moment(self.last_byte_ns),
+            &self.connection.to_le_bytes(),
+            &self.status.to_le_bytes(),
+            &[self.outcome.code()],
+            &[u8::from(self.blocked)],
+        ];
+        for (place, byte) in bytes.iter_mut().zip(fields.into_iter().flatten()) {
+            *place = *byte;
+        }
+        bytes
+    }
+
+    /// The entry that stands in `bytes`; None when its outcome is none.
+    pub fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
+        let (words, rest) = bytes.split_first_chunk::<32>()?;
+        let (words, _) = words.as_chunks::<8>();
+        let [planned, written, first_byte, last_byte] = *<&[[u8; 8]; 4]>::try_from(words).ok()?;
+        let (connection, rest) = rest.split_first_chunk()?;
+        let (status, rest) = rest.split_first_chunk()?;
+        let [outcome, blocked] = *<&[u8; 2]>::try_from(rest).ok()?;
+        let moment = |bytes: [u8; 8]| Some(u64::from_le_bytes(bytes)).filter(|moment| *moment != NEVER);
+        Some(Self {
+            planned_ns: i64::from_le_bytes(planned),
+            written_ns: moment(written),
+            first_byte_ns: moment(first_byte),
+            last_byte_ns: moment(last_byte),
+            connection: u32::from_le_bytes(*connection),
+            status: u16::from_le_bytes(*status),
+            outcome: *Outcome::ALL.get(usize::from(outcome))?,
+            blocked: blocked == 1,
+        })
+    }
+}
+
+/// Where a worker leaves its entries.
+#[derive(Debug)]
+pub struct LogSink {
+    sender: Sender<Vec<u8>>,
+    buffer: Vec<u8>,
+    /// The number of the worker's first connection.
+    first_connection: u32,
+}
+
+impl LogSink {
+    /// A sink of a worker whose connections are counted from `first_connection`.
+    pub fn new(sender: Sender<Vec<u8>>, first_connection: u32) -> Self {
+        Self { sender, buffer: Vec::with_capacity(BUFFER_BYTES), first_connection }
+    }
+
+    /// Takes an entry whose connection is counted within the worker.
+    pub(crate) fn take(&mut self, mut entry: Entry) {
+        entry.connection = entry.connection.saturating_add(self.first_connection);
+        self.buffer.extend_from_slice(&entry.to_bytes());
+        if self.buffer.len() + ENTRY_BYTES > BUFFER_BYTES {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER_BYTES));
+        // A writer that has gone has said why.
+        let _ = self.sender.send(full);
+    }
+}
+
+impl Drop for LogSink {
+    fn drop(&mut self) {
+        self.hand_over();
+    }
+}
+
+/// Why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// It is something else.
+    #[error("this is no log of hoptax: it does not begin with `hoptaxL1`")]
+    Magic,
+    /// It ends within an entry, or holds one that is none.
+    #[error("the log is damaged at entry {0}, counted from 1")]
+    Entry(u64),
+}
+
+/// Reads a log and gives its entries to `take`, in order.
+///
+/// # Errors
+/// When it cannot be read, is no log, or is damaged; the entries before that have been given.
+pub fn read_log<E: From<LogError>>(
+    mut log: impl Read,
+    mut take: impl FnMut(&Entry) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut magic = [0; MAGIC.len()];
+    log.read_exact(&mut magic).map_err(|_| LogError::Magic)?;
+    if magic != *MAGIC {
+        return Err(LogError::Magic.into());
+    }
+    let mut number = 0;
+    let mut bytes = [0; ENTRY_BYTES];
+    loop {
+        number += 1;
+        let mut have = 0;
+        while have < ENTRY_BYTES {
+            match log.read(bytes.get_mut(have..).unwrap_or_default()).map_err(LogError::Read)? {
+                0 if have == 0 => return Ok(()),
+                0 => return Err(LogError::Entry(number).into()),
+                count => have += count,
+            }
+        }
+        take(&Entry::from_bytes(&bytes).ok_or(LogError::Entry(number))?)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entries() -> impl Strategy<Value = Entry> {
+        let moment = || prop::option::of(0..u64::MAX);
+        let outcome = prop::sample::select(Outcome::ALL.to_vec());
+        (any::<i64>(), moment(), moment(), moment(), any::<u32>(), any::<u16>(), outcome, any::<bool>())
+            .prop_map(
+                |(
+                    planned_ns,
+                    written_ns,
+                    first_byte_ns,
+                    last_byte_ns,
+                    connection,
+                    status,
+                    outcome,
+                    blocked,
+                )| Entry {
+                    planned_ns,
+                    written_ns,
+                    first_byte_ns,
+                    last_byte_ns,
+                    connection,
+                    status,
+                    outcome,
+                    blocked,
+                },
+            )
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<Entry>, LogError> {
+        let mut all = Vec::new();
+        read_log(bytes, |entry| {
+            all.push(*entry);
+            Ok::<(), LogError>(())
+        })?;
+        Ok(all)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(entries in prop::collection::vec(entries(), 0..20)) {
+            let mut log = MAGIC.to_vec();
+            for entry in &entries {
+                log.extend_from_slice(&entry.to_bytes());
+            }
+            prop_assert_eq!(read(&log).unwrap(), entries);
+        }
+
+        #[test]
+        fn nothing_panics_on_what_is_no_log(bytes: Vec<u8>) {
+            let _ = read(&bytes);
+            let _ = read(&[MAGIC.as_slice(), &bytes].concat());
+        }
+    }
+
+    #[test]
+    fn a_damaged_log_says_where() {
+        assert!(matches!(read(b"hoptax"), Err(LogError::Magic)));
+        assert!(matches!(read(b"something else"), Err(LogError::Magic)));
+        let short = [MAGIC.as_slice(), &[0; ENTRY_BYTES], &[0; 7]].concat();
+        assert!(matches!(read(&short), Err(LogError::Entry(2))));
+        let mut bad = [MAGIC.as_slice(), &[0; ENTRY_BYTES]].concat();
+        bad[MAGIC.len() + 38] = 200;
+        assert!(matches!(read(&bad), Err(LogError::Entry(1))));
+    }
+
+    #[test]
+    fn every_outcome_has_a_word_of_its_own() {
+        let words: std::collections::BTreeSet<String> =
+            Outcome::ALL.iter().map(|outcome| outcome.word()).collect();
+        assert_eq!(words.len(), Outcome::ALL.len());
+    }
+}

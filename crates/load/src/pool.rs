@@ -1,0 +1,428 @@
+//! Which connection takes the next request, and what becomes of a request that finds none.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::str::FromStr;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+/// How a request finds its connection. What a proxy sees depends on it: the most recent first keeps few connections
+/// busy, in turn keeps all of them warm, and pinned lets a request wait for its own although others are free, as
+/// generators do whose connections each have a schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PoolOrder {
+    /// The one that has been free for longest.
+    #[default]
+    LeastRecent,
+    /// The one that became free last.
+    MostRecent,
+    /// The next one by number that is free.
+    RoundRobin,
+    /// Any that is free.
+    Random,
+    /// The one whose turn it is by number, free or not: each connection has requests of its own.
+    Pinned,
+}
+
+impl PoolOrder {
+    /// All of them, for help texts and error messages.
+    pub const ALL: [Self; 5] =
+        [Self::LeastRecent, Self::MostRecent, Self::RoundRobin, Self::Random, Self::Pinned];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::LeastRecent => "least-recent",
+            Self::MostRecent => "most-recent",
+            Self::RoundRobin => "round-robin",
+            Self::Random => "random",
+            Self::Pinned => "pinned",
+        }
+    }
+}
+
+impl fmt::Display for PoolOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for PoolOrder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|order| order.word() == text).ok_or_else(|| {
+            let words: Vec<String> = Self::ALL.iter().map(|order| format!("`{order}`")).collect();
+            format!("it must be one of {}", words.join(", "))
+        })
+    }
+}
+
+/// What becomes of a request that is due while every connection is busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// It waits, however many do, and its wait counts in its response time.
+    #[default]
+    Wait,
+    /// It waits if fewer than this many do, and is not sent otherwise.
+    Queue(u32),
+    /// It is not sent.
+    Skip,
+}
+
+impl WhenBusy {
+    /// How many requests may wait.
+    fn limit(self) -> usize {
+        match self {
+            Self::Wait => usize::MAX,
+            Self::Queue(limit) => limit as usize,
+            Self::Skip => 0,
+        }
+    }
+}
+
+impl fmt::Display for WhenBusy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wait => f.write_str("wait"),
+            Self::Queue(limit) => write!(f, "queue={limit}"),
+            Self::Skip => f.write_str("skip"),
+        }
+    }
+}
+
+impl FromStr for WhenBusy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("queue=").map(str::parse)) {
+            ("wait", _) => Ok(Self::Wait),
+            ("skip", _) => Ok(Self::Skip),
+            (_, Some(Ok(limit))) if limit > 0 => Ok(Self::Queue(limit)),
+            _ => Err("it must be `wait`, `queue=100` or `skip`".to_owned()),
+        }
+    }
+}
+
+/// What becomes of a request that the generator itself is late with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenLate {
+    /// It is sent, and its lag counts in its response time.
+    #[default]
+    Send,
+    /// It is not sent when it is more than 10 ms late: after a stall, no burst makes up for it.
+    Skip,
+}
+
+impl fmt::Display for WhenLate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Send => "send",
+            Self::Skip => "skip",
+        })
+    }
+}
+
+impl FromStr for WhenLate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "send" => Ok(Self::Send),
+            "skip" => Ok(Self::Skip),
+            _ => Err("it must be `send` or `skip`".to_owned()),
+        }
+    }
+}
+
+/// How late a request must be to be skipped, nanoseconds.
+pub(crate) const LATE_NS: u64 = 10_000_000;
+
+/// How requests and connections find each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pooling {
+    /// Which connection takes the next request.
+    pub order: PoolOrder,
+    /// What becomes of a request while all are busy.
+    pub when_busy: WhenBusy,
+    /// What becomes of a request that the generator itself is late with.
+    pub when_late: WhenLate,
+}
+
+/// What a due request is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// It goes onto this connection.
+    Start(usize),
+    /// It waits.
+    Waits,
+    /// It is not sent.
+    Refused,
+}
+
+/// The free connections of a worker, and the requests that wait for one.
+///
+/// Requests are offered in the order of their planned times, and each before any connection that becomes free after
+/// it: then what is decided late is decided as it would have been on time.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    free: Free,
+    /// The planned times of requests that wait: for any connection, or one queue for each.
+    queues: Vec<VecDeque<u64>>,
+    waiting: usize,
+    limit: usize,
+}
+
+/// The free connections.
+#[derive(Debug)]
+enum Free {
+    /// In the order in which they became free.
+    Recent { free: VecDeque<usize>, takes_last: bool },
+    /// By number, and the number from which the next is looked for.
+    Turn { free: BTreeSet<usize>, next: usize },
+    /// In no order.
+    Random { free: Vec<usize>, random: Box<SmallRng> },
+    /// By number: which are free, and whose turn it is.
+    Pinned { free: Vec<bool>, next: usize },
+}
+
+impl Pool {
+    /// A pool of `connections`, all free.
+    pub(crate) fn new(order: PoolOrder, when_busy: WhenBusy, connections: usize, seed: u64) -> Self {
+        let all = 0..connections;
+        let (free, queues) = match order {
+            PoolOrder::LeastRecent => (Free::Recent { free: all.collect(), takes_last: false }, 1),
+            PoolOrder::MostRecent => (Free::Recent { free: all.collect(), takes_last: true }, 1),
+            PoolOrder::RoundRobin => (Free::Turn { free: all.collect(), next: 0 }, 1),
+            PoolOrder::Random => {
+                (Free::Random { free: all.collect(), random: Box::new(SmallRng::seed_from_u64(seed)) }, 1)
+            }
+            PoolOrder::Pinned => (Free::Pinned { free: vec![true; connections], next: 0 }, connections),
+        };
+        Self { free, queues: vec![VecDeque::new(); queues], waiting: 0, limit: when_busy.limit() }
+    }
+
+    /// Whether the next request would find a connection.
+    pub(crate) fn has_free(&self) -> bool {
+        match &self.free {
+            Free::Recent { free, .. } => !free.is_empty(),
+            Free::Turn { free, .. } => !free.is_empty(),
+            Free::Random { free, .. } => !free.is_empty(),
+            Free::Pinned { free, next } => free.get(*next).copied().unwrap_or(false),
+        }
+    }
+
+    /// How many requests wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Offers a request that is due.
+    pub(crate) fn offer(&mut self, planned_ns: u64) -> Offer {
+        let queue = match &mut self.free {
+            Free::Pinned { free, next } => {
+                let index = *next;
+                *next = (index + 1) % free.len().max(1);
+                match free.get_mut(index) {
+                    Some(is_free) if *is_free => {
+                        *is_free = false;
+                        return Offer::Start(index);
+                    }
+                    _ => index,
+                }
+            }
+            _ => match self.take() {
+                Some(index) => return Offer::Start(index),
+                None => 0,
+            },
+        };
+        match self.queues.get_mut(queue) {
+            Some(queue) if self.waiting < self.limit => {
+                queue.push_back(planned_ns);
+                self.waiting += 1;
+                Offer::Waits
+            }
+            _ => Offer::Refused,
+        }
+    }
+
+    /// Takes any free connection, whosever turn it is.
+    pub(crate) fn take(&mut self) -> Option<usize> {
+        match &mut self.free {
+            Free::Recent { free, takes_last: false } => free.pop_front(),
+            Free::Recent { free, takes_last: true } => free.pop_back(),
+            Free::Turn { free, next } => {
+                let index = free.range(*next..).next().or_else(|| free.first()).copied()?;
+                free.remove(&index);
+                *next = index + 1;
+                Some(index)
+            }
+            Free::Random { free, random } => {
+                if free.is_empty() {
+                    return None;
+                }
+                let place = random.random_range(0..free.len());
+                Some(free.swap_remove(place))
+            }
+            Free::Pinned { free, .. } => {
+                let index = free.iter().position(|is_free| *is_free)?;
+                free.get_mut(index).map(|is_free| *is_free = false)?;
+                Some(index)
+            }
+        }
+    }
+
+    /// Gives a connection back: the planned time of the request that waited for it and takes it at once, or none.
+    pub(crate) fn give(&mut self, index: usize) -> Option<u64> {
+        let queue = if matches!(self.free, Free::Pinned { .. }) { index } else { 0 };
+        if let Some(planned_ns) = self.queues.get_mut(queue).and_then(VecDeque::pop_front) {
+            self.waiting -= 1;
+            return Some(planned_ns);
+        }
+        self.set_free(index);
+        None
+    }
+
+    /// Gives a connection back although a request may wait for it: it is not to be sent any more.
+    pub(crate) fn set_free(&mut self, index: usize) {
+        match &mut self.free {
+            Free::Recent { free, .. } => free.push_back(index),
+            Free::Turn { free, .. } => {
+                free.insert(index);
+            }
+            Free::Random { free, .. } => free.push(index),
+            Free::Pinned { free, .. } => {
+                if let Some(is_free) = free.get_mut(index) {
+                    *is_free = true;
+                }
+            }
+        }
+    }
+
+    /// The planned times of all requests that still wait, which then no longer do.
+    pub(crate) fn give_up(&mut self) -> Vec<u64> {
+        self.waiting = 0;
+        self.queues.iter_mut().flat_map(|queue| queue.drain(..)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool {
+        Pool::new(order, when_busy, connections, 1)
+    }
+
+    /// Takes two of four connections, gives the first of them back, then the second, and takes three.
+    fn taken(order: PoolOrder) -> Vec<usize> {
+        let mut pool = pool(order, WhenBusy::Wait, 4);
+        let start = |pool: &mut Pool| match pool.offer(0) {
+            Offer::Start(index) => index,
+            other => panic!("{order}: {other:?}"),
+        };
+        let (first, second) = (start(&mut pool), start(&mut pool));
+        assert_eq!((pool.give(first), pool.give(second)), (None, None));
+        [first, second].into_iter().chain((0..3).map(|_| start(&mut pool))).collect()
+    }
+
+    #[test]
+    fn every_order_takes_the_connection_that_it_says() {
+        assert_eq!(taken(PoolOrder::LeastRecent), [0, 1, 2, 3, 0]);
+        assert_eq!(taken(PoolOrder::MostRecent), [3, 2, 2, 3, 1]);
+        assert_eq!(taken(PoolOrder::RoundRobin), [0, 1, 2, 3, 0]);
+        assert_eq!(taken(PoolOrder::Pinned), [0, 1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn round_robin_passes_over_a_busy_connection_and_pinned_waits_for_its_own() {
+        for (order, expected) in [(PoolOrder::RoundRobin, Offer::Start(1)), (PoolOrder::Pinned, Offer::Waits)]
+        {
+            let mut pool = pool(order, WhenBusy::Wait, 3);
+            for index in 0..3 {
+                assert_eq!(pool.offer(index as u64), Offer::Start(index), "{order}");
+            }
+            assert_eq!(pool.give(1), None);
+            assert_eq!(pool.offer(3), expected, "{order}");
+        }
+        let mut pool = pool(PoolOrder::Pinned, WhenBusy::Wait, 2);
+        for planned_ns in 0..4 {
+            pool.offer(planned_ns);
+        }
+        // Requests 2 and 3 wait for connections 0 and 1.
+        assert_eq!((pool.give(1), pool.give(1), pool.give(0)), (Some(3), None, Some(2)));
+        assert_eq!(pool.offer(4), Offer::Waits);
+    }
+
+    #[test]
+    fn random_uses_every_connection_and_the_seed_decides() {
+        let sequence = |seed| {
+            let mut pool = Pool::new(PoolOrder::Random, WhenBusy::Wait, 8, seed);
+            let take = |_| {
+                let index = pool.take().unwrap();
+                pool.give(index);
+                index
+            };
+            (0..200).map(take).collect::<Vec<usize>>()
+        };
+        assert_eq!(sequence(1), sequence(1));
+        assert_ne!(sequence(1), sequence(2));
+        assert!((0..8).all(|index| sequence(1).contains(&index)));
+    }
+
+    #[test]
+    fn what_may_not_wait_is_refused() {
+        for (when_busy, waits) in [(WhenBusy::Skip, 0), (WhenBusy::Queue(2), 2), (WhenBusy::Wait, 5)] {
+            let mut pool = pool(PoolOrder::LeastRecent, when_busy, 1);
+            assert_eq!(pool.offer(0), Offer::Start(0));
+            let offers: Vec<Offer> = (1..=5).map(|planned_ns| pool.offer(planned_ns)).collect();
+            assert_eq!(offers.iter().filter(|offer| **offer == Offer::Waits).count(), waits);
+            assert_eq!(pool.waiting(), waits);
+            // In the order in which they were planned.
+            assert_eq!(pool.give_up(), (1..=waits as u64).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn words_are_read_and_written_alike() {
+        for order in PoolOrder::ALL {
+            assert_eq!(order.word().parse(), Ok(order));
+        }
+        for when_busy in [WhenBusy::Wait, WhenBusy::Queue(7), WhenBusy::Skip] {
+            assert_eq!(when_busy.to_string().parse(), Ok(when_busy));
+        }
+        assert!("fifo".parse::<PoolOrder>().unwrap_err().contains("`pinned`"));
+        assert!("queue=0".parse::<WhenBusy>().is_err() && "queue=-1".parse::<WhenBusy>().is_err());
+    }
+
+    proptest! {
+        /// Whatever is offered and given back in whatever order: every connection is free, busy, and nowhere else.
+        #[test]
+        fn no_connection_is_lost_or_taken_twice(order in prop::sample::select(PoolOrder::ALL.to_vec()), steps in prop::collection::vec((any::<bool>(), 0_usize..5), 0..200)) {
+            let mut pool = pool(order, WhenBusy::Queue(3), 5);
+            let mut busy: Vec<usize> = Vec::new();
+            for (is_offer, which) in steps {
+                if is_offer {
+                    if let Offer::Start(index) = pool.offer(0) {
+                        prop_assert!(!busy.contains(&index));
+                        busy.push(index);
+                    }
+                } else if !busy.is_empty() {
+                    let index = busy[which % busy.len()];
+                    if pool.give(index).is_none() {
+                        busy.retain(|one| *one != index);
+                    }
+                }
+            }
+            for index in busy.drain(..) {
+                pool.set_free(index);
+            }
+            let mut all: Vec<usize> = (0..5).filter_map(|_| pool.take()).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, [0, 1, 2, 3, 4]);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Recorded release times.
+
+use std::time::Duration;
+
+/// Release times of a recording, from its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    name: String,
+    /// Never decreasing, never empty.
+    offsets_ns: Vec<u64>,
+}
+
+/// Why a text is no trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// A line is no time.
+    #[error(
+        "trace `{name}`, line {line}: `{text}` is no time since the start; write one per line, as `1.5ms`"
+    )]
+    Line {
+        /// The trace.
+        name: String,
+        /// The line, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// A time is before the one above it.
+    #[error(
+        "trace `{name}`, line {line}: `{text}` is before the time above it: a trace does not run backwards; sort it"
+    )]
+    Backwards {
+        /// The trace.
+        name: String,
+        /// The line, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// There is no time in it.
+    #[error("trace `{0}` holds no time; write one per line, as `1.5ms`")]
+    Empty(String),
+}
+
+impl Trace {
+    /// Reads a trace: a time since the start per line, as a duration; `#` begins a comment.
+    ///
+    /// # Errors
+    /// At the first line that is no time or is before the one above it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, TraceError> {
+        let mut offsets_ns = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let entry = line.split('#').next().unwrap_or_default().trim();
+            if entry.is_empty() {
+                continue;
+            }
+            let (name, line, text) = (name.to_owned(), index + 1, entry.to_owned());
+            let offset = duration(entry).and_then(|offset| u64::try_from(offset.as_nanos()).ok());
+            match offset {
+                None => return Err(TraceError::Line { name, line, text }),
+                Some(offset_ns) if offsets_ns.last().is_some_and(|last| offset_ns < *last) => {
+                    return Err(TraceError::Backwards { name, line, text });
+                }
+                Some(offset_ns) => offsets_ns.push(offset_ns),
+            }
+        }
+        if offsets_ns.is_empty() {
+            return Err(TraceError::Empty(name.to_owned()));
+        }
+        Ok(Self { name: name.to_owned(), offsets_ns })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Time of release `number`, from 0; None after the last.
+    pub(crate) fn offset_ns(&self, number: u64) -> Option<u64> {
+        self.offsets_ns.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// From the start to just after the last release.
+    pub fn length(&self) -> Duration {
+        Duration::from_nanos(self.offsets_ns.last().copied().unwrap_or_default() + 1)
+    }
+
+    /// Requests per second over its length.
+    pub fn rate(&self) -> f64 {
+        self.offsets_ns.len() as f64 / self.length().as_secs_f64()
+    }
+}
+
+/// A duration, with a fraction or without: `1.5ms`.
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(digits);
+    let unit_ns = match unit.trim() {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    let nanoseconds = number.parse::<f64>().ok()? * unit_ns;
+    nanoseconds.is_finite().then(|| Duration::from_nanos(nanoseconds.round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_comments_and_fractions() {
+        let trace = Trace::parse("t", "# recorded\n0s\n1.5ms # first\n\n2ms\n1.5s\n").unwrap();
+        assert_eq!(trace.offsets_ns, [0, 1_500_000, 2_000_000, 1_500_000_000]);
+        assert!((trace.rate() - 4.0 / 1.500_000_001).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let error = |text: &str| Trace::parse("t", text).unwrap_err().to_string();
+        assert!(error("1ms\nsoon\n").contains("line 2: `soon` is no time"));
+        assert!(error("5ms\n\n4ms\n").contains("line 3: `4ms` is before the time above it"));
+        assert!(error("# nothing\n").contains("holds no time"));
+        assert!(error("5\n").contains("line 1"), "a number needs its unit");
+    }
+}
