@@ -72,6 +72,8 @@ pub(crate) mod tests {
                 pool: "least-recent".to_owned(),
                 when_busy: "wait".to_owned(),
                 when_late: "send".to_owned(),
+                requests_per_connection: None,
+                expect: String::new(),
                 workers: 1,
                 duration_s: 10.0,
                 warmup_s: 1.0,

@@ -86,6 +86,7 @@ pub(crate) mod tests {
             response_us: response(100.0),
             cost: Cost {
                 cpu_us_per_request: Some(interval(cost_us, 0.5)),
+                cpu_share: Some(interval(cost_us / 40.0, 0.01)),
                 response_us: response(cost_us),
                 max_rate: Some(interval(-cost_us * 100.0, 50.0)),
             },

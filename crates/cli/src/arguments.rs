@@ -1,12 +1,13 @@
 //! The command line.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use hoptax_load::{Arrivals, ArrivalsError, PoolOrder, WhenBusy, WhenLate};
+use hoptax_load::{Arrivals, ArrivalsError, Expectation, PoolOrder, WhenBusy, WhenLate};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Envoy(EnvoyArguments),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
+    /// Measure how wrong the load generator is on this machine
+    Calibrate(CalibrateArguments),
     /// List and explain the checks that a result must pass
     Checks(ChecksArguments),
     /// Print a raw log of `hoptax load` as CSV
@@ -136,6 +139,13 @@ pub(crate) struct LoadArguments {
     /// Request body
     #[arg(long, value_name = "TEXT")]
     pub(crate) body: Option<String>,
+    /// What every answer must be to count as one: `status=200`, `size=1024` (bytes of the body), or `status=200,size=1024`;
+    /// a status below 400 if not given
+    #[arg(long, value_name = "EXPECTATION")]
+    pub(crate) expect: Option<Expectation>,
+    /// Requests after which a connection is closed and opened anew; 1 for a new one each time
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) requests_per_connection: Option<NonZeroU32>,
     /// Share of requests without an answer above which the result is void, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = share)]
     pub(crate) max_error_share: f64,
@@ -160,7 +170,7 @@ pub(crate) enum ArrivalsChoice {
 #[command(after_help = "\
 What a request asks for, in its query or in a header `x-hoptax-NAME`:
   delay=5ms    delay=exp:2ms    delay=table:FILE    size=4096    status=503
-  error=0.01   close=0.5
+  error=0.01   close=0.5        service=exp:2ms (requests wait for each other)
 
 Examples:
   hoptax origin
@@ -227,6 +237,28 @@ pub(crate) enum SchemaOf {
     Study,
     /// The result of `hoptax load`
     Load,
+    /// The result of `hoptax calibrate`
+    Calibration,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Experiments with known answers, about a minute: an origin plans when each answer is to leave, and what was measured is
+held against that, request by request.
+
+Examples:
+  hoptax calibrate
+  hoptax calibrate --full --json calibration.json")]
+pub(crate) struct CalibrateArguments {
+    /// Run six times as long, for quantiles further out
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Seed of arrivals and delays
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write the result as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

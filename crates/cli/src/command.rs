@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod calibrate;
 pub(crate) mod checks;
 pub(crate) mod envoy;
 pub(crate) mod functions;

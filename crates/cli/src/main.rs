@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Origin(arguments) => command::origin::run(&arguments),
         Command::Envoy(arguments) => command::envoy::run(&arguments),
         Command::Functions(arguments) => command::functions::run(&arguments),
+        Command::Calibrate(arguments) => command::calibrate::run(&arguments),
         Command::Checks(arguments) => command::checks::run(&arguments),
         Command::Log(arguments) => command::log::run(&arguments),
         Command::Schema(arguments) => command::reference::schema(&arguments),

@@ -24,6 +24,13 @@ pub(crate) fn live_line(duration: Duration) -> ProgressBar {
     bar
 }
 
+/// What is going on, for work that cannot say how long it takes.
+pub(crate) fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    spinner.enable_steady_tick(Duration::from_millis(200));
+    spinner
+}
+
 /// What the live line says.
 pub(crate) fn live_text(line: &LiveLine) -> String {
     format!(

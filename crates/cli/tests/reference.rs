@@ -10,7 +10,7 @@ use support::{root, run};
 
 #[test]
 fn schemas_in_the_repository_are_those_of_the_types() {
-    for name in ["study-file", "study", "load"] {
+    for name in ["study-file", "study", "load", "calibration"] {
         let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
         assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is old: run `make schemas`");
     }
@@ -21,9 +21,19 @@ fn completions_and_man_pages_know_every_command() {
     let completions = run(["completions", "bash"]).stdout;
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(["man", folder.path().to_str().unwrap()]).code, Some(0));
-    for command in
-        ["study", "load", "origin", "envoy", "functions", "checks", "log", "schema", "completions", "man"]
-    {
+    for command in [
+        "study",
+        "load",
+        "origin",
+        "envoy",
+        "functions",
+        "calibrate",
+        "checks",
+        "log",
+        "schema",
+        "completions",
+        "man",
+    ] {
         assert!(completions.contains(command), "{command}");
         let page = fs::read_to_string(folder.path().join(format!("hoptax-{command}.1")));
         assert!(page.is_ok_and(|page| page.contains(".TH")), "{command}");

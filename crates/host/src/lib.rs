@@ -5,6 +5,7 @@
 
 pub mod accounting;
 pub mod child;
+pub mod clock;
 pub mod environment;
 pub mod handover;
 pub mod processors;

@@ -14,6 +14,8 @@ pub(crate) struct Connection {
     socket: Option<OwnedFd>,
     pub(crate) reader: ResponseReader,
     pub(crate) in_flight: Option<InFlight>,
+    /// Requests answered on this socket.
+    pub(crate) answered: u32,
     /// Whether the socket is connected; false while it connects.
     established: bool,
 }
@@ -42,6 +44,7 @@ impl Connection {
             socket: None,
             reader: ResponseReader::new(request_is_head),
             in_flight: None,
+            answered: 0,
             established: false,
         }
     }
@@ -100,6 +103,7 @@ impl Connection {
     pub(crate) fn close(&mut self, request_is_head: bool) {
         self.socket = None;
         self.established = false;
+        self.answered = 0;
         self.reader = ResponseReader::new(request_is_head);
     }
 }

@@ -10,8 +10,8 @@
 //! response time from the planned release, service time from the first byte written, and the send lag between
 //! the two.
 
-mod clock;
 mod connection;
+mod expect;
 pub mod log;
 mod pool;
 mod recording;
@@ -23,7 +23,8 @@ pub mod trial;
 
 mod worker;
 
-pub use clock::now_ns;
+pub use expect::Expectation;
+pub use hoptax_host::clock::now_ns;
 pub use pool::{PoolOrder, Pooling, WhenBusy, WhenLate};
 pub use recording::{Failure, Recording, histogram, latency};
 pub use run::{LiveSample, Release, Run};

@@ -46,7 +46,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of their codes in the log.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Answered,
         Self::Failed(Failure::Refused),
         Self::Failed(Failure::Reset),
@@ -60,6 +60,7 @@ impl Outcome {
         Self::Unsent(Unsent::Busy),
         Self::Unsent(Unsent::Late),
         Self::Unsent(Unsent::End),
+        Self::Failed(Failure::Mismatch),
     ];
 
     /// The word for it.

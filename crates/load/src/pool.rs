@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use rand::rngs::SmallRng;
@@ -148,6 +149,9 @@ pub struct Pooling {
     pub when_busy: WhenBusy,
     /// What becomes of a request that the generator itself is late with.
     pub when_late: WhenLate,
+    /// Requests after which a connection is closed, and opened anew for the next; none for as many as the server
+    /// takes.
+    pub requests_per_connection: Option<NonZeroU32>,
 }
 
 /// What a due request is told.

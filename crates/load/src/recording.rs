@@ -28,6 +28,8 @@ pub enum Failure {
     Status4xx,
     /// Answered with a status of 500 or more.
     Status5xx,
+    /// Answered, and not as expected.
+    Mismatch,
 }
 
 impl Failure {
@@ -41,6 +43,7 @@ impl Failure {
             Self::Malformed => "malformed",
             Self::Status4xx => "status-4xx",
             Self::Status5xx => "status-5xx",
+            Self::Mismatch => "mismatch",
         }
     }
 }

@@ -86,20 +86,16 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Books a complete answer to a recorded request on connection `index`.
+    /// Books a complete answer to a recorded request on connection `index`, which may still be a failure.
     pub(crate) fn record_answer(
         &mut self,
         in_flight: &InFlight,
         index: usize,
         answer: Answer,
+        failure: Option<Failure>,
         last_byte_ns: u64,
     ) {
         self.recording.record_status(answer.status);
-        let failure = match answer.status {
-            ..400 => None,
-            400..500 => Some(Failure::Status4xx),
-            500.. => Some(Failure::Status5xx),
-        };
         let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
         self.log(in_flight, index, outcome, Some((answer.status, last_byte_ns)));
         if let Some(failure) = failure {

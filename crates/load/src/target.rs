@@ -6,6 +6,8 @@ use hoptax_wire::http1::{Request, RequestError};
 use http::Uri;
 use thiserror::Error;
 
+use crate::expect::Expectation;
+
 /// A resolved address and the bytes that are sent to it.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -17,6 +19,8 @@ pub struct Target {
     pub address: SocketAddr,
     /// The encoded request.
     pub request: Vec<u8>,
+    /// What is expected of its answers.
+    pub expectation: Expectation,
 }
 
 /// Why a URL is no target.
@@ -94,7 +98,8 @@ impl Target {
         };
         let request =
             Request { method: method.to_owned(), target, host: host_header, headers, body }.encode()?;
-        Ok(Self { url: url.to_owned(), method: method.to_owned(), address, request })
+        let expectation = Expectation::default();
+        Ok(Self { url: url.to_owned(), method: method.to_owned(), address, request, expectation })
     }
 }
 

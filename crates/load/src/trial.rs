@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::sync::{Arc, Barrier};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
+use hoptax_host::clock::now_ns;
 use hoptax_host::processors;
 use hoptax_result::{
     Drift, Environment, Generator, GeneratorWorker, LatencySet, LoadPlan, LoadRate, LoadResult, Loop,
@@ -17,7 +19,6 @@ use hoptax_result::{
 };
 use thiserror::Error;
 
-use crate::clock::now_ns;
 use crate::log::LogSink;
 use crate::pool::Pooling;
 use crate::recording::{Recording, latency};
@@ -216,6 +217,8 @@ fn result(
             pool: spec.pooling.order.to_string(),
             when_busy: spec.pooling.when_busy.to_string(),
             when_late: spec.pooling.when_late.to_string(),
+            requests_per_connection: spec.pooling.requests_per_connection.map(NonZeroU32::get),
+            expect: spec.target.expectation.to_string(),
             workers: workers as u32,
             duration_s: spec.duration.as_secs_f64(),
             warmup_s: spec.warmup.as_secs_f64(),

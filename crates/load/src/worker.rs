@@ -7,19 +7,20 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_host::accounting::{TaskUse, thread_use};
+use hoptax_host::clock::now_ns;
 use hoptax_wire::http1::{Answer, Progress};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::time::Timespec;
 use thiserror::Error;
 
-use crate::clock::now_ns;
 use crate::connection::{Connection, InFlight};
 use crate::log::Outcome;
 use crate::pool::{LATE_NS, Offer, Pool, Pooling, WhenLate};
@@ -81,6 +82,7 @@ pub struct Worker {
     connections: Vec<Connection>,
     pool: Pool,
     when_late: WhenLate,
+    requests_per_connection: Option<NonZeroU32>,
     /// Connections that could not be opened, with the time until which they rest; in order of that time.
     resting: VecDeque<(u64, usize)>,
     in_flight: usize,
@@ -109,6 +111,7 @@ impl Worker {
             connections: (0..connections).map(|_| Connection::new(request_is_head)).collect(),
             pool: Pool::new(pooling.order, pooling.when_busy, connections, seed),
             when_late: pooling.when_late,
+            requests_per_connection: pooling.requests_per_connection,
             resting: VecDeque::new(),
             in_flight: 0,
             buffer: vec![0; READ_BYTES],
@@ -389,13 +392,16 @@ impl Worker {
     fn complete(&mut self, current: &mut Current, index: usize, answer: Answer, last_byte_ns: u64) {
         let Some(connection) = self.connections.get_mut(index) else { return };
         let Some(in_flight) = connection.in_flight.take() else { return };
+        connection.answered += 1;
+        let is_used_up = self.requests_per_connection.is_some_and(|most| connection.answered >= most.get());
         // An answer that came before its request was written whole leaves a connection of unknown state.
-        if !answer.keep_alive || in_flight.written_bytes < self.target.request.len() {
+        if !answer.keep_alive || is_used_up || in_flight.written_bytes < self.target.request.len() {
             connection.close(self.request_is_head);
         }
         self.in_flight -= 1;
         if in_flight.recorded {
-            current.record_answer(&in_flight, index, answer, last_byte_ns);
+            let failure = self.target.expectation.failure(&answer);
+            current.record_answer(&in_flight, index, answer, failure, last_byte_ns);
         }
         if !current.is_open() && last_byte_ns < current.run.end_ns {
             self.start(current, index, last_byte_ns, false);

@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -215,6 +216,32 @@ fn what_the_generator_is_late_with_is_sent_or_skipped_as_told() {
         let late = recording.book.unsent;
         assert!(if skipped { (18..=22).contains(&late) } else { late == 0 }, "{when_late}: {late}");
     }
+}
+
+#[test]
+fn a_connection_carries_as_many_requests_as_it_may() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let address = server({
+        let accepted = Arc::clone(&accepted);
+        move |mut stream| {
+            accepted.fetch_add(1, Ordering::Relaxed);
+            while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
+        }
+    });
+    let mut spec = spec(address);
+    (spec.connections, spec.open) = (1, Some((100.0, Arrivals::Uniform)));
+    spec.pooling.requests_per_connection = NonZeroU32::new(5);
+    // 30 requests, five on each connection.
+    assert_eq!(run(&spec).book.answered, 30);
+    assert_eq!(accepted.load(Ordering::Relaxed), 6);
+}
+
+#[test]
+fn an_answer_that_is_not_what_was_expected_is_a_failure() {
+    let mut spec = spec(answering(OK));
+    spec.target.expectation = "size=3".parse().unwrap();
+    let result = run(&spec);
+    assert_eq!((only_failure(&result), result.book.answered), ("mismatch", 0));
 }
 
 #[test]

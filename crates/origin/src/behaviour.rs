@@ -21,6 +21,7 @@ pub(crate) const HEADER_PREFIX: &str = "x-hoptax-";
 /// | parameter | values |
 /// |---|---|
 /// | `delay` | `5ms`; `exp:2ms`, exponential with this mean; `table:NAME`, drawn from a table; Fortio's `10ms:5,20ms:1`, each with its percentage |
+/// | `service` | like `delay`, but requests of a worker wait for each other, as at one server with this service time; no CPU is burnt |
 /// | `size` | bytes of the body; `100:50,2000:50`, each with its percentage |
 /// | `status` | `503`; `503:10,404:0.5`, each with its percentage, otherwise 200 |
 /// | `error` | probability, 0 to 1, of status 500 |
@@ -31,6 +32,7 @@ pub(crate) const HEADER_PREFIX: &str = "x-hoptax-";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
     delay: Delay,
+    service: Option<Delay>,
     status: Chances<u16>,
     size: Chances<u64>,
     error: f64,
@@ -65,6 +67,8 @@ pub struct BadParameter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Drawn {
     pub(crate) delay: Duration,
+    /// Time at the worker's one server, where requests wait for each other; none when it is passed by.
+    pub(crate) service: Option<Duration>,
     pub(crate) status: u16,
     pub(crate) size: u64,
     pub(crate) close: bool,
@@ -74,6 +78,7 @@ impl Default for Behaviour {
     fn default() -> Self {
         Self {
             delay: Delay::Chances(Chances::always(Duration::ZERO)),
+            service: None,
             status: Chances::always(200),
             size: Chances::always(DEFAULT_SIZE),
             error: 0.0,
@@ -106,6 +111,9 @@ impl Behaviour {
                 "`5ms`, `exp:2ms`, `table:NAME` with a table that was given at the start, or \
                  `10ms:5,20ms:1` with percentages; an hour at most",
             ),
+            "service" => parse_delay(value, tables).map(|service| self.service = Some(service)).ok_or(
+                "what `delay` takes: `5ms`, `exp:2ms`, `table:NAME`, or `10ms:5,20ms:1` with percentages",
+            ),
             "size" => parse_chances(value, DEFAULT_SIZE, parse_size)
                 .map(|size| self.size = size)
                 .ok_or("bytes, or `100:50,2000:50` with percentages; 67108864 (64 MiB) at most"),
@@ -129,21 +137,12 @@ impl Behaviour {
 
     /// Draws what one request gets.
     pub(crate) fn draw(&self, tables: &Tables, random: &mut impl Rng) -> Drawn {
-        let delay = match &self.delay {
-            Delay::Chances(chances) => *chances.draw(random),
-            Delay::Exponential(mean) => {
-                let factor: f64 = Exp1.sample(random);
-                mean.mul_f64(factor).min(LONGEST_DELAY)
-            }
-            Delay::Table(number) => {
-                let delays = tables.delays(*number);
-                let at = random.random_range(0..delays.len().max(1));
-                delays.get(at).copied().unwrap_or_default()
-            }
-        };
+        let delay = self.delay.draw(tables, random);
+        let service = self.service.as_ref().map(|service| service.draw(tables, random));
         let failed = self.error > 0.0 && random.random_bool(self.error);
         Drawn {
             delay,
+            service,
             status: if failed { 500 } else { *self.status.draw(random) },
             size: *self.size.draw(random),
             close: self.close > 0.0 && random.random_bool(self.close),
@@ -153,6 +152,23 @@ impl Behaviour {
     /// The headers that were asked for.
     pub(crate) fn headers(&self) -> &[(String, String)] {
         &self.headers
+    }
+}
+
+impl Delay {
+    fn draw(&self, tables: &Tables, random: &mut impl Rng) -> Duration {
+        match self {
+            Self::Chances(chances) => *chances.draw(random),
+            Self::Exponential(mean) => {
+                let factor: f64 = Exp1.sample(random);
+                mean.mul_f64(factor).min(LONGEST_DELAY)
+            }
+            Self::Table(number) => {
+                let delays = tables.delays(*number);
+                let at = random.random_range(0..delays.len().max(1));
+                delays.get(at).copied().unwrap_or_default()
+            }
+        }
     }
 }
 
@@ -271,13 +287,15 @@ mod tests {
 
     #[test]
     fn fixed_values_are_what_every_request_gets() {
-        let expected = Drawn { delay: Duration::from_micros(1500), status: 503, size: 4096, close: true };
+        let expected =
+            Drawn { delay: Duration::from_micros(1500), service: None, status: 503, size: 4096, close: true };
         assert!(
             drawn("delay=1.5ms&status=503&size=4096&close=true&other=x", 50)
                 .iter()
                 .all(|one| *one == expected)
         );
-        let nothing = Drawn { delay: Duration::ZERO, status: 200, size: DEFAULT_SIZE, close: false };
+        let nothing =
+            Drawn { delay: Duration::ZERO, service: None, status: 200, size: DEFAULT_SIZE, close: false };
         assert!(drawn("", 50).iter().all(|one| *one == nothing));
     }
 

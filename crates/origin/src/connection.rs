@@ -3,10 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use hoptax_host::clock::now_ns;
 use rand::rngs::SmallRng;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
+use crate::Served;
 use crate::answer::{body_piece, has_no_body, write_head};
 use crate::behaviour::Behaviour;
 use crate::request::{BadRequest, Next, Request, RequestReader};
@@ -18,6 +20,8 @@ const COPIED_BYTES: u64 = 16 * 1024;
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
+    /// Its number among those that the worker accepted.
+    number: u64,
     pub(crate) socket: OwnedFd,
     reader: RequestReader,
     /// An answer whose delay is not over.
@@ -37,6 +41,7 @@ pub(crate) struct Connection {
 /// An answer that is ready but for its delay.
 #[derive(Debug)]
 struct Answer {
+    plan: Served,
     status: u16,
     size: u64,
     is_head: bool,
@@ -65,13 +70,18 @@ pub(crate) struct Kitchen<'a> {
     pub(crate) buffer: &'a mut [u8],
     /// Requests answered.
     pub(crate) answered: &'a mut u64,
+    /// When the worker's one server has served all requests so far, nanoseconds of the clock.
+    pub(crate) server_free_ns: &'a mut u64,
+    /// Where every answer is noted, if it is.
+    pub(crate) served: Option<&'a mut Vec<Served>>,
     /// Whether no further request is to be taken.
     pub(crate) ending: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(socket: OwnedFd) -> Self {
+    pub(crate) fn new(number: u64, socket: OwnedFd) -> Self {
         Self {
+            number,
             socket,
             reader: RequestReader::default(),
             waiting: None,
@@ -150,22 +160,53 @@ impl Connection {
             }
         };
         let drawn = behaviour.draw(kitchen.tables, kitchen.random);
+        let plan = self.plan(drawn.delay, drawn.service, kitchen);
         let answer = Answer {
+            plan,
             status: drawn.status,
             size: drawn.size,
             is_head: request.is_head,
             keep_alive: request.keep_alive && !drawn.close,
             headers: behaviour.headers().to_vec(),
         };
-        if drawn.delay.is_zero() {
+        let delay = Duration::from_nanos(plan.departs_ns - plan.arrived_ns);
+        if delay.is_zero() {
             self.queue(&answer, kitchen);
             return None;
         }
         self.waiting = Some(answer);
-        Some(drawn.delay)
+        Some(delay)
+    }
+
+    /// When an answer is to leave that was asked for just now.
+    fn plan(&self, delay: Duration, service: Option<Duration>, kitchen: &mut Kitchen<'_>) -> Served {
+        let delay_ns = delay.as_nanos() as u64;
+        if service.is_none() && kitchen.served.is_none() {
+            // Nobody asks for the time, so the clock is not read for it.
+            let plan = Served {
+                connection: self.number,
+                arrived_ns: 0,
+                service_ns: None,
+                departs_ns: delay_ns,
+                written_ns: 0,
+            };
+            return plan;
+        }
+        let arrived_ns = now_ns();
+        let mut departs_ns = arrived_ns;
+        if let Some(service) = service {
+            departs_ns = departs_ns.max(*kitchen.server_free_ns) + service.as_nanos() as u64;
+            *kitchen.server_free_ns = departs_ns;
+        }
+        departs_ns += delay_ns;
+        let service_ns = service.map(|service| service.as_nanos() as u64);
+        Served { connection: self.number, arrived_ns, service_ns, departs_ns, written_ns: 0 }
     }
 
     fn queue(&mut self, answer: &Answer, kitchen: &mut Kitchen<'_>) {
+        if let Some(served) = &mut kitchen.served {
+            served.push(Served { written_ns: now_ns(), ..answer.plan });
+        }
         let size = if has_no_body(answer.status) { 0 } else { answer.size };
         // The end may have come while the answer waited for its delay.
         let keep_alive = answer.keep_alive && !kitchen.ending;

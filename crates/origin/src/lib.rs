@@ -77,6 +77,21 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
+/// One answer, in nanoseconds of [`hoptax_host::clock::now_ns`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Its connection, by the order in which the worker accepted them, from 0.
+    pub connection: u64,
+    /// When the request had been read.
+    pub arrived_ns: u64,
+    /// Its time at the worker's one server; none when it passed by.
+    pub service_ns: Option<u64>,
+    /// When the answer was to leave.
+    pub departs_ns: u64,
+    /// When it was handed to the socket.
+    pub written_ns: u64,
+}
+
 /// An origin that listens and does not serve yet.
 #[derive(Debug)]
 pub struct Origin {
@@ -130,12 +145,24 @@ impl Origin {
     /// # Errors
     /// When the kernel refuses what a worker needs.
     pub fn run(self, stop: &AtomicBool) -> Result<OriginReport, OriginError> {
+        Ok(self.serve(stop, false)?.0)
+    }
+
+    /// Serves like [`Self::run`] and keeps every answer, worker by worker, in the order in which they left.
+    ///
+    /// # Errors
+    /// When the kernel refuses what a worker needs.
+    pub fn run_and_keep(self, stop: &AtomicBool) -> Result<(OriginReport, Vec<Served>), OriginError> {
+        self.serve(stop, true)
+    }
+
+    fn serve(self, stop: &AtomicBool, keeps: bool) -> Result<(OriginReport, Vec<Served>), OriginError> {
         let workers = self
             .listeners
             .into_iter()
             .zip(self.seed..)
             .map(|(listener, seed)| {
-                Worker::new(listener, self.defaults.clone(), Arc::clone(&self.tables), seed)
+                Worker::new(listener, self.defaults.clone(), Arc::clone(&self.tables), seed, keeps)
             })
             .collect::<io::Result<Vec<Worker>>>()?;
         let reports: Vec<_> = thread::scope(|scope| {
@@ -144,13 +171,15 @@ impl Origin {
             handles.into_iter().map(thread::ScopedJoinHandle::join).collect()
         });
         let mut sum = OriginReport::default();
+        let mut served = Vec::new();
         for report in reports {
-            let report = report.map_err(|_| OriginError::WorkerLost)??;
+            let (report, of_worker) = report.map_err(|_| OriginError::WorkerLost)??;
+            served.extend(of_worker);
             sum.connections += report.connections;
             sum.answered += report.answered;
             sum.broken += report.broken;
         }
-        Ok(sum)
+        Ok((sum, served))
     }
 }
 

@@ -17,10 +17,10 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
 use rustix::time::Timespec;
 
-use crate::OriginReport;
 use crate::behaviour::Behaviour;
 use crate::connection::{Connection, Kitchen, State};
 use crate::table::Tables;
+use crate::{OriginReport, Served};
 
 /// The token of the listening socket; connections are counted from 0.
 const LISTENER: u64 = u64::MAX;
@@ -49,6 +49,9 @@ pub(crate) struct Worker {
     delays: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     buffer: Vec<u8>,
     report: OriginReport,
+    server_free_ns: u64,
+    /// Every answer, if they are kept.
+    served: Option<Vec<Served>>,
 }
 
 impl Worker {
@@ -57,6 +60,7 @@ impl Worker {
         defaults: Behaviour,
         tables: Arc<Tables>,
         seed: u64,
+        keeps_served: bool,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
@@ -71,11 +75,13 @@ impl Worker {
             delays: BinaryHeap::new(),
             buffer: vec![0; READ_BYTES],
             report: OriginReport::default(),
+            server_free_ns: 0,
+            served: keeps_served.then(Vec::new),
         })
     }
 
     /// Serves until `stop` is set and what was under way is done.
-    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<OriginReport> {
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<(OriginReport, Vec<Served>)> {
         processors::wake_precisely()?;
         let mut events = Vec::with_capacity(EVENTS);
         let mut ending_since: Option<Instant> = None;
@@ -88,7 +94,7 @@ impl Worker {
             if let Some(since) = ending_since
                 && (since.elapsed() >= GRACE || self.vacant.len() == self.places.len())
             {
-                return Ok(self.report);
+                return Ok((self.report, self.served.unwrap_or_default()));
             }
             self.wait(&mut events)?;
             let ending = ending_since.is_some();
@@ -143,7 +149,7 @@ impl Worker {
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), interest)?;
         if let Some(place) = self.places.get_mut(index) {
-            place.1 = Some(Connection::new(socket));
+            place.1 = Some(Connection::new(self.report.connections, socket));
         }
         self.report.connections += 1;
         Ok(())
@@ -187,6 +193,8 @@ impl Worker {
             random: &mut self.random,
             buffer: &mut self.buffer,
             answered: &mut self.report.answered,
+            server_free_ns: &mut self.server_free_ns,
+            served: self.served.as_mut(),
             ending,
         };
         match step(connection, &mut kitchen) {

@@ -34,6 +34,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         cost: if is_compared {
             Cost {
                 cpu_us_per_request: has_proxy.then(|| interval(cpu_us, 0.4 + cpu_us.abs() / 50.0)),
+                cpu_share: has_proxy.then(|| interval(cpu_us / 46.0, 0.008 + cpu_us.abs() / 4_600.0)),
                 response_us: ResponseCost {
                     p50: Some(interval(p50_us, 1.1)),
                     p99: Some(interval(p50_us * 1.3, 14.0)),
@@ -183,6 +184,8 @@ pub(crate) fn load() -> LoadResult {
             pool: "least-recent".to_owned(),
             when_busy: "wait".to_owned(),
             when_late: "send".to_owned(),
+            requests_per_connection: None,
+            expect: String::new(),
             workers: 1,
             duration_s: 10.0,
             warmup_s: 0.5,

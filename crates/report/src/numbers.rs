@@ -53,6 +53,14 @@ pub(crate) fn ends(interval: &Interval) -> String {
     format!("{} to {}", signed(interval.low, decimals), signed(interval.high, decimals))
 }
 
+/// A share with its interval as a percentage: `+18.1 ±1.2 %`.
+pub(crate) fn percent_difference(share: &Interval) -> String {
+    let percent = |share: f64| 100.0 * share;
+    let percent =
+        Interval { estimate: percent(share.estimate), low: percent(share.low), high: percent(share.high) };
+    format!("{} %", difference(&percent))
+}
+
 /// A share of `whole` as a percentage: `+18.1 %`.
 pub(crate) fn percent_of(value: f64, whole: f64) -> Option<String> {
     let percent = 100.0 * value / whole;

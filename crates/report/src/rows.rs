@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, ArmResult, Interval, Severity, StudyResult, Verdict};
 
-use crate::numbers::{difference, percent_of};
+use crate::numbers::{difference, percent_difference, percent_of};
 
 /// One compared arm.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             ArmKind::Baseline | ArmKind::Function => arm.id.clone(),
         },
         cpu: cell(result, arm, cost.cpu_us_per_request, has_proxy),
-        cpu_percent: share(cost.cpu_us_per_request, baseline.and_then(|other| other.cpu_us_per_request)),
+        cpu_percent: cost.cpu_share.as_ref().map(percent_difference).unwrap_or_default(),
         p50: cell(result, arm, cost.response_us.p50, true),
         p99: cell(result, arm, cost.response_us.p99, true),
         max_rate: cell(result, arm, cost.max_rate, has_proxy),

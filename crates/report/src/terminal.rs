@@ -1,8 +1,10 @@
 //! A result in a terminal.
 
+mod calibration;
 mod load;
 mod study;
 
+pub use calibration::calibration;
 pub use load::load;
 pub use study::study;
 

@@ -4,11 +4,13 @@
 //! statistics fill them, checks judge them, outputs only read them. Their serialised form is a published
 //! contract: the JSON Schemas in `schemas/` are generated from these types.
 
+mod calibration;
 mod environment;
 mod finding;
 mod load;
 mod study;
 
+pub use calibration::{CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError};
 pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{

@@ -72,6 +72,10 @@ pub struct LoadPlan {
     pub when_busy: String,
     /// What became of a request that the generator was late with: `send` or `skip`.
     pub when_late: String,
+    /// Requests after which a connection was closed and opened anew; null for as many as the server took.
+    pub requests_per_connection: Option<u32>,
+    /// What was expected of every answer, as `--expect` says it; empty for a status below 400.
+    pub expect: String,
     /// Worker threads.
     pub workers: u32,
     /// Recorded time, seconds.

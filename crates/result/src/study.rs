@@ -194,6 +194,9 @@ pub struct Slices {
 pub struct Cost {
     /// CPU time of the proxy per request, microseconds.
     pub cpu_us_per_request: Option<Interval>,
+    /// The same as a share of that arm's CPU time per request: 0.1 for a tenth more. A machine whose speed wanders
+    /// changes this far less than microseconds.
+    pub cpu_share: Option<Interval>,
     /// Response time at the fixed rate, microseconds.
     pub response_us: ResponseCost,
     /// Highest rate of the closed loop, requests per second: negative when the function lowers it.

@@ -72,6 +72,7 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         let pairs = pairs::differences(plan, rounds, index, arm.compared_with?, measure);
         paired_cost(&pairs, CONFIDENCE)
     };
+    let cpu_share = || paired_cost(&pairs::cpu_shares(plan, rounds, index, arm.compared_with?), CONFIDENCE);
     let tail = |compared: bool| {
         let other = if compared { Some(arm.compared_with?) } else { None };
         pairs::tail(rounds, index, other)
@@ -91,6 +92,7 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
         cost: Cost {
             cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),
+            cpu_share: has_proxy.then(cpu_share).flatten(),
             response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
             max_rate: has_proxy.then(|| cost(Measure::Rate)).flatten(),
         },

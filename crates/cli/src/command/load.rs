@@ -32,8 +32,9 @@ const WARM_UP: Duration = Duration::from_secs(1);
 /// Runs the command.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let body = arguments.body.clone().unwrap_or_default().into_bytes();
-    let target = Target::new(&arguments.url, &arguments.method, arguments.headers.clone(), body)
+    let mut target = Target::new(&arguments.url, &arguments.method, arguments.headers.clone(), body)
         .map_err(Failure::bad_input)?;
+    target.expectation = arguments.expect.unwrap_or_default();
     let (open, trace_length) = open_loop(arguments)?;
     let (duration, warmup) = match trace_length {
         Some(length) => (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or_default()),
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
             order: arguments.pool,
             when_busy: arguments.when_busy,
             when_late: arguments.when_late,
+            requests_per_connection: arguments.requests_per_connection,
         },
         log: None,
         workers: arguments.workers as usize,

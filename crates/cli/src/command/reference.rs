@@ -3,7 +3,7 @@
 use std::fs;
 
 use clap::CommandFactory;
-use hoptax_result::{LoadResult, StudyResult};
+use hoptax_result::{CalibrationResult, LoadResult, StudyResult};
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
 use crate::exit::{Code, Failure};
@@ -15,6 +15,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::StudyFile => hoptax_study::file::schema(),
         SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
+        SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
     };
     print::result(&format!("{schema:#}"))?;
     Ok(Code::Fine)

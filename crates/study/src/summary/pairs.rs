@@ -65,10 +65,26 @@ pub(super) fn differences(
     other: usize,
     measure: Measure,
 ) -> Vec<Vec<f64>> {
+    paired(plan, rounds, arm, other, measure, |value, other| value - other)
+}
+
+/// By how much of `other`'s CPU time per request `arm` differs from it, by round and block.
+pub(super) fn cpu_shares(plan: &Plan, rounds: &[RoundRecord], arm: usize, other: usize) -> Vec<Vec<f64>> {
+    paired(plan, rounds, arm, other, Measure::CpuUsPerRequest, |value, other| (value - other) / other)
+}
+
+fn paired(
+    plan: &Plan,
+    rounds: &[RoundRecord],
+    arm: usize,
+    other: usize,
+    measure: Measure,
+    compare: impl Fn(f64, f64) -> f64,
+) -> Vec<Vec<f64>> {
     let of_round = |round: &RoundRecord| {
         let others = values(plan, round, other, measure);
         let pairs = values(plan, round, arm, measure);
-        pairs.into_iter().filter_map(|(block, value)| Some(value - others.get(&block)?)).collect()
+        pairs.into_iter().filter_map(|(block, value)| Some(compare(value, *others.get(&block)?))).collect()
     };
     rounds.iter().map(of_round).collect()
 }

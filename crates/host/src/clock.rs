@@ -1,4 +1,4 @@
-//! The one clock of the engine.
+//! The one clock of everything that is timed.
 
 use rustix::time::{ClockId, clock_gettime};
 

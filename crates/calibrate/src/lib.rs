@@ -1,0 +1,196 @@
+//! Experiments with known answers: how wrong is the load generator on this machine, how small a latency can it see,
+//! and how many requests can it send on time?
+//!
+//! The origin of an experiment burns no CPU: it plans when each answer is to leave, from a delay or from a queue that
+//! it only computes, and keeps what it planned. What the generator measured is then held against what each request
+//! should have had, one by one, so that the luck of the draw is in neither.
+
+mod experiments;
+mod trial;
+mod truth;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hoptax_host::processors::Placement;
+use hoptax_load::{ConnectError, TargetError};
+use hoptax_origin::OriginError;
+use hoptax_result::{
+    CalibrationResult, Ceiling, Environment, Experiment, Floor, PerRequestError, QuantileError,
+};
+use hoptax_stats::{quantile, quantile_supported};
+
+use experiments::Spec;
+use trial::Trial;
+use truth::Request;
+
+/// Rates that are tried for the ceiling.
+const RATES: [f64; 7] = [5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_000.0, 160_000.0];
+/// Largest 99th percentile of send lag at which a rate counts as offered on time, microseconds.
+const ON_TIME_US: f64 = 50.0;
+/// Smallest share of planned requests that must have been sent for it.
+const SENT_SHARE: f64 = 0.999;
+
+/// Why there is no calibration.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrateError {
+    /// The origin.
+    #[error(transparent)]
+    Origin(#[from] OriginError),
+    /// The origin ended without its account, which is a fault of hoptax.
+    #[error("the origin ended without its account; this is a fault of hoptax")]
+    OriginLost,
+    /// The requests.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The connections.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The kernel refused something.
+    #[error("cannot calibrate: {0}")]
+    System(io::Error),
+    /// Requests failed that cannot fail.
+    #[error(
+        "experiment `{0}`: the accounts of generator and origin do not fit: requests failed; is the machine overloaded?"
+    )]
+    Accounts(&'static str),
+    /// It was interrupted.
+    #[error("it was interrupted")]
+    Interrupted,
+}
+
+/// What a calibration is to be.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// Who runs where: the origin takes the place of the proxy.
+    pub placement: &'a Placement,
+    /// How much longer than a minute it takes, as a factor.
+    pub factor: f64,
+    /// Seed of arrivals and delays.
+    pub seed: u64,
+}
+
+/// Runs all experiments; `on_step` hears what is going on.
+///
+/// # Errors
+/// When one of them cannot be run.
+pub fn run(
+    options: &Options<'_>,
+    environment: Environment,
+    stop: &AtomicBool,
+    on_step: &mut dyn FnMut(&str),
+) -> Result<CalibrationResult, CalibrateError> {
+    let measure = |spec: &Spec| {
+        let trial = trial::run(spec, options.seed, options.placement, stop)?;
+        if stop.load(Ordering::Relaxed) { Err(CalibrateError::Interrupted) } else { Ok(trial) }
+    };
+    on_step("floor");
+    let length = Duration::from_secs_f64(3.0 * options.factor);
+    let floor = floor(&joined("floor", &measure(&experiments::plain(1_000.0, 16, length))?)?);
+    let mut found = Vec::new();
+    for spec in experiments::all(options.factor) {
+        on_step(spec.name);
+        found.push(experiment(&spec, &joined(spec.name, &measure(&spec)?)?));
+    }
+    let mut ceiling = None;
+    for rate in RATES {
+        on_step(&format!("ceiling: {rate:.0}/s"));
+        match on_time(rate, &measure(&experiments::plain(rate, 64, Duration::from_secs(1)))?) {
+            Some(found) => ceiling = Some(found),
+            None => break,
+        }
+    }
+    let format = "hoptax.calibration/1".to_owned();
+    Ok(CalibrationResult { format, floor, experiments: found, ceiling, environment })
+}
+
+fn joined(name: &'static str, trial: &Trial) -> Result<Vec<Request>, CalibrateError> {
+    truth::requests(&trial.entries, trial.start_ns, &trial.served)
+        .filter(|requests| !requests.is_empty())
+        .ok_or(CalibrateError::Accounts(name))
+}
+
+fn floor(requests: &[Request]) -> Floor {
+    let measured: Vec<f64> = requests.iter().map(Request::measured_us).collect();
+    let at = |p: f64| quantile(&measured, p).unwrap_or_default();
+    Floor { min_us: at(0.0), p50_us: at(0.5), p99_us: at(0.99) }
+}
+
+fn experiment(spec: &Spec, requests: &[Request]) -> Experiment {
+    let all = |of: fn(&Request) -> f64| requests.iter().map(of).collect::<Vec<f64>>();
+    let (measured, truth, error) = (all(Request::measured_us), all(Request::true_us), all(Request::error_us));
+    let at = |values: &[f64], p: f64| quantile(values, p).unwrap_or_default();
+    let count = requests.len() as u64;
+    let supported = spec.quantiles.iter().copied().filter(|p| quantile_supported(count, *p));
+    Experiment {
+        name: spec.name.to_owned(),
+        summary: spec.summary.to_owned(),
+        requests: count,
+        error: PerRequestError {
+            min_us: at(&error, 0.0),
+            p50_us: at(&error, 0.5),
+            p99_us: at(&error, 0.99),
+            max_us: at(&error, 1.0),
+        },
+        quantiles: supported
+            .map(|p| QuantileError {
+                quantile: p,
+                reported_us: at(&measured, p),
+                true_us: at(&truth, p),
+                analytic_us: (spec.analytic_us)(p),
+            })
+            .collect(),
+    }
+}
+
+/// The ceiling at `rate`, if it was offered on time.
+fn on_time(rate: f64, trial: &Trial) -> Option<Ceiling> {
+    let book = trial.recording.book;
+    let send_lag_p99_us = trial.recording.send_lag.value_at_quantile(0.99) as f64 / 1e3;
+    let is_sent = book.sent as f64 >= SENT_SHARE * book.planned as f64;
+    (is_sent && send_lag_p99_us <= ON_TIME_US).then_some(Ceiling { rate, send_lag_p99_us })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(planned_ns: u64, due_ns: u64, back_ns: u64) -> Request {
+        Request { planned_ns, due_ns, back_ns }
+    }
+
+    #[test]
+    fn a_generator_that_sleeps_through_requests_is_found_out() {
+        let spec = experiments::all(1.0).remove(3);
+        // One request in twenty is a millisecond late.
+        let requests: Vec<Request> = (0..10_000)
+            .map(|number| request(0, 1_000_000, 1_050_000 + if number % 20 == 0 { 1_000_000 } else { 0 }))
+            .collect();
+        let found = experiment(&spec, &requests);
+        assert!((found.error.p50_us - 50.0).abs() < 1e-9 && (found.error.p99_us - 1_050.0).abs() < 1e-9);
+        let p99 = found.quantiles.iter().find(|one| (one.quantile - 0.99).abs() < 1e-9).unwrap();
+        assert!((p99.reported_us - 2_050.0).abs() < 1e-9 && (p99.true_us - 1_000.0).abs() < 1e-9);
+        assert_eq!(p99.analytic_us, Some(1_000.0));
+    }
+
+    #[test]
+    fn a_short_calibration_runs_and_no_request_is_back_before_it_can_be() {
+        let allowed = hoptax_host::processors::allowed().unwrap();
+        let placement = Placement::split(&allowed, 1);
+        // On a thread of its own, since it is left pinned.
+        let run = std::thread::spawn(move || {
+            let options = Options { placement: &placement, factor: 0.05, seed: 1 };
+            let mut steps = Vec::new();
+            let result = run(&options, Environment::default(), &AtomicBool::new(false), &mut |step| {
+                steps.push(step.to_owned());
+            });
+            (result.unwrap(), steps)
+        });
+        let (result, steps) = run.join().unwrap();
+        assert_eq!(result.experiments.len(), 5);
+        assert!(steps.iter().any(|step| step == "closed-loop"));
+        assert!(result.experiments.iter().all(|one| one.error.min_us >= 0.0), "{result:#?}");
+        assert!(result.floor.min_us > 0.0);
+    }
+}

@@ -1,0 +1,53 @@
+//! `hoptax calibrate`: how wrong is the load generator on this machine?
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_calibrate::{CalibrateError, Options};
+use hoptax_host::environment;
+use hoptax_host::processors::{self, Placement};
+use hoptax_report::terminal;
+
+use crate::arguments::CalibrateArguments;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::{print, progress};
+
+/// How much longer a full calibration takes.
+const FULL: f64 = 6.0;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
+    let allowed = processors::allowed()
+        .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
+    let placement = Placement::split(&allowed, 1);
+    let environment = environment::capture(env!("CARGO_PKG_VERSION"));
+    let interrupt = Interrupt::listen()?;
+    let spinner = progress::spinner();
+    let options = Options {
+        placement: &placement,
+        factor: if arguments.full { FULL } else { 1.0 },
+        seed: arguments.seed,
+    };
+    let found = hoptax_calibrate::run(&options, environment, interrupt.flag(), &mut |step| {
+        spinner.set_message(step.to_owned());
+    });
+    spinner.finish_and_clear();
+    let result = match found {
+        Err(CalibrateError::Interrupted) => return Ok(Code::Interrupted),
+        found => found.map_err(Failure::environment)?,
+    };
+    let json = || serde_json::to_string_pretty(&result).map(|text| text + "\n").map_err(Failure::environment);
+    match arguments.json.as_deref() {
+        Some(path) if path == Path::new("-") => print::result(&json()?)?,
+        path => {
+            print::result(&terminal::calibration(&result, print::style()))?;
+            if let Some(path) = path {
+                fs::write(path, json()?).map_err(|error| {
+                    Failure::environment(format!("cannot write `{}`: {error}", path.display()))
+                })?;
+            }
+        }
+    }
+    Ok(Code::Fine)
+}

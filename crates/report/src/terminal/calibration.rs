@@ -1,0 +1,112 @@
+//! The table of a calibration.
+
+use comfy_table::{CellAlignment, Table, presets};
+use hoptax_result::{CalibrationResult, Experiment};
+
+use super::{Paint, Style};
+use crate::numbers::grouped;
+
+/// What a calibration found.
+pub fn calibration(result: &CalibrationResult, style: Style) -> String {
+    let floor = &result.floor;
+    let mut text = format!(
+        "\n{}\n\nfloor    {} us at least, p50 {} us, p99 {} us: what every latency on this machine contains\n",
+        style.paint(Paint::Bold, "How wrong is the load generator on this machine?"),
+        us(floor.min_us),
+        us(floor.p50_us),
+        us(floor.p99_us)
+    );
+    text += &match result.ceiling {
+        Some(ceiling) => format!(
+            "ceiling  {} requests/s: the largest rate tried with a p99 of send lag within 50 us ({} us)\n",
+            grouped(ceiling.rate, 0),
+            us(ceiling.send_lag_p99_us)
+        ),
+        None => "ceiling  below 5,000 requests/s: even there the p99 of send lag exceeds 50 us\n".to_owned(),
+    };
+    text += "\nerror of single requests, us: response time measured, less what it should have been\n\n";
+    text += &errors(result);
+    for experiment in &result.experiments {
+        text += &format!("\n{}: {}\n\n{}", experiment.name, experiment.summary, quantiles(experiment));
+    }
+    text
+}
+
+fn errors(result: &CalibrationResult) -> String {
+    let mut table = Table::new();
+    table.set_header(["experiment", "requests", "least", "p50", "p99", "most"]);
+    for experiment in &result.experiments {
+        let error = &experiment.error;
+        table.add_row([
+            experiment.name.clone(),
+            grouped(experiment.requests as f64, 0),
+            us(error.min_us),
+            us(error.p50_us),
+            us(error.p99_us),
+            us(error.max_us),
+        ]);
+    }
+    lines(table)
+}
+
+fn quantiles(experiment: &Experiment) -> String {
+    let mut table = Table::new();
+    table.set_header(["", "reported us", "true us", "error us", "analytic us"]);
+    for one in &experiment.quantiles {
+        table.add_row([
+            format!("p{}", one.quantile * 100.0),
+            us(one.reported_us),
+            us(one.true_us),
+            us(one.reported_us - one.true_us),
+            one.analytic_us.map_or("-".to_owned(), us),
+        ]);
+    }
+    lines(table)
+}
+
+fn lines(mut table: Table) -> String {
+    table.load_style(presets::NOTHING);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+fn us(us: f64) -> String {
+    grouped(us, usize::from(us.abs() < 1000.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Ceiling, Environment, Floor, PerRequestError, QuantileError};
+
+    use super::*;
+
+    #[test]
+    fn the_table_of_a_calibration() {
+        let result = CalibrationResult {
+            format: String::new(),
+            floor: Floor { min_us: 21.0, p50_us: 33.4, p99_us: 71.0 },
+            experiments: vec![Experiment {
+                name: "in-step".to_owned(),
+                summary: "One server, even arrivals".to_owned(),
+                requests: 3_000,
+                error: PerRequestError { min_us: 12.0, p50_us: 31.0, p99_us: 88.0, max_us: 1_204.0 },
+                quantiles: vec![QuantileError {
+                    quantile: 0.99,
+                    reported_us: 1_088.0,
+                    true_us: 1_000.0,
+                    analytic_us: Some(1_000.0),
+                }],
+            }],
+            ceiling: Some(Ceiling { rate: 80_000.0, send_lag_p99_us: 24.1 }),
+            environment: Environment::default(),
+        };
+        insta::assert_snapshot!(calibration(&result, Style { width: 100, colour: false }));
+        let none = CalibrationResult { ceiling: None, ..result };
+        assert!(calibration(&none, Style { width: 100, colour: false }).contains("below 5,000"));
+    }
+}

@@ -1,0 +1,88 @@
+//! How wrong the load generator is on a machine.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Environment;
+
+/// What a calibration found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CalibrationResult {
+    /// Name and version of this format: `hoptax.calibration/1`.
+    pub format: String,
+    /// The smallest latency that can be resolved.
+    pub floor: Floor,
+    /// Experiments with known answers.
+    pub experiments: Vec<Experiment>,
+    /// The largest rate that is offered on time; null when none of those tried was.
+    pub ceiling: Option<Ceiling>,
+    /// The machine.
+    pub environment: Environment,
+}
+
+/// Response time of an origin that answers at once, microseconds: what every latency contains.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Floor {
+    /// Smallest.
+    pub min_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+}
+
+/// One experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a line.
+    pub summary: String,
+    /// Requests in it.
+    pub requests: u64,
+    /// Response time that was measured of a request, less the one that it should have had.
+    pub error: PerRequestError,
+    /// Quantiles of response time, measured and true.
+    pub quantiles: Vec<QuantileError>,
+}
+
+/// Error of single requests, microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PerRequestError {
+    /// Smallest. Below zero only when a clock is wrong.
+    pub min_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// Largest.
+    pub max_us: f64,
+}
+
+/// One quantile of response time, microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuantileError {
+    /// Which: 0.99 for p99.
+    pub quantile: f64,
+    /// As `hoptax load` reports it.
+    pub reported_us: f64,
+    /// Of the response times that these requests should have had.
+    pub true_us: f64,
+    /// Of the distribution that they were drawn from, where it is known in closed form.
+    pub analytic_us: Option<f64>,
+}
+
+/// The largest rate, of those tried, at which 99 of 100 requests leave within 50 us of their time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// Requests per second.
+    pub rate: f64,
+    /// 99th percentile of send lag at that rate, microseconds.
+    pub send_lag_p99_us: f64,
+}

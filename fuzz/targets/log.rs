@@ -1,0 +1,17 @@
+//! Any bytes as a raw log: entries or an error, never a panic; and what is read is written again as it was.
+#![no_main]
+
+use hoptax_load::log::{ENTRY_BYTES, LogError, MAGIC, read_log};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let log = [MAGIC.as_slice(), bytes].concat();
+    let mut at = MAGIC.len();
+    let _ = read_log(log.as_slice(), |entry| {
+        let read = &log[at..at + ENTRY_BYTES];
+        // `blocked` is 1 or anything else.
+        assert_eq!(entry.to_bytes()[..ENTRY_BYTES - 1], read[..ENTRY_BYTES - 1]);
+        at += ENTRY_BYTES;
+        Ok::<(), LogError>(())
+    });
+});
