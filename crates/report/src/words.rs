@@ -64,10 +64,11 @@ pub(crate) fn method(result: &StudyResult) -> String {
                 _ => "closed loop".to_owned(),
             };
             format!(
-                "{} ({how}, {} connections, {} blocks of {} ms)",
+                "{} ({how}, {} connections, {} {} of {} ms)",
                 load.name,
                 load.connections,
                 load.blocks,
+                if load.blocks == 1 { "block" } else { "blocks" },
                 grouped(load.slice_s * 1e3, 0)
             )
         })

@@ -35,7 +35,7 @@ const COLUMNS: [Column; 8] = [
     Column::MaxRatePercent,
 ];
 const GIVEN_UP: [Column; 5] =
-    [Column::MaxRatePercent, Column::CpuPercent, Column::Bar, Column::P99, Column::MaxRate];
+    [Column::MaxRatePercent, Column::Bar, Column::CpuPercent, Column::P99, Column::MaxRate];
 
 /// The table of a study and what must be read with it.
 pub fn study(result: &StudyResult, style: Style) -> String {
