@@ -11,6 +11,8 @@ pub(crate) struct Row<'a> {
     pub(crate) name: String,
     pub(crate) cpu: Cell,
     pub(crate) cpu_percent: String,
+    /// The same without its interval, where there is no room for it.
+    pub(crate) cpu_percent_alone: String,
     pub(crate) p50: Cell,
     pub(crate) p99: Cell,
     pub(crate) max_rate: Cell,
@@ -67,6 +69,10 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             ArmKind::Baseline | ArmKind::Function => arm.id.clone(),
         },
         cpu: cell(result, arm, cost.cpu_us_per_request, has_proxy),
+        cpu_percent_alone: cost
+            .cpu_share
+            .and_then(|share| percent_of(share.estimate, 1.0))
+            .unwrap_or_default(),
         cpu_percent: cost.cpu_share.as_ref().map(percent_difference).unwrap_or_default(),
         p50: cell(result, arm, cost.response_us.p50, true),
         p99: cell(result, arm, cost.response_us.p99, true),

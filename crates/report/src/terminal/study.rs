@@ -35,7 +35,7 @@ const COLUMNS: [Column; 8] = [
     Column::MaxRatePercent,
 ];
 const GIVEN_UP: [Column; 5] =
-    [Column::MaxRatePercent, Column::Bar, Column::CpuPercent, Column::P99, Column::MaxRate];
+    [Column::MaxRatePercent, Column::CpuPercent, Column::Bar, Column::P99, Column::MaxRate];
 
 /// The table of a study and what must be read with it.
 pub fn study(result: &StudyResult, style: Style) -> String {
@@ -121,7 +121,7 @@ fn cell(row: &Row<'_>, column: Column, largest: f64) -> String {
         Column::Arm => row.name.clone(),
         Column::Cpu if row.is_near_zero => format!("~ {}", row.cpu.text),
         Column::Cpu => row.cpu.text.clone(),
-        Column::CpuPercent => row.cpu_percent.clone(),
+        Column::CpuPercent => row.cpu_percent_alone.clone(),
         Column::Bar => row.arm.cost.cpu_us_per_request.map_or_else(String::new, |cost| bar(&cost, largest)),
         Column::P50 => row.p50.text.clone(),
         Column::P99 => row.p99.text.clone(),
