@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use hoptax_load::Arrivals;
+use hoptax_load::{Arrivals, Think};
+use hoptax_origin::Freeze;
+
+use crate::theory::{ClosedLoop, constant_service};
 
 /// One experiment: an origin whose delays are known, and a load on it.
 #[derive(Clone, Debug)]
@@ -10,101 +13,220 @@ pub(crate) struct Spec {
     pub(crate) name: &'static str,
     pub(crate) summary: &'static str,
     /// What every request asks of the origin.
-    pub(crate) query: &'static str,
-    /// Requests per second and how they arrive; none for a closed loop.
-    pub(crate) open: Option<(f64, Arrivals)>,
+    pub(crate) query: String,
+    pub(crate) load: Load,
     pub(crate) connections: usize,
     pub(crate) length: Duration,
+    /// How long answers are waited for after that.
+    pub(crate) drain: Duration,
+    /// When the origin's server stands still, as the query asks.
+    pub(crate) freeze: Option<Freeze>,
     /// Quantiles that are held against the truth. One on the edge between two values says nothing.
     pub(crate) quantiles: &'static [f64],
-    /// The quantile of the distribution of response time, microseconds, where it is known in closed form.
-    pub(crate) analytic_us: fn(f64) -> Option<f64>,
+    /// What theory says.
+    pub(crate) theory: Theory,
+    /// Whether service time is worth showing: it hides what happened.
+    pub(crate) shows_service: bool,
+}
+
+/// How requests are released.
+#[derive(Clone, Debug)]
+pub(crate) enum Load {
+    Open(f64, Arrivals),
+    Closed(Option<Think>),
+}
+
+/// What is known in closed form; times in microseconds.
+#[derive(Clone, Debug)]
+pub(crate) enum Theory {
+    /// Nothing.
+    Unknown,
+    /// Each value up to a quantile.
+    Steps(&'static [(f64, f64)]),
+    /// A constant service time at this utilisation.
+    ConstantService { utilisation: f64, service_us: f64 },
+    /// An exponential response time of this mean.
+    Exponential { mean_us: f64 },
+    /// A closed loop without think time at a constant service time: each waits for all others.
+    Turns { users: f64, service_us: f64 },
+    /// A closed loop with think time.
+    Users { model: ClosedLoop, service_us: f64 },
+    /// A freeze within a trial: `max(service, freeze - (1 - p) (1 - utilisation) length)`.
+    Freeze { service_us: f64, freeze_us: f64, utilisation: f64, length_us: f64 },
+}
+
+impl Theory {
+    /// The quantile `p` of response time, microseconds.
+    pub(crate) fn quantile_us(&self, p: f64) -> Option<f64> {
+        match self {
+            Self::Unknown => None,
+            Self::Steps(steps) => steps.iter().find(|(to, _)| p < *to).map(|(_, us)| *us),
+            // Below the share of requests that find the server idle, the quantile is the service time itself, and on
+            // the edge it is anything: nothing is said of it there.
+            Self::ConstantService { utilisation, service_us } => {
+                (p > 1.0 - utilisation).then(|| constant_service(*utilisation, p) * service_us)
+            }
+            Self::Exponential { mean_us } => Some(-(1.0 - p).ln() * mean_us),
+            Self::Turns { users, service_us } => Some(users * service_us),
+            Self::Users { model, service_us } => Some(model.quantile(p) * service_us),
+            Self::Freeze { service_us, freeze_us, utilisation, length_us } => {
+                Some(service_us.max(freeze_us - (1.0 - p) * (1.0 - utilisation) * length_us))
+            }
+        }
+    }
+
+    /// Requests per second of a closed loop.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Turns { service_us, .. } => Some(1e6 / service_us),
+            Self::Users { model, service_us } => Some(model.rate * 1e6 / service_us),
+            _ => None,
+        }
+    }
 }
 
 /// Quantiles of continuous distributions.
 const QUANTILES: &[f64] = &[0.5, 0.9, 0.95, 0.99];
+/// How long answers are waited for.
+pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
-/// An origin that answers at once, for the floor and the ceiling.
-pub(crate) fn plain(rate: f64, connections: usize, length: Duration) -> Spec {
+fn spec(name: &'static str, summary: &'static str, query: impl Into<String>, load: Load) -> Spec {
     Spec {
-        name: "plain",
-        summary: "An origin that answers at once",
-        query: "size=64",
-        open: Some((rate, Arrivals::Uniform)),
-        connections,
-        length,
+        name,
+        summary,
+        query: query.into(),
+        load,
+        connections: 128,
+        length: Duration::from_secs(6),
+        drain: DRAIN,
+        freeze: None,
         quantiles: QUANTILES,
-        analytic_us: |_| None,
+        theory: Theory::Unknown,
+        shows_service: false,
     }
 }
 
-/// The experiments with known answers. Lengths suit a run of one minute; `factor` stretches them.
+/// An origin that answers at once, for the floor and the ceiling.
+pub(crate) fn plain(rate: f64, connections: usize, length: Duration) -> Spec {
+    let load = Load::Open(rate, Arrivals::Uniform);
+    Spec { connections, length, ..spec("plain", "An origin that answers at once", "size=64", load) }
+}
+
+/// The experiments with known answers. Lengths suit a run of two minutes; `factor` stretches them.
 pub(crate) fn all(factor: f64) -> Vec<Spec> {
     let length = |seconds: f64| Duration::from_secs_f64(seconds * factor);
+    let poisson = |rate: f64| Load::Open(rate, Arrivals::Poisson);
     vec![
         Spec {
-            name: "delay",
-            summary: "Delays of 5, 20, 100 and 400 ms for 90, 9, 0.9 and 0.1 % (M/G/infinity)",
-            query: "delay=5ms:90,20ms:9,100ms:0.9,400ms:0.1",
-            open: Some((1_000.0, Arrivals::Poisson)),
             connections: 512,
             length: length(12.0),
             // The middles of the plateaus of 5, 20 and 100 ms.
             quantiles: &[0.5, 0.95, 0.995],
-            analytic_us: |quantile| {
-                Some(if quantile < 0.9 {
-                    5_000.0
-                } else if quantile < 0.99 {
-                    20_000.0
-                } else {
-                    100_000.0
-                })
-            },
+            theory: Theory::Steps(&[(0.9, 5_000.0), (0.99, 20_000.0), (0.999, 100_000.0)]),
+            ..spec(
+                "delay",
+                "Delays of 5, 20, 100 and 400 ms for 90, 9, 0.9 and 0.1 % (M/G/infinity)",
+                "delay=5ms:90,20ms:9,100ms:0.9,400ms:0.1",
+                poisson(1_000.0),
+            )
         },
         Spec {
-            name: "constant-queue",
-            summary: "One server, 4 ms of service, Poisson arrivals at half its rate (M/D/1)",
-            query: "service=4ms",
-            open: Some((125.0, Arrivals::Poisson)),
-            connections: 128,
             length: length(16.0),
-            quantiles: QUANTILES,
-            // G. Crommelin's series, evaluated at utilisation 0.5.
-            analytic_us: |quantile| match quantile {
-                0.9 => Some(10_060.0),
-                0.99 => Some(17_340.0),
-                _ => None,
-            },
+            theory: Theory::ConstantService { utilisation: 0.5, service_us: 4_000.0 },
+            ..spec(
+                "constant-queue",
+                "One server, 4 ms of service, Poisson arrivals at half its rate (M/D/1)",
+                "service=4ms",
+                poisson(125.0),
+            )
         },
         Spec {
-            name: "exponential-queue",
-            summary: "One server, 1 ms of service in the mean, Poisson arrivals at half its rate (M/M/1)",
-            query: "service=exp:1ms",
-            open: Some((500.0, Arrivals::Poisson)),
-            connections: 128,
             length: length(16.0),
-            quantiles: QUANTILES,
-            analytic_us: |quantile| Some(-(1.0 - quantile).ln() / (1_000.0 - 500.0) * 1e6),
+            theory: Theory::Exponential { mean_us: 2_000.0 },
+            ..spec(
+                "exponential-queue",
+                "One server, 1 ms of service in the mean, Poisson arrivals at half its rate (M/M/1)",
+                "service=exp:1ms",
+                poisson(500.0),
+            )
         },
         Spec {
-            name: "in-step",
-            summary: "One server, 1 ms of service, even arrivals at half its rate (D/D/1)",
-            query: "service=1ms",
-            open: Some((500.0, Arrivals::Uniform)),
             connections: 64,
             length: length(6.0),
-            quantiles: QUANTILES,
-            analytic_us: |_| Some(1_000.0),
+            theory: Theory::Steps(&[(1.0, 1_000.0)]),
+            ..spec(
+                "in-step",
+                "One server, 1 ms of service, even arrivals at half its rate (D/D/1)",
+                "service=1ms",
+                Load::Open(500.0, Arrivals::Uniform),
+            )
         },
+        freeze(factor),
+        cut_off(),
         Spec {
-            name: "closed-loop",
-            summary: "Eight connections in a closed loop at one server of 1 ms: each waits for the other seven",
-            query: "service=1ms",
-            open: None,
             connections: 8,
             length: length(6.0),
-            quantiles: QUANTILES,
-            analytic_us: |_| Some(8_000.0),
+            theory: Theory::Turns { users: 8.0, service_us: 1_000.0 },
+            ..spec(
+                "closed-loop",
+                "Eight connections in a closed loop at one server of 1 ms: each waits for the other seven",
+                "service=1ms",
+                Load::Closed(None),
+            )
+        },
+        Spec {
+            connections: 8,
+            length: length(12.0),
+            theory: Theory::Users { model: ClosedLoop::new(8, 10.0), service_us: 4_000.0 },
+            ..spec(
+                "thinking-loop",
+                "Eight users who think for 40 ms in the mean, at one server of 4 ms in the mean (M/M/1//8)",
+                "service=exp:4ms",
+                Load::Closed(Some(Think::Exponential(Duration::from_millis(40)))),
+            )
         },
     ]
+}
+
+/// Coordinated omission: with few connections, hardly any service time shows that the server stood still for a second.
+fn freeze(factor: f64) -> Spec {
+    let seconds = 20.0 * factor.max(0.2);
+    let freeze_seconds = seconds / 20.0;
+    let freeze = Freeze { after_ns: (seconds / 4.0 * 1e9) as u64, length_ns: (freeze_seconds * 1e9) as u64 };
+    Spec {
+        connections: 16,
+        length: Duration::from_secs_f64(seconds),
+        freeze: Some(freeze),
+        quantiles: &[0.5, 0.9, 0.95, 0.98, 0.99],
+        theory: Theory::Freeze {
+            service_us: 400.0,
+            freeze_us: freeze_seconds * 1e6,
+            utilisation: 0.4,
+            length_us: seconds * 1e6,
+        },
+        shows_service: true,
+        ..spec(
+            "freeze",
+            "One server of 0.4 ms at 1,000/s on 16 connections that stands still for a twentieth of the time",
+            format!("service=400us&freeze={}ns@{}ns", freeze.length_ns, freeze.after_ns),
+            Load::Open(1_000.0, Arrivals::Uniform),
+        )
+    }
+}
+
+/// Requests that are still on their way when the trial ends are slow, and how slow is not known.
+fn cut_off() -> Spec {
+    let freeze = Freeze { after_ns: 5_500_000_000, length_ns: 3_000_000_000 };
+    Spec {
+        connections: 1024,
+        drain: Duration::from_millis(500),
+        freeze: Some(freeze),
+        quantiles: &[0.5, 0.9, 0.95, 0.99],
+        ..spec(
+            "cut-off",
+            "The same server, which stands still from half a second before the end on; answers are waited for 0.5 s",
+            "service=400us&freeze=3s@5.5s",
+            Load::Open(1_000.0, Arrivals::Uniform),
+        )
+    }
 }

@@ -6,6 +6,8 @@
 //! should have had, one by one, so that the luck of the draw is in neither.
 
 mod experiments;
+mod recorder;
+mod theory;
 mod trial;
 mod truth;
 
@@ -14,10 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_host::processors::Placement;
-use hoptax_load::{ConnectError, TargetError};
+use hoptax_load::{ConnectError, Recording, TargetError};
 use hoptax_origin::OriginError;
 use hoptax_result::{
-    CalibrationResult, Ceiling, Environment, Experiment, Floor, PerRequestError, QuantileError,
+    CalibrationResult, Ceiling, Environment, Experiment, Floor, PerRequestError, QuantileError, RateError,
 };
 use hoptax_stats::{quantile, quantile_supported};
 
@@ -31,6 +33,9 @@ const RATES: [f64; 7] = [5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_00
 const ON_TIME_US: f64 = 50.0;
 /// Smallest share of planned requests that must have been sent for it.
 const SENT_SHARE: f64 = 0.999;
+
+/// Service time of the experiment that is cut off, nanoseconds.
+const CUT_OFF_SERVICE_NS: u64 = 400_000;
 
 /// Why there is no calibration.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +70,7 @@ pub enum CalibrateError {
 pub struct Options<'a> {
     /// Who runs where: the origin takes the place of the proxy.
     pub placement: &'a Placement,
-    /// How much longer than a minute it takes, as a factor.
+    /// How much longer than two minutes it takes, as a factor.
     pub factor: f64,
     /// Seed of arrivals and delays.
     pub seed: u64,
@@ -85,13 +90,19 @@ pub fn run(
         let trial = trial::run(spec, options.seed, options.placement, stop)?;
         if stop.load(Ordering::Relaxed) { Err(CalibrateError::Interrupted) } else { Ok(trial) }
     };
-    on_step("floor");
     let length = Duration::from_secs_f64(3.0 * options.factor);
-    let floor = floor(&joined("floor", &measure(&experiments::plain(1_000.0, 16, length))?)?);
+    on_step("floor");
+    let plain = experiments::plain(1_000.0, 16, length);
+    let floor = floor(&joined(&plain, &measure(&plain)?)?);
     let mut found = Vec::new();
     for spec in experiments::all(options.factor) {
         on_step(spec.name);
-        found.push(experiment(&spec, &joined(spec.name, &measure(&spec)?)?));
+        let trial = measure(&spec)?;
+        found.push(if trial.recording.book.unfinished > 0 {
+            unfinished(&spec, &trial)
+        } else {
+            experiment(&spec, &trial.recording, &joined(&spec, &trial)?)
+        });
     }
     let mut ceiling = None;
     for rate in RATES {
@@ -102,13 +113,20 @@ pub fn run(
         }
     }
     let format = "hoptax.calibration/1".to_owned();
-    Ok(CalibrationResult { format, floor, experiments: found, ceiling, environment })
+    Ok(CalibrationResult {
+        format,
+        floor,
+        recorder: recorder::check(),
+        experiments: found,
+        ceiling,
+        environment,
+    })
 }
 
-fn joined(name: &'static str, trial: &Trial) -> Result<Vec<Request>, CalibrateError> {
-    truth::requests(&trial.entries, trial.start_ns, &trial.served)
+fn joined(spec: &Spec, trial: &Trial) -> Result<Vec<Request>, CalibrateError> {
+    truth::requests(&trial.entries, trial.start_ns, &trial.served, spec.freeze)
         .filter(|requests| !requests.is_empty())
-        .ok_or(CalibrateError::Accounts(name))
+        .ok_or(CalibrateError::Accounts(spec.name))
 }
 
 fn floor(requests: &[Request]) -> Floor {
@@ -117,7 +135,7 @@ fn floor(requests: &[Request]) -> Floor {
     Floor { min_us: at(0.0), p50_us: at(0.5), p99_us: at(0.99) }
 }
 
-fn experiment(spec: &Spec, requests: &[Request]) -> Experiment {
+fn experiment(spec: &Spec, recording: &Recording, requests: &[Request]) -> Experiment {
     let all = |of: fn(&Request) -> f64| requests.iter().map(of).collect::<Vec<f64>>();
     let (measured, truth, error) = (all(Request::measured_us), all(Request::true_us), all(Request::error_us));
     let at = |values: &[f64], p: f64| quantile(values, p).unwrap_or_default();
@@ -127,27 +145,64 @@ fn experiment(spec: &Spec, requests: &[Request]) -> Experiment {
         name: spec.name.to_owned(),
         summary: spec.summary.to_owned(),
         requests: count,
-        error: PerRequestError {
+        error: Some(PerRequestError {
             min_us: at(&error, 0.0),
             p50_us: at(&error, 0.5),
             p99_us: at(&error, 0.99),
             max_us: at(&error, 1.0),
-        },
+        }),
         quantiles: supported
             .map(|p| QuantileError {
                 quantile: p,
                 reported_us: at(&measured, p),
+                is_lower_bound: false,
                 true_us: at(&truth, p),
-                analytic_us: (spec.analytic_us)(p),
+                analytic_us: spec.theory.quantile_us(p),
             })
             .collect(),
+        service_p99_us: spec.shows_service.then(|| recording.service.quantile_us(0.99)).flatten(),
+        rate: spec.theory.rate().map(|analytic| RateError {
+            reported: recording.book.answered as f64 / spec.length.as_secs_f64(),
+            analytic,
+        }),
+        unfinished: 0,
+    }
+}
+
+/// An experiment whose last answers were not waited for: what is reported of it must be true all the same.
+fn unfinished(spec: &Spec, trial: &Trial) -> Experiment {
+    let truth = truth::planned(&trial.entries, CUT_OFF_SERVICE_NS, spec.freeze);
+    let response = trial.recording.latencies().response;
+    let reported = [
+        (0.5, response.p50_us, response.at_least.p50_us),
+        (0.9, response.p90_us, response.at_least.p90_us),
+        (0.99, response.p99_us, response.at_least.p99_us),
+    ];
+    let quantiles = reported.into_iter().filter_map(|(p, known, bound)| {
+        Some(QuantileError {
+            quantile: p,
+            reported_us: known.or(bound)?,
+            is_lower_bound: known.is_none(),
+            true_us: quantile(&truth, p)?,
+            analytic_us: None,
+        })
+    });
+    Experiment {
+        name: spec.name.to_owned(),
+        summary: spec.summary.to_owned(),
+        requests: trial.recording.book.planned,
+        error: None,
+        quantiles: quantiles.collect(),
+        service_p99_us: None,
+        rate: None,
+        unfinished: trial.recording.book.unfinished,
     }
 }
 
 /// The ceiling at `rate`, if it was offered on time.
 fn on_time(rate: f64, trial: &Trial) -> Option<Ceiling> {
     let book = trial.recording.book;
-    let send_lag_p99_us = trial.recording.send_lag.value_at_quantile(0.99) as f64 / 1e3;
+    let send_lag_p99_us = trial.recording.own_lag.quantile_us(0.99).unwrap_or_default();
     let is_sent = book.sent as f64 >= SENT_SHARE * book.planned as f64;
     (is_sent && send_lag_p99_us <= ON_TIME_US).then_some(Ceiling { rate, send_lag_p99_us })
 }
@@ -167,8 +222,9 @@ mod tests {
         let requests: Vec<Request> = (0..10_000)
             .map(|number| request(0, 1_000_000, 1_050_000 + if number % 20 == 0 { 1_000_000 } else { 0 }))
             .collect();
-        let found = experiment(&spec, &requests);
-        assert!((found.error.p50_us - 50.0).abs() < 1e-9 && (found.error.p99_us - 1_050.0).abs() < 1e-9);
+        let found = experiment(&spec, &Recording::new(), &requests);
+        let error = found.error.unwrap();
+        assert!((error.p50_us - 50.0).abs() < 1e-9 && (error.p99_us - 1_050.0).abs() < 1e-9);
         let p99 = found.quantiles.iter().find(|one| (one.quantile - 0.99).abs() < 1e-9).unwrap();
         assert!((p99.reported_us - 2_050.0).abs() < 1e-9 && (p99.true_us - 1_000.0).abs() < 1e-9);
         assert_eq!(p99.analytic_us, Some(1_000.0));
@@ -188,9 +244,20 @@ mod tests {
             (result.unwrap(), steps)
         });
         let (result, steps) = run.join().unwrap();
-        assert_eq!(result.experiments.len(), 5);
+        assert_eq!(result.experiments.len(), 8);
         assert!(steps.iter().any(|step| step == "closed-loop"));
-        assert!(result.experiments.iter().all(|one| one.error.min_us >= 0.0), "{result:#?}");
+        let named = |name: &str| result.experiments.iter().find(|one| one.name == name).unwrap();
+        let least = |one: &Experiment| one.error.map_or(0.0, |error| error.min_us);
+        assert!(result.experiments.iter().all(|one| least(one) >= 0.0), "{result:#?}");
+        // Hidden from service time, and told by response time.
+        let freeze = named("freeze");
+        let p95 = freeze.quantiles.iter().find(|one| (one.quantile - 0.95).abs() < 1e-9).unwrap();
+        assert!(freeze.service_p99_us.unwrap() < p95.reported_us / 2.0, "{freeze:#?}");
+        let cut_off = named("cut-off");
+        assert!(cut_off.unfinished > 100, "{cut_off:#?}");
+        let p99 = cut_off.quantiles.last().unwrap();
+        assert!(p99.is_lower_bound && p99.reported_us <= p99.true_us, "{cut_off:#?}");
+        assert!(result.recorder.merges_exactly && result.recorder.most_above_share < 0.001);
         assert!(result.floor.min_us > 0.0);
     }
 }

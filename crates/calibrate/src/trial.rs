@@ -1,23 +1,18 @@
 //! Runs one experiment: an origin on the proxy's processors, one worker of the engine on the generator's.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
 use hoptax_host::processors::{self, Placement};
-use hoptax_load::log::{ENTRY_BYTES, Entry, LogSink};
-use hoptax_load::{Pooling, Recording, Release, Run, Schedule, Target, Worker};
+use hoptax_load::log::{self, ENTRY_BYTES, Entry, LogSink};
+use hoptax_load::{Recording, Release, Run, Schedule, Target, Worker, WorkerSpec};
 use hoptax_origin::{Origin, OriginOptions, Served};
 
 use crate::CalibrateError;
-use crate::experiments::Spec;
+use crate::experiments::{DRAIN, Load, Spec};
 
-/// How long a connection may take to open, and an answer to come.
-const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between the last connection and the first release.
 const SETTLE_NS: u64 = 20_000_000;
 
@@ -41,7 +36,7 @@ pub(crate) fn run(
     let origin = Origin::bind(&OriginOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         workers: 1,
-        default_query: spec.query.to_owned(),
+        default_query: spec.query.clone(),
         tables: Vec::new(),
         seed,
     })?;
@@ -71,25 +66,23 @@ fn offer(
     processors::pin(&placement.generator)?;
     processors::wake_precisely()?;
     let target = Target::new(url, "GET", Vec::new(), Vec::new())?;
-    let mut worker = Worker::connect(Arc::new(target), spec.connections, TIMEOUT, Pooling::default(), seed)?;
-    let release = match &spec.open {
-        None => Release::Closed,
-        Some((rate, arrivals)) => Release::Open(Schedule::new(arrivals.clone(), *rate, seed, 0, 1)),
+    let mut worker = Worker::connect(&WorkerSpec::alone(target, spec.connections, DRAIN, seed))?;
+    let release = match &spec.load {
+        Load::Closed(None) => Release::Closed,
+        Load::Closed(Some(think)) => Release::Thinking(*think),
+        Load::Open(rate, arrivals) => Release::Open(Schedule::new(arrivals.clone(), *rate, seed, 0, 1)),
     };
-    let (sender, pieces) = mpsc::channel();
+    let (sender, pieces) = log::channel();
+    let keeper = thread::spawn(move || pieces.into_iter().flatten().collect::<Vec<u8>>());
     let start_ns = now_ns() + SETTLE_NS;
+    let end_ns = start_ns + spec.length.as_nanos() as u64;
     let run = Run {
-        start_ns,
-        record_from_ns: start_ns,
-        end_ns: start_ns + spec.length.as_nanos() as u64,
-        drain_ns: TIMEOUT.as_nanos() as u64,
-        release,
-        live: None,
         log: Some(LogSink::new(sender, 0)),
+        ..Run::new(release, start_ns, end_ns, spec.drain.as_nanos() as u64)
     };
     let mut recording = Recording::new();
     worker.run(run, &mut recording, stop)?;
-    let bytes: Vec<u8> = pieces.into_iter().flatten().collect();
+    let bytes = keeper.join().map_err(|_| io::Error::other("the thread that keeps the log has ended"))?;
     let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
     let entries = entries.iter().filter_map(Entry::from_bytes).collect();
     Ok((entries, start_ns, recording))

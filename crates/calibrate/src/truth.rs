@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_load::log::{Entry, Outcome};
-use hoptax_origin::Served;
+use hoptax_origin::{Freeze, Queue, Served};
 
 /// One request, in nanoseconds of the one clock that generator and origin share.
 #[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
@@ -38,7 +38,12 @@ impl Request {
 /// request arriving when it was planned: `due = max(planned, due of the one before) + service` (Lindley's recursion).
 /// Sends that were late, and everything on the way, then show as error. None when the two do not fit: every request
 /// must have been answered, over connections that were never opened anew.
-pub(crate) fn requests(entries: &[Entry], start_ns: u64, served: &[Served]) -> Option<Vec<Request>> {
+pub(crate) fn requests(
+    entries: &[Entry],
+    start_ns: u64,
+    served: &[Served],
+    freeze: Option<Freeze>,
+) -> Option<Vec<Request>> {
     // A connection carries one request at a time, so the two accounts of it are in the same order.
     let mut of_connection: BTreeMap<u64, Vec<&Served>> = BTreeMap::new();
     for one in served {
@@ -66,18 +71,27 @@ pub(crate) fn requests(entries: &[Entry], start_ns: u64, served: &[Served]) -> O
         return None;
     }
     joined.sort_by_key(|(planned_ns, _, _)| *planned_ns);
-    let mut free_ns = 0;
+    let mut queue = Queue::default();
+    // The freeze is timed from the first arrival; the first planned time is within microseconds of it.
     let request = |(planned_ns, back_ns, served): (u64, u64, Served)| {
         let due_ns = match served.service_ns {
-            Some(service_ns) => {
-                free_ns = planned_ns.max(free_ns) + service_ns;
-                free_ns
-            }
+            Some(service_ns) => queue.take(planned_ns, service_ns, freeze),
             None => planned_ns + (served.departs_ns - served.arrived_ns),
         };
         Request { planned_ns, due_ns, back_ns }
     };
     Some(joined.into_iter().map(request).collect())
+}
+
+/// What response times should have been of a constant service time and even of requests that were never answered, by the
+/// plan alone, microseconds.
+pub(crate) fn planned(entries: &[Entry], service_ns: u64, freeze: Option<Freeze>) -> Vec<f64> {
+    let mut planned_ns: Vec<u64> =
+        entries.iter().filter_map(|entry| u64::try_from(entry.planned_ns).ok()).collect();
+    planned_ns.sort_unstable();
+    let mut queue = Queue::default();
+    let response_us = |at_ns: u64| (queue.take(at_ns, service_ns, freeze) - at_ns) as f64 / 1e3;
+    planned_ns.into_iter().map(response_us).collect()
 }
 
 #[cfg(test)]
@@ -104,7 +118,8 @@ mod tests {
     #[test]
     fn a_late_send_is_an_error_although_the_origin_kept_its_word() {
         // Planned at 1000, sent 500 late, delayed by 100 as told, back at once.
-        let requests = requests(&[entry(0, 500, 600, 0)], 1_000, &[served(0, 1_500, None, 1_600)]).unwrap();
+        let requests =
+            requests(&[entry(0, 500, 600, 0)], 1_000, &[served(0, 1_500, None, 1_600)], None).unwrap();
         assert_eq!(requests, [Request { planned_ns: 1_000, due_ns: 1_100, back_ns: 1_600 }]);
         assert!((requests[0].error_us() - 0.5).abs() < 1e-12);
     }
@@ -115,17 +130,17 @@ mod tests {
         let entries = [entry(0, 0, 1_000, 0), entry(0, 1, 2_000, 1)];
         let kept = [served(0, 0, Some(1_000), 1_000), served(1, 1, Some(1_000), 2_000)];
         let due: Vec<u64> =
-            requests(&entries, 0, &kept).unwrap().iter().map(|request| request.due_ns).collect();
+            requests(&entries, 0, &kept, None).unwrap().iter().map(|request| request.due_ns).collect();
         assert_eq!(due, [1_000, 2_000]);
     }
 
     #[test]
     fn accounts_that_do_not_fit_are_not_joined() {
         let one = [entry(0, 0, 10, 0)];
-        assert_eq!(requests(&one, 0, &[]), None);
-        assert_eq!(requests(&one, 0, &[served(1, 0, None, 5)]), None);
-        assert_eq!(requests(&one, 0, &[served(0, 0, None, 5), served(0, 6, None, 7)]), None);
+        assert_eq!(requests(&one, 0, &[], None), None);
+        assert_eq!(requests(&one, 0, &[served(1, 0, None, 5)], None), None);
+        assert_eq!(requests(&one, 0, &[served(0, 0, None, 5), served(0, 6, None, 7)], None), None);
         let failed = [Entry { outcome: Outcome::TimedOut, ..one[0] }];
-        assert_eq!(requests(&failed, 0, &[served(0, 0, None, 5)]), None);
+        assert_eq!(requests(&failed, 0, &[served(0, 0, None, 5)], None), None);
     }
 }

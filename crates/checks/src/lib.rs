@@ -11,6 +11,8 @@ pub mod thresholds;
 
 use hoptax_result::{Finding, LoadResult, Severity, StudyResult, Verdict};
 
+use thresholds::Limits;
+
 /// One validity check of a result of type `R`.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<R> {
@@ -21,15 +23,16 @@ pub struct Check<R> {
     /// Where it comes from.
     pub source: &'static str,
     /// Reads the evidence.
-    pub judge: fn(&R) -> Vec<Finding>,
+    pub judge: fn(&R, &Limits) -> Vec<Finding>,
     /// Takes away the numbers that a finding of this check leaves without support, where that is less than
     /// everything in the finding's scope.
-    pub withhold: Option<fn(&mut R, &Finding)>,
+    pub withhold: Option<fn(&mut R, &Finding, &Limits)>,
 }
 
 /// Runs all checks on a load result, sets findings and verdict, and withholds what is not supported.
-pub fn judge_load(result: &mut LoadResult) {
-    let findings = run_checks(load::ALL, result);
+pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
+    result.loosened = limits.loosened();
+    let findings = run_checks(load::ALL, result, limits);
     result.verdict = Verdict::of(&findings);
     result.findings = findings;
     if result.verdict == Verdict::Void {
@@ -39,7 +42,7 @@ pub fn judge_load(result: &mut LoadResult) {
 
 /// Runs all checks on a study result, sets findings and verdict, and withholds what is not supported.
 pub fn judge_study(result: &mut StudyResult) {
-    let findings = run_checks(study::ALL, result);
+    let findings = run_checks(study::ALL, result, &Limits::default());
     result.verdict = Verdict::of(&findings);
     for finding in findings.iter().filter(|finding| finding.severity == Severity::Fail) {
         if let Some(arm) = &finding.arm {
@@ -53,10 +56,10 @@ pub fn judge_study(result: &mut StudyResult) {
 }
 
 /// The findings of `checks`, worst first and otherwise in the order of the list.
-fn run_checks<R>(checks: &[Check<R>], result: &mut R) -> Vec<Finding> {
+fn run_checks<R>(checks: &[Check<R>], result: &mut R, limits: &Limits) -> Vec<Finding> {
     let mut findings = Vec::new();
     for check in checks {
-        let found = (check.judge)(result);
+        let found = (check.judge)(result, limits);
         debug_assert!(
             found.iter().all(|finding| finding.id == check.id),
             "findings carry the id of their check"
@@ -67,7 +70,7 @@ fn run_checks<R>(checks: &[Check<R>], result: &mut R) -> Vec<Finding> {
     for check in checks {
         if let Some(withhold) = check.withhold {
             for finding in findings.iter().filter(|finding| finding.id == check.id) {
-                withhold(result, finding);
+                withhold(result, finding, limits);
             }
         }
     }

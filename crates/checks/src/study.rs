@@ -139,7 +139,7 @@ pub(crate) mod tests {
                 ended_early: None,
                 max_error_share: 0.001,
             },
-            generator: vec![used("saturation", None), used("fixed-rate", Some(60.0))],
+            generator: vec![used("saturation", None), used("fixed-rate", Some(40.0))],
             host: HostUse {
                 steal_share: 0.001,
                 handover_ns: Some(60.0),

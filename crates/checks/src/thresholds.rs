@@ -1,60 +1,161 @@
 //! All thresholds of the checks, with their source. A threshold without a source is our own choice.
+//!
+//! Each can be set by its name. Tightening one is nobody's business but the user's; one that was loosened stands in the
+//! result and beside the verdict.
 
-/// Least share of the planned requests that must be sent: below, the trial measures the generator. (Lancet,
-/// ATC 2019, accepts 10 % off its rate; that hides an overloaded client.)
-pub const OFFERED_SHARE: f64 = 0.99;
+use std::collections::BTreeMap;
 
-/// Own send lag, 99th percentile, above which the tail is the generator's rather than the subject's.
-pub const OWN_LAG_WARN_US: f64 = 200.0;
-/// Own send lag, 99th percentile, above which nothing that was measured is the subject's.
-pub const OWN_LAG_FAIL_US: f64 = 2_000.0;
+use hoptax_result::Loosened;
 
-/// Share of requests that waited for a free connection above which the pool is part of what is measured.
-pub const BLOCKED_SHARE: f64 = 0.01;
+/// One threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// Its name, as it is set by.
+    pub name: &'static str,
+    /// What it is unless set. Shares are from 0 to 1.
+    pub default: f64,
+    /// Whether a larger value is the stricter one.
+    pub larger_is_tighter: bool,
+    /// What it is, with its source.
+    pub about: &'static str,
+}
 
-/// Share of failed requests above which RFC 9411 (sections 7.1 to 7.9) calls a test invalid.
-pub const ERROR_SHARE_WARN: f64 = 0.000_01;
+/// A threshold that values must stay below.
+const fn most(name: &'static str, default: f64, about: &'static str) -> Threshold {
+    Threshold { name, default, larger_is_tighter: false, about }
+}
 
-/// CPU time over wall time of a worker above which it may be the bottleneck.
-pub const GENERATOR_BUSY_WARN: f64 = 0.70;
-/// CPU time over wall time of a worker above which it is.
-pub const GENERATOR_BUSY_FAIL: f64 = 0.95;
+/// A threshold that values must stay above.
+const fn least(name: &'static str, default: f64, about: &'static str) -> Threshold {
+    Threshold { name, default, larger_is_tighter: true, about }
+}
 
-/// Share of the wall time that the generator was ready to run and did not.
-pub const RUN_DELAY_WARN: f64 = 0.01;
-/// Share of the wall time without a processor above which the generator's times mean nothing.
-pub const RUN_DELAY_FAIL: f64 = 0.10;
+macro_rules! thresholds {
+    ($($(#[$doc:meta])* $id:ident = $kind:ident($name:literal, $default:expr, $about:literal);)*) => {
+        $(#[doc = $about] pub const $id: Threshold = $kind($name, $default, $about);)*
 
-/// Share of the time that the host gave to others above which a single trial is in doubt.
-pub const STEAL_WARN: f64 = 0.005;
-/// Share of the time that the host gave to others above which it is worthless.
-pub const STEAL_FAIL: f64 = 0.05;
+        /// All of them.
+        pub const ALL: &[Threshold] = &[$($id),*];
+    };
+}
 
-/// Change of the median from the first to the last third.
-pub const DRIFT_SHARE: f64 = 0.05;
+thresholds! {
+    OFFERED_SHARE = least("offered-share", 0.99, "Share of the planned requests that must be sent: below, the trial measures the generator. Lancet (ATC 2019) accepts 10 % off its rate, which hides an overloaded client.");
+    OWN_LAG_US = most("own-lag-us", 50.0, "Own send lag, 99th percentile, microseconds, that is never too much; see own-lag-share.");
+    OWN_LAG_SHARE = most("own-lag-share", 0.05, "Own send lag, 99th percentile, as a share of the median response time: above this and above own-lag-us, the generator is part of what was measured.");
+    OWN_LAG_FAIL_US = most("own-lag-fail-us", 500.0, "Own send lag, 99th percentile, microseconds, that is not yet a failure; see own-lag-fail-share.");
+    OWN_LAG_FAIL_SHARE = most("own-lag-fail-share", 0.5, "Own send lag, 99th percentile, as a share of the median response time: above this and above own-lag-fail-us, what was measured is the generator.");
+    ARRIVALS_DISTANCE = most("arrivals-distance", 0.02, "Distance (Kolmogorov-Smirnov) of gaps from exponential ones; with few gaps, what chance explains once in a hundred times is allowed.");
+    BLOCKED_SHARE = most("blocked-share", 0.01, "Share of requests that waited for a free connection above which the pool is part of what is measured.");
+    ERROR_SHARE = most("error-share", 0.000_01, "Share of failed requests above which RFC 9411 (sections 7.1 to 7.9) calls a test invalid.");
+    MISMATCH_SHARE = most("mismatch-share", 0.000_01, "Share of answers that are not what was expected: the subject did not do the work.");
+    LOAD_DEVIATION = most("load-deviation", 0.05, "Deviation of what was sent from what was planned in a twentieth of the trial (RFC 9411: sustained rate within 5 %); with few requests, what chance explains is allowed.");
+    CONNECTIONS_LOST = most("connections-lost", 0.1, "Share of the connections that were not open in some hundredth of the trial (RFC 9411: within 10 %).");
+    STEADY_CHANGE = most("steady-change", 0.05, "Change of the median response time at the point from which on the trial is steady, where that lies in its second half.");
+    STEADY_CHANGE_FAIL = most("steady-change-fail", 0.25, "The same, above which quantiles of the whole trial describe no state that there was.");
+    DRIFT_SHARE = most("drift-share", 0.05, "Change of the median from the first to the last third.");
+    CORRELATION = most("serial-correlation", 0.05, "Rank correlation of one response time with the next above which the textbook interval is too narrow; ours rests on batches.");
+    INTERVAL_SHARE = most("interval-share", 0.1, "Half the interval of a quantile as a share of it above which it is said to be vague.");
+    INTERVAL_FAIL_SHARE = most("interval-fail-share", 0.5, "Half the interval of a quantile as a share of it above which it is withheld.");
+    GENERATOR_BUSY = most("generator-busy", 0.70, "CPU time over wall time of a worker above which it may be the bottleneck.");
+    GENERATOR_BUSY_FAIL = most("generator-busy-fail", 0.95, "CPU time over wall time of a worker above which it is.");
+    RUN_DELAY = most("run-delay", 0.01, "Share of the wall time that the generator was ready to run and did not.");
+    RUN_DELAY_FAIL = most("run-delay-fail", 0.10, "The same, above which the generator's times mean nothing.");
+    STEAL = most("steal", 0.005, "Share of the time that the host gave to others above which a single trial is in doubt.");
+    STEAL_FAIL = most("steal-fail", 0.05, "The same, above which it is worthless.");
+    PRESSURE = most("pressure", 0.05, "Share of the time that some task of the machine waited for a processor.");
+    THROTTLED = most("throttled", 0.0, "Periods in which a limit on CPU time stopped the generator.");
+    CEILING_SHARE = most("ceiling-share", 0.67, "Offered rate as a share of the largest that the generator was seen to offer on time: a third is to be left (RFC 9411 asks for a tenth).");
+    FLOOR_SHARE = most("floor-share", 0.1, "Response time of an origin that answers at once as a share of the one reported above which the generator's part is worth knowing.");
+    FLOOR_WARN_SHARE = most("floor-warn-share", 0.5, "The same, above which the number describes the generator and the kernel more than the subject.");
+    LITTLE_SHARE = most("little-share", 0.02, "Difference of requests in flight, seen and computed, as a share; what chance explains is allowed.");
+    CLOCK_READ_NS = most("clock-read-ns", 1_000.0, "What one reading of the clock may take, nanoseconds.");
+    DELAYED_SHARE = most("delayed-share", 0.005, "Share of requests in a mode near 40 or 200 ms.");
+    SAMPLES_ABOVE = least("samples-above", 100.0, "Requests that must lie above a quantile, n (1 - p). Below, it is a few requests' luck.");
+    SAME_COST_FAIL_SHARE = most("same-cost-fail-share", 0.01, "A/A arm: share of the baseline's CPU time per request below which a difference that excludes zero is taken for the one interval in twenty that must, above which the rig sees what is not there.");
+    ROUNDS = least("rounds", 5.0, "Rounds below which the variance between restarts is hardly known (hysteresis; Treadmill, ISCA 2016).");
+    ROUNDS_FAIL = least("rounds-fail", 2.0, "Rounds below which there is no interval.");
+    SET_ASIDE = most("set-aside", 0.25, "Share of slices set aside above which the machine was not quiet.");
+    SET_ASIDE_FAIL = most("set-aside-fail", 0.50, "The same, above which the rest is a selection.");
+    SATURATED_SHARE = least("saturated-share", 0.90, "Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.");
+    PROCESSORS_BUSY = most("processors-busy", 0.95, "Busy share of the processors of generator and origin above which they may hold the proxy back.");
+    PROXY_RUN_DELAY = most("proxy-run-delay", 0.02, "Share of its slices that a proxy waited for its processor.");
+}
 
-/// Requests that must lie above a quantile: n (1 - p). Below, the quantile is a few requests' luck.
-pub const SAMPLES_ABOVE_QUANTILE: f64 = 100.0;
+/// The thresholds that hold for a judgement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits {
+    set: BTreeMap<&'static str, f64>,
+}
 
-/// A/A arm: share of the baseline's CPU time per request below which a difference that excludes zero is taken
-/// for the one interval in twenty that must, above which the rig sees what is not there.
-pub const SAME_COST_FAIL_SHARE: f64 = 0.01;
+impl Limits {
+    /// Sets one by its name.
+    ///
+    /// # Errors
+    /// When there is none of that name, or the value is no number of zero or more.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), String> {
+        let threshold = ALL.iter().find(|threshold| threshold.name == name);
+        let threshold = threshold.ok_or_else(|| {
+            format!("there is no threshold `{name}`; `hoptax checks --thresholds` lists them")
+        })?;
+        if !(value.is_finite() && value >= 0.0) {
+            return Err(format!("threshold `{name}` must be a number of 0 or more"));
+        }
+        self.set.insert(threshold.name, value);
+        Ok(())
+    }
 
-/// Rounds below which the variance between restarts is hardly known (hysteresis; Treadmill, ISCA 2016).
-pub const ROUNDS_WARN: u32 = 5;
-/// Rounds below which there is no interval.
-pub const ROUNDS_FAIL: u32 = 2;
+    /// What holds of one.
+    pub fn of(&self, threshold: &Threshold) -> f64 {
+        self.set.get(threshold.name).copied().unwrap_or(threshold.default)
+    }
 
-/// Share of slices set aside above which the machine was not quiet.
-pub const SET_ASIDE_WARN: f64 = 0.25;
-/// Share of slices set aside above which the rest is a selection.
-pub const SET_ASIDE_FAIL: f64 = 0.50;
+    /// Those that are looser than they are by default.
+    pub fn loosened(&self) -> Vec<Loosened> {
+        let looser = |threshold: &&Threshold| {
+            let value = self.of(threshold);
+            if threshold.larger_is_tighter { value < threshold.default } else { value > threshold.default }
+        };
+        let loosened = ALL.iter().filter(looser);
+        loosened
+            .map(|threshold| Loosened {
+                name: threshold.name.to_owned(),
+                default: threshold.default,
+                value: self.of(threshold),
+            })
+            .collect()
+    }
+}
 
-/// Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.
-pub const SATURATED_SHARE: f64 = 0.90;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Busy share of the processors of generator and origin above which they may hold the proxy back.
-pub const PROCESSORS_BUSY_WARN: f64 = 0.95;
+    #[test]
+    fn tightening_is_silent_and_loosening_is_not() {
+        let mut limits = Limits::default();
+        limits.set("own-lag-us", 10.0).unwrap();
+        limits.set("offered-share", 0.999).unwrap();
+        assert_eq!(limits.loosened(), Vec::new());
+        assert!((limits.of(&OWN_LAG_US) - 10.0).abs() < f64::EPSILON);
+        limits.set("own-lag-us", 51.0).unwrap();
+        limits.set("offered-share", 0.5).unwrap();
+        let loosened: Vec<String> = limits.loosened().into_iter().map(|one| one.name).collect();
+        assert_eq!(loosened, ["offered-share", "own-lag-us"]);
+    }
 
-/// Share of its slices that a proxy waited for its processor.
-pub const PROXY_RUN_DELAY_WARN: f64 = 0.02;
+    #[test]
+    fn what_cannot_be_set_is_told() {
+        let mut limits = Limits::default();
+        assert!(limits.set("speed", 1.0).unwrap_err().contains("no threshold `speed`"));
+        assert!(limits.set("steal", f64::NAN).is_err() && limits.set("steal", -1.0).is_err());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = ALL.iter().map(|threshold| threshold.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+    }
+}

@@ -4,6 +4,7 @@ mod arguments;
 mod command;
 mod exit;
 mod interrupt;
+mod kept;
 mod print;
 mod progress;
 

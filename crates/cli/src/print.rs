@@ -1,9 +1,11 @@
 //! Where words go: results to stdout, everything else to stderr.
 
-use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::{env, fs};
 
 use hoptax_report::Style;
+use serde::Serialize;
 
 use crate::exit::Failure;
 
@@ -23,6 +25,22 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Prints a table, unless stdout is where the JSON goes, and writes the JSON to its file.
+pub(crate) fn or_write_json(
+    json: Option<&Path>,
+    value: &impl Serialize,
+    table: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let text = || serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::environment);
+    if json == Some(Path::new("-")) {
+        return result(&text()?);
+    }
+    result(&table())?;
+    let Some(path) = json else { return Ok(()) };
+    fs::write(path, text()?)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// Says what goes on.

@@ -8,4 +8,6 @@ pub mod child;
 pub mod clock;
 pub mod environment;
 pub mod handover;
+pub mod limits;
+pub mod pressure;
 pub mod processors;

@@ -2,20 +2,32 @@
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use hoptax_wire::http1::ResponseReader;
+use hoptax_wire::http1::{ExpectedHeader, ResponseReader};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
+
+use crate::kernel::{self, Stamped};
+use crate::traffic::Picked;
 
 /// A connection slot; the socket in it may come and go.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Option<OwnedFd>,
+    /// The host that it goes to, by number.
+    pub(crate) host: usize,
     pub(crate) reader: ResponseReader,
     pub(crate) in_flight: Option<InFlight>,
-    /// Requests answered on this socket.
-    pub(crate) answered: u32,
+    /// Requests that this socket still carries.
+    pub(crate) requests_left: u32,
+    /// When this socket was opened, nanoseconds.
+    pub(crate) opened_ns: u64,
+    /// Whether the kernel's time stamps are asked for.
+    stamped: bool,
+    /// Those of the request in flight.
+    pub(crate) stamps: Option<Stamped>,
     /// Whether the socket is connected; false while it connects.
     established: bool,
 }
@@ -24,6 +36,8 @@ pub(crate) struct Connection {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub(crate) planned_ns: u64,
+    /// Which request it is.
+    pub(crate) picked: Picked,
     /// When the attempt began: the bytes were written, or a connection for them was asked for.
     pub(crate) started_ns: u64,
     /// When the first byte was written; 0 while the connection is being opened.
@@ -36,15 +50,21 @@ pub(crate) struct InFlight {
     pub(crate) recorded: bool,
     /// Whether it had to wait for a connection.
     pub(crate) blocked: bool,
+    /// Whether a connection is opened for it.
+    pub(crate) connected: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(request_is_head: bool) -> Self {
+    pub(crate) fn new(host: usize, stamped: bool, expected: &Arc<[ExpectedHeader]>) -> Self {
         Self {
             socket: None,
-            reader: ResponseReader::new(request_is_head),
+            host,
+            reader: ResponseReader::default().expecting(Arc::clone(expected)),
             in_flight: None,
-            answered: 0,
+            requests_left: u32::MAX,
+            opened_ns: 0,
+            stamped,
+            stamps: None,
             established: false,
         }
     }
@@ -65,6 +85,10 @@ impl Connection {
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
         // Requests are small and written whole: Nagle's algorithm could only hold them back.
         sockopt::set_tcp_nodelay(&socket, true)?;
+        if self.stamped {
+            // Without the kernel's stamps there is less to tell, and nothing is wrong.
+            self.stamped = kernel::enable(&socket).is_ok();
+        }
         match rustix::net::connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error),
@@ -78,11 +102,31 @@ impl Connection {
     }
 
     /// Whether the attempt to connect has succeeded, after an event on it.
-    pub(crate) fn finish_open(&mut self) -> Result<(), Errno> {
+    pub(crate) fn finish_open(&mut self, now_ns: u64) -> Result<(), Errno> {
         let Some(socket) = &self.socket else { return Err(Errno::NOTCONN) };
         sockopt::socket_error(socket)??;
         self.established = true;
+        self.opened_ns = now_ns;
         Ok(())
+    }
+
+    /// What an event means for this connection: a stamped socket reports a stamp as an error, which is none.
+    pub(crate) fn meaning(&self, flags: epoll::EventFlags) -> epoll::EventFlags {
+        if self.stamped && flags.contains(epoll::EventFlags::ERR) {
+            let error = self.socket.as_ref().map(sockopt::socket_error);
+            if matches!(error, Some(Ok(Ok(())))) {
+                return flags - epoll::EventFlags::ERR;
+            }
+        }
+        flags
+    }
+
+    /// Prepares for the answer to the request in flight.
+    pub(crate) fn begin(&mut self, request_is_head: bool) {
+        self.reader.begin(request_is_head);
+        if self.stamped {
+            self.stamps = self.socket.as_ref().map(Stamped::begin);
+        }
     }
 
     /// Writes what is left of the request. Ok also when the socket takes no more for now.
@@ -99,11 +143,19 @@ impl Connection {
         Ok(())
     }
 
+    /// Reads what has come.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let Some(socket) = &self.socket else { return Err(Errno::NOTCONN) };
+        match &mut self.stamps {
+            Some(stamps) => stamps.read(socket, buffer),
+            None => rustix::io::read(socket, buffer),
+        }
+    }
+
     /// Closes the socket, which also takes it out of the epoll set.
-    pub(crate) fn close(&mut self, request_is_head: bool) {
+    pub(crate) fn close(&mut self) {
         self.socket = None;
         self.established = false;
-        self.answered = 0;
-        self.reader = ResponseReader::new(request_is_head);
+        self.stamps = None;
     }
 }

@@ -2,21 +2,29 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use hoptax_wire::http1::Answer;
+use hoptax_wire::http1::{Answer, ExpectedHeader};
 
 use crate::recording::Failure;
 
 /// What is expected of every answer. A status is below 400 unless told otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
     /// This status and no other.
     pub status: Option<u16>,
     /// A body of this size, bytes.
     pub size: Option<u64>,
+    /// These headers.
+    pub headers: Vec<ExpectedHeader>,
 }
 
 impl Expectation {
+    /// The headers, for every reader of answers.
+    pub(crate) fn shared_headers(&self) -> Arc<[ExpectedHeader]> {
+        self.headers.clone().into()
+    }
+
     /// How an answer falls short, if it does.
     pub(crate) fn failure(&self, answer: &Answer) -> Option<Failure> {
         let as_expected = self.status.is_some_and(|status| status == answer.status);
@@ -27,7 +35,7 @@ impl Expectation {
         }
         let wrong_status = self.status.is_some() && !as_expected;
         let wrong_size = self.size.is_some_and(|size| size != answer.body_bytes);
-        (wrong_status || wrong_size).then_some(Failure::Mismatch)
+        (wrong_status || wrong_size || !answer.has_headers).then_some(Failure::Mismatch)
     }
 }
 
@@ -44,21 +52,39 @@ impl FromStr for Expectation {
                     })
                 }
                 Some(("size", size)) => size.parse().ok().map(|size| expectation.size = Some(size)),
+                Some(("header", header)) => expected_header(header).map(|one| expectation.headers.push(one)),
                 _ => None,
             };
             taken.ok_or_else(|| {
-                format!("`{part}` is no expectation: write `status=200`, `size=1024`, or both with a comma between them")
+                format!(
+                    "`{part}` is no expectation: write `status=200`, `size=1024`, `header=NAME` or `header=NAME:VALUE`, \
+                     or several with a comma between them"
+                )
             })?;
         }
         Ok(expectation)
     }
 }
 
+fn expected_header(text: &str) -> Option<ExpectedHeader> {
+    let (name, value) = match text.split_once(':') {
+        Some((name, value)) => (name, Some(value.trim().to_owned())),
+        None => (text, None),
+    };
+    let name = name.trim().to_owned();
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+    is_name.then_some(ExpectedHeader { name, value })
+}
+
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.status.map(|status| format!("status={status}"));
         let size = self.size.map(|size| format!("size={size}"));
-        f.write_str(&status.into_iter().chain(size).collect::<Vec<_>>().join(","))
+        let headers = self.headers.iter().map(|header| match &header.value {
+            Some(value) => format!("header={}:{value}", header.name),
+            None => format!("header={}", header.name),
+        });
+        f.write_str(&status.into_iter().chain(size).chain(headers).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -66,9 +92,12 @@ impl fmt::Display for Expectation {
 mod tests {
     use super::*;
 
+    fn answer(status: u16, body_bytes: u64) -> Answer {
+        Answer { status, body_bytes, keep_alive: true, has_headers: true }
+    }
+
     fn failure(expectation: &str, status: u16, body_bytes: u64) -> Option<Failure> {
-        let expectation: Expectation = expectation.parse().unwrap();
-        expectation.failure(&Answer { status, body_bytes, keep_alive: true })
+        expectation.parse::<Expectation>().unwrap().failure(&answer(status, body_bytes))
     }
 
     #[test]
@@ -79,12 +108,14 @@ mod tests {
         assert_eq!(failure("status=200", 503, 0), Some(Failure::Status5xx));
         assert_eq!(failure("status=429", 429, 0), None, "an expected refusal is an answer");
         assert_eq!(failure("status=429,size=1", 429, 0), Some(Failure::Mismatch));
+        let without = Answer { has_headers: false, ..answer(200, 10) };
+        assert_eq!(Expectation::default().failure(&without), Some(Failure::Mismatch));
     }
 
     #[test]
     fn without_a_status_it_must_be_below_400() {
         let any = Expectation::default();
-        let failure = |status| any.failure(&Answer { status, body_bytes: 1, keep_alive: true });
+        let failure = |status| any.failure(&answer(status, 1));
         assert_eq!(
             [204, 399, 400, 599].map(failure),
             [None, None, Some(Failure::Status4xx), Some(Failure::Status5xx)]
@@ -93,8 +124,10 @@ mod tests {
 
     #[test]
     fn what_is_no_expectation_is_told() {
-        assert_eq!("size=3,status=404".parse::<Expectation>().unwrap().to_string(), "status=404,size=3");
-        for text in ["", "status", "status=99", "size=-1", "header=a", "status=200,"] {
+        for text in ["status=404,size=3", "header=Server:envoy", "status=200,header=ETag"] {
+            assert_eq!(text.parse::<Expectation>().unwrap().to_string(), text);
+        }
+        for text in ["", "status", "status=99", "size=-1", "header=", "header=a b", "status=200,"] {
             assert!(text.parse::<Expectation>().unwrap_err().contains("no expectation"), "{text}");
         }
     }

@@ -10,25 +10,39 @@
 //! response time from the planned release, service time from the first byte written, and the send lag between
 //! the two.
 
+mod apart;
+mod coarse;
 mod connection;
+mod course;
+mod distribution;
 mod expect;
+mod kernel;
+mod lifetime;
 pub mod log;
+mod pace;
 mod pool;
 mod recording;
 mod run;
 mod schedule;
 mod target;
+mod think;
 mod trace;
+mod traffic;
 pub mod trial;
-
 mod worker;
 
+pub use course::Course;
+pub use distribution::{Distribution, histogram};
 pub use expect::Expectation;
 pub use hoptax_host::clock::now_ns;
+pub use lifetime::{Connect, Lifetime, RequestsPerConnection};
+pub use pace::{Pace, StagePlan};
 pub use pool::{PoolOrder, Pooling, WhenBusy, WhenLate};
-pub use recording::{Failure, Recording, histogram, latency};
+pub use recording::{Failure, Recording};
 pub use run::{LiveSample, Release, Run};
 pub use schedule::{Arrivals, ArrivalsError, Schedule};
 pub use target::{Target, TargetError};
+pub use think::Think;
 pub use trace::{Trace, TraceError};
-pub use worker::{ConnectError, Worker};
+pub use traffic::Traffic;
+pub use worker::{ConnectError, Worker, WorkerSpec};

@@ -13,10 +13,11 @@
 //! | 38 | outcome, see [`Outcome`] |
 //! | 39 | 1 when it waited for a connection |
 //!
-//! Workers hand full buffers to whoever writes the file, so that none of them waits for a disk.
+//! Workers hand full buffers to whoever writes the file. Only when [`BACKLOG`] of them wait for the disk does a worker
+//! wait too, which its send lag then shows: the log is complete and memory is bounded.
 
 use std::io::{self, Read};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::recording::{Failure, Unsent};
 
@@ -26,6 +27,8 @@ pub const MAGIC: &[u8; 8] = b"hoptaxL1";
 pub const ENTRY_BYTES: usize = 40;
 /// Bytes that a worker collects before it hands them over.
 const BUFFER_BYTES: usize = 64 * 1024;
+/// Buffers that may wait to be written: 64 MiB.
+const BACKLOG: usize = 1024;
 /// Stands for a moment that did not come.
 const NEVER: u64 = u64::MAX;
 
@@ -143,10 +146,15 @@ impl Entry {
     }
 }
 
+/// Between workers and whoever writes: pieces that together are what follows [`MAGIC`].
+pub fn channel() -> (SyncSender<Vec<u8>>, Receiver<Vec<u8>>) {
+    sync_channel(BACKLOG)
+}
+
 /// Where a worker leaves its entries.
 #[derive(Debug)]
 pub struct LogSink {
-    sender: Sender<Vec<u8>>,
+    sender: SyncSender<Vec<u8>>,
     buffer: Vec<u8>,
     /// The number of the worker's first connection.
     first_connection: u32,
@@ -154,7 +162,7 @@ pub struct LogSink {
 
 impl LogSink {
     /// A sink of a worker whose connections are counted from `first_connection`.
-    pub fn new(sender: Sender<Vec<u8>>, first_connection: u32) -> Self {
+    pub fn new(sender: SyncSender<Vec<u8>>, first_connection: u32) -> Self {
         Self { sender, buffer: Vec::with_capacity(BUFFER_BYTES), first_connection }
     }
 

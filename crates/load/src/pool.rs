@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+
+use crate::lifetime::Lifetime;
 
 /// How a request finds its connection. What a proxy sees depends on it: the most recent first keeps few connections
 /// busy, in turn keeps all of them warm, and pinned lets a request wait for its own although others are free, as
@@ -149,9 +150,8 @@ pub struct Pooling {
     pub when_busy: WhenBusy,
     /// What becomes of a request that the generator itself is late with.
     pub when_late: WhenLate,
-    /// Requests after which a connection is closed, and opened anew for the next; none for as many as the server
-    /// takes.
-    pub requests_per_connection: Option<NonZeroU32>,
+    /// When connections are opened, and how long they are kept.
+    pub lifetime: Lifetime,
 }
 
 /// What a due request is told.
@@ -170,10 +170,10 @@ pub(crate) enum Offer {
 /// Requests are offered in the order of their planned times, and each before any connection that becomes free after
 /// it: then what is decided late is decided as it would have been on time.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct Pool<T> {
     free: Free,
-    /// The planned times of requests that wait: for any connection, or one queue for each.
-    queues: Vec<VecDeque<u64>>,
+    /// The requests that wait: for any connection, or one queue for each.
+    queues: Vec<VecDeque<T>>,
     waiting: usize,
     limit: usize,
 }
@@ -191,7 +191,7 @@ enum Free {
     Pinned { free: Vec<bool>, next: usize },
 }
 
-impl Pool {
+impl<T> Pool<T> {
     /// A pool of `connections`, all free.
     pub(crate) fn new(order: PoolOrder, when_busy: WhenBusy, connections: usize, seed: u64) -> Self {
         let all = 0..connections;
@@ -204,7 +204,12 @@ impl Pool {
             }
             PoolOrder::Pinned => (Free::Pinned { free: vec![true; connections], next: 0 }, connections),
         };
-        Self { free, queues: vec![VecDeque::new(); queues], waiting: 0, limit: when_busy.limit() }
+        Self {
+            free,
+            queues: (0..queues).map(|_| VecDeque::new()).collect(),
+            waiting: 0,
+            limit: when_busy.limit(),
+        }
     }
 
     /// Whether the next request would find a connection.
@@ -223,7 +228,7 @@ impl Pool {
     }
 
     /// Offers a request that is due.
-    pub(crate) fn offer(&mut self, planned_ns: u64) -> Offer {
+    pub(crate) fn offer(&mut self, request: T) -> Offer {
         let queue = match &mut self.free {
             Free::Pinned { free, next } => {
                 let index = *next;
@@ -243,7 +248,7 @@ impl Pool {
         };
         match self.queues.get_mut(queue) {
             Some(queue) if self.waiting < self.limit => {
-                queue.push_back(planned_ns);
+                queue.push_back(request);
                 self.waiting += 1;
                 Offer::Waits
             }
@@ -277,12 +282,12 @@ impl Pool {
         }
     }
 
-    /// Gives a connection back: the planned time of the request that waited for it and takes it at once, or none.
-    pub(crate) fn give(&mut self, index: usize) -> Option<u64> {
+    /// Gives a connection back: the request that waited for it and takes it at once, or none.
+    pub(crate) fn give(&mut self, index: usize) -> Option<T> {
         let queue = if matches!(self.free, Free::Pinned { .. }) { index } else { 0 };
-        if let Some(planned_ns) = self.queues.get_mut(queue).and_then(VecDeque::pop_front) {
+        if let Some(request) = self.queues.get_mut(queue).and_then(VecDeque::pop_front) {
             self.waiting -= 1;
-            return Some(planned_ns);
+            return Some(request);
         }
         self.set_free(index);
         None
@@ -304,8 +309,8 @@ impl Pool {
         }
     }
 
-    /// The planned times of all requests that still wait, which then no longer do.
-    pub(crate) fn give_up(&mut self) -> Vec<u64> {
+    /// All requests that still wait, which then no longer do.
+    pub(crate) fn give_up(&mut self) -> Vec<T> {
         self.waiting = 0;
         self.queues.iter_mut().flat_map(|queue| queue.drain(..)).collect()
     }
@@ -317,14 +322,14 @@ mod tests {
 
     use super::*;
 
-    fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool {
+    fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool<u64> {
         Pool::new(order, when_busy, connections, 1)
     }
 
     /// Takes two of four connections, gives the first of them back, then the second, and takes three.
     fn taken(order: PoolOrder) -> Vec<usize> {
         let mut pool = pool(order, WhenBusy::Wait, 4);
-        let start = |pool: &mut Pool| match pool.offer(0) {
+        let start = |pool: &mut Pool<u64>| match pool.offer(0) {
             Offer::Start(index) => index,
             other => panic!("{order}: {other:?}"),
         };
@@ -364,7 +369,7 @@ mod tests {
     #[test]
     fn random_uses_every_connection_and_the_seed_decides() {
         let sequence = |seed| {
-            let mut pool = Pool::new(PoolOrder::Random, WhenBusy::Wait, 8, seed);
+            let mut pool = Pool::<u64>::new(PoolOrder::Random, WhenBusy::Wait, 8, seed);
             let take = |_| {
                 let index = pool.take().unwrap();
                 pool.give(index);

@@ -1,15 +1,14 @@
-//! What a worker keeps of every request: the book, the failures by kind, and the distributions.
-//!
-//! Distributions are HDR histograms of three digits in nanoseconds (a value is at most 0.1 % above what is
-//! recorded), bounded at one hour. They merge exactly, so that percentiles are never averaged.
+//! What a worker keeps of every request: the book, the failures by kind, and the distributions. All of it merges
+//! exactly, so that percentiles are never averaged.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use hoptax_result::{Book, Latency};
+use hoptax_result::{Book, LatencySet};
 
-/// Largest latency that is told apart, nanoseconds; what is longer counts as this.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+use crate::course::Course;
+use crate::distribution::{Distribution, histogram};
+use crate::kernel::Stamps;
 
 /// How a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,11 +73,15 @@ impl Unsent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
     pub(crate) planned_ns: u64,
+    /// When the generator turned to it.
+    pub(crate) started_ns: u64,
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
     pub(crate) last_byte_ns: u64,
     /// Whether it had to wait for a connection.
     pub(crate) blocked: bool,
+    /// Whether a connection was opened for it.
+    pub(crate) connected: bool,
 }
 
 /// Everything that one worker recorded; recordings of several workers or slices merge.
@@ -88,7 +91,7 @@ pub struct Recording {
     pub book: Book,
     /// Requests that were not sent, by reason.
     pub unsent: BTreeMap<Unsent, u64>,
-    /// Most requests that waited for a connection at once.
+    /// Most requests that waited for a connection of this worker at once; of several workers, the sum of their mosts.
     pub most_waiting: u64,
     /// How long answered requests waited for a connection, all together, nanoseconds.
     pub waited_ns: u64,
@@ -96,18 +99,31 @@ pub struct Recording {
     pub failures: BTreeMap<Failure, u64>,
     /// Complete answers by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Response time of requests planned in the first, second and last third of the recorded time.
-    pub response_thirds: [Histogram<u64>; 3],
+    /// Response time.
+    pub response: Distribution,
     /// Service time.
-    pub service: Histogram<u64>,
+    pub service: Distribution,
     /// Send lag.
-    pub send_lag: Histogram<u64>,
-    /// Send lag of the requests that found a free connection.
-    pub own_lag: Histogram<u64>,
+    pub send_lag: Distribution,
+    /// Send lag of the requests that found a free connection, up to the moment when the generator turned to them.
+    pub own_lag: Distribution,
     /// Time to first byte.
-    pub first_byte: Histogram<u64>,
+    pub first_byte: Distribution,
+    /// First to last byte.
+    pub last_byte: Distribution,
+    /// Time to connect.
+    pub connect: Distribution,
+    /// Response time of failed and timed-out requests, up to that, by the word for it.
+    pub outcomes: BTreeMap<&'static str, Distribution>,
+    /// How long answers were waited for that did not come: since the planned release, and since the first byte was
+    /// written.
+    pub censored: Option<Box<[Histogram<u64>; 2]>>,
     /// Time of the last byte of the last recorded answer, nanoseconds of the engine's clock.
     pub last_answer_ns: u64,
+    /// The course of the trial, where it is recorded.
+    pub course: Option<Box<Course>>,
+    /// What the kernel's time stamps say of a sample.
+    pub stamps: Option<Box<Stamps>>,
     /// The status that was counted last, kept apart so that the common case touches no map.
     recent_status: (u16, u64),
 }
@@ -128,25 +144,29 @@ impl Recording {
             waited_ns: 0,
             failures: BTreeMap::new(),
             statuses: BTreeMap::new(),
-            response_thirds: [histogram(), histogram(), histogram()],
-            service: histogram(),
-            send_lag: histogram(),
-            own_lag: histogram(),
-            first_byte: histogram(),
+            response: Distribution::new(),
+            service: Distribution::new(),
+            send_lag: Distribution::new(),
+            own_lag: Distribution::new(),
+            first_byte: Distribution::new(),
+            last_byte: Distribution::new(),
+            connect: Distribution::new(),
+            outcomes: BTreeMap::new(),
+            censored: None,
             last_answer_ns: 0,
+            course: None,
+            stamps: None,
             recent_status: (0, 0),
         }
     }
 
-    /// Response time over the whole recorded time.
-    pub fn response(&self) -> Histogram<u64> {
-        let [mut all, second, last] = self.response_thirds.clone();
-        all += second;
-        all += last;
-        all
+    /// The same, which also records its course.
+    #[must_use]
+    pub fn with_course(self, course: Course) -> Self {
+        Self { course: Some(Box::new(course)), ..self }
     }
 
-    /// Adds what another worker or slice recorded.
+    /// Adds what another worker or slice recorded. Courses of other times are not put together: it keeps its own.
     pub fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
         for (&reason, count) in &other.unsent {
@@ -160,13 +180,20 @@ impl Recording {
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
-        for (ours, theirs) in self.response_thirds.iter_mut().zip(&other.response_thirds) {
+        for (ours, theirs) in self.distributions().into_iter().zip(other.clone().distributions()) {
             *ours += theirs;
         }
-        self.service += &other.service;
-        self.send_lag += &other.send_lag;
-        self.own_lag += &other.own_lag;
-        self.first_byte += &other.first_byte;
+        for (&outcome, theirs) in &other.outcomes {
+            *self.outcomes.entry(outcome).or_default() += theirs;
+        }
+        if let Some(theirs) = &other.censored {
+            for (ours, theirs) in self.censored().iter_mut().zip(theirs.iter()) {
+                *ours += theirs;
+            }
+        }
+        if let Some(theirs) = &other.stamps {
+            self.stamps.get_or_insert_default().merge(theirs);
+        }
         self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
     }
 
@@ -177,14 +204,45 @@ impl Recording {
         (self.most_waiting, self.waited_ns) = (0, 0);
         self.failures.clear();
         self.statuses.clear();
-        for histogram in &mut self.response_thirds {
-            histogram.reset();
+        for distribution in self.distributions() {
+            if !distribution.is_empty() {
+                distribution.clear();
+            }
         }
-        for histogram in [&mut self.service, &mut self.send_lag, &mut self.own_lag, &mut self.first_byte] {
-            histogram.reset();
-        }
+        self.outcomes.clear();
+        (self.censored, self.course, self.stamps) = (None, None, None);
         self.last_answer_ns = 0;
         self.recent_status = (0, 0);
+    }
+
+    fn distributions(&mut self) -> [&mut Distribution; 7] {
+        [
+            &mut self.response,
+            &mut self.service,
+            &mut self.send_lag,
+            &mut self.own_lag,
+            &mut self.first_byte,
+            &mut self.last_byte,
+            &mut self.connect,
+        ]
+    }
+
+    fn censored(&mut self) -> &mut [Histogram<u64>; 2] {
+        self.censored.get_or_insert_with(|| Box::new([histogram(), histogram()]))
+    }
+
+    /// What a result says of the distributions.
+    pub fn latencies(&self) -> LatencySet {
+        let censored = self.censored.as_deref();
+        LatencySet {
+            response: self.response.summary_with(censored.map(|[response, _]| response)),
+            service: self.service.summary_with(censored.map(|[_, service]| service)),
+            send_lag: self.send_lag.summary(),
+            own_lag: self.own_lag.summary(),
+            first_byte: self.first_byte.summary(),
+            last_byte: self.last_byte.summary(),
+            connect: self.connect.summary(),
+        }
     }
 
     pub(crate) fn record_status(&mut self, status: u16) {
@@ -210,53 +268,44 @@ impl Recording {
         *self.unsent.entry(reason).or_default() += 1;
     }
 
-    pub(crate) fn record_failure(&mut self, failure: Failure) {
+    pub(crate) fn record_failure(&mut self, failure: Failure, response_ns: u64) {
         self.book.failed += 1;
         *self.failures.entry(failure).or_default() += 1;
+        self.outcomes.entry(failure.word()).or_default().record(response_ns);
     }
 
-    pub(crate) fn record_answer(&mut self, moments: &Moments, third: usize) {
+    /// Records that an answer had not come when it was no longer waited for.
+    pub(crate) fn record_censored(&mut self, response_ns: u64, service_ns: Option<u64>) {
+        let [response, service] = self.censored();
+        response.saturating_record(response_ns);
+        if let Some(service_ns) = service_ns {
+            service.saturating_record(service_ns);
+        }
+    }
+
+    pub(crate) fn record_answer(&mut self, moments: &Moments, connection: usize) {
         self.book.answered += 1;
         self.last_answer_ns = moments.last_byte_ns;
         let lag_ns = moments.written_ns.saturating_sub(moments.planned_ns);
-        if let Some(response) = self.response_thirds.get_mut(third) {
-            response.saturating_record(moments.last_byte_ns.saturating_sub(moments.planned_ns));
-        }
-        self.service.saturating_record(moments.last_byte_ns.saturating_sub(moments.written_ns));
-        self.first_byte.saturating_record(moments.first_byte_ns.saturating_sub(moments.written_ns));
-        self.send_lag.saturating_record(lag_ns);
+        let response_ns = moments.last_byte_ns.saturating_sub(moments.planned_ns);
+        self.response.record(response_ns);
+        self.service.record(moments.last_byte_ns.saturating_sub(moments.written_ns));
+        self.first_byte.record(moments.first_byte_ns.saturating_sub(moments.written_ns));
+        self.last_byte.record(moments.last_byte_ns.saturating_sub(moments.first_byte_ns));
+        self.send_lag.record(lag_ns);
+        let own_lag_ns = moments.started_ns.saturating_sub(moments.planned_ns);
         if moments.blocked {
-            self.waited_ns += lag_ns;
+            self.waited_ns += own_lag_ns;
         } else {
-            self.own_lag.saturating_record(lag_ns);
+            self.own_lag.record(own_lag_ns);
+        }
+        if moments.connected {
+            self.connect.record(moments.written_ns.saturating_sub(moments.started_ns));
+        }
+        if let Some(course) = &mut self.course {
+            course.answer(moments.planned_ns, response_ns, connection);
         }
     }
-}
-
-/// The summary of a histogram. Empty histograms have no quantiles.
-pub fn latency(histogram: &Histogram<u64>) -> Latency {
-    let count = histogram.len();
-    if count == 0 {
-        return Latency::default();
-    }
-    let us = |ns: u64| Some(ns as f64 / 1e3);
-    Latency {
-        count,
-        min_us: us(histogram.min()),
-        mean_us: Some(histogram.mean() / 1e3),
-        p50_us: us(histogram.value_at_quantile(0.5)),
-        p90_us: us(histogram.value_at_quantile(0.9)),
-        p99_us: us(histogram.value_at_quantile(0.99)),
-        p99_9_us: us(histogram.value_at_quantile(0.999)),
-        max_us: us(histogram.max()),
-    }
-}
-
-/// An empty histogram of the kind that is recorded in.
-#[expect(clippy::missing_panics_doc, reason = "it cannot")]
-#[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
-pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
 }
 
 #[cfg(test)]
@@ -268,8 +317,10 @@ mod tests {
             planned_ns,
             written_ns: planned_ns + lag_ns,
             first_byte_ns: planned_ns + lag_ns + service_ns / 2,
+            started_ns: planned_ns + lag_ns,
             last_byte_ns: planned_ns + lag_ns + service_ns,
             blocked: false,
+            connected: false,
         }
     }
 
@@ -277,23 +328,12 @@ mod tests {
     fn three_distributions_are_kept_apart() {
         let mut recording = Recording::new();
         recording.record_answer(&moments(1_000, 2_000_000, 500_000), 0);
-        let service = latency(&recording.service).p50_us.unwrap();
-        let response = latency(&recording.response()).p50_us.unwrap();
-        let lag = latency(&recording.send_lag).p50_us.unwrap();
+        let service = recording.service.summary().p50_us.unwrap();
+        let response = recording.response.summary().p50_us.unwrap();
+        let lag = recording.send_lag.summary().p50_us.unwrap();
         assert!((service - 500.0).abs() < 0.6, "{service}");
         assert!((response - 2500.0).abs() < 2.6, "{response}");
         assert!((lag - 2000.0).abs() < 2.1, "{lag}");
-    }
-
-    #[test]
-    fn recorded_values_are_at_most_a_thousandth_too_large() {
-        let mut histogram = histogram();
-        for value in (1_u64..60_000_000_000).step_by(97_000_003) {
-            histogram.reset();
-            histogram.record(value).unwrap();
-            let read = histogram.value_at_quantile(1.0);
-            assert!(read >= value && (read - value) as f64 <= 0.001 * value as f64, "{value} read as {read}");
-        }
     }
 
     #[test]
@@ -301,15 +341,14 @@ mod tests {
         let (mut together, mut one, mut two) = (Recording::new(), Recording::new(), Recording::new());
         for number in 1..1000_u64 {
             let moments = moments(number, number * 100, number * 977);
-            let third = (number % 3) as usize;
-            together.record_answer(&moments, third);
+            together.record_answer(&moments, 0);
             together.record_status(200);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
-            half.record_answer(&moments, third);
+            half.record_answer(&moments, 0);
             half.record_status(200);
         }
-        together.record_failure(Failure::Reset);
-        two.record_failure(Failure::Reset);
+        together.record_failure(Failure::Reset, 5);
+        two.record_failure(Failure::Reset, 5);
         for recording in [&mut together, &mut one, &mut two] {
             recording.keep_recent_status();
         }
@@ -319,11 +358,12 @@ mod tests {
             (one.failures.clone(), one.statuses.clone()),
             (together.failures.clone(), together.statuses.clone())
         );
-        assert_eq!(one.response(), together.response());
+        assert_eq!(one.response, together.response);
+        assert_eq!(one.outcomes, together.outcomes);
         assert_eq!(one.service, together.service);
         assert_eq!(one.send_lag, together.send_lag);
         one.clear();
         assert_eq!(one.book, Book::default());
-        assert_eq!(latency(&one.response()), Latency::default());
+        assert_eq!(one.response, Distribution::new());
     }
 }

@@ -9,6 +9,8 @@ use crate::connection::InFlight;
 use crate::log::{Entry, LogSink, Outcome};
 use crate::recording::{Failure, Moments, Recording, Unsent};
 use crate::schedule::Schedule;
+use crate::think::Think;
+use crate::traffic::Picked;
 
 /// How often a live sample is sent, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
@@ -18,6 +20,8 @@ pub(crate) const LIVE_NS: u64 = 500_000_000;
 pub enum Release {
     /// As soon as a connection is free.
     Closed,
+    /// So long after a connection was answered.
+    Thinking(Think),
     /// When the schedule says; its times count from the start of the run.
     Open(Schedule),
 }
@@ -29,6 +33,9 @@ pub struct Run {
     pub start_ns: u64,
     /// Requests planned before this are sent but left out of the record.
     pub record_from_ns: u64,
+    /// Where the second and each further part of the record begins; what is planned in it goes into a recording of its
+    /// own.
+    pub parts_from_ns: Vec<u64>,
     /// When releases end.
     pub end_ns: u64,
     /// How long after that answers are waited for.
@@ -39,6 +46,22 @@ pub struct Run {
     pub live: Option<SyncSender<LiveSample>>,
     /// Where every recorded request is logged, if it is.
     pub log: Option<LogSink>,
+}
+
+impl Run {
+    /// A run from `start_ns` to `end_ns` that is recorded from the start, in one part, without log and live line.
+    pub fn new(release: Release, start_ns: u64, end_ns: u64, drain_ns: u64) -> Self {
+        Self {
+            start_ns,
+            record_from_ns: start_ns,
+            parts_from_ns: Vec::new(),
+            end_ns,
+            drain_ns,
+            release,
+            live: None,
+            log: None,
+        }
+    }
 }
 
 /// What happened since the sample before, for a live line.
@@ -53,35 +76,65 @@ pub struct LiveSample {
 /// The state of the run that is going on.
 pub(crate) struct Current<'a> {
     pub(crate) run: Run,
-    /// First moments of the second and the last third of the record.
-    thirds_ns: [u64; 2],
-    /// Time of the next release.
+    /// Time of the next release, and what is then released.
     pub(crate) next_ns: u64,
-    pub(crate) recording: &'a mut Recording,
+    pub(crate) next: Picked,
+    /// The record of the first part, and of the further ones.
+    first: &'a mut Recording,
+    rest: &'a mut [Recording],
     live: Option<LiveSample>,
 }
 
 impl<'a> Current<'a> {
-    pub(crate) fn new(run: Run, recording: &'a mut Recording) -> Self {
-        let third_ns = run.end_ns.saturating_sub(run.record_from_ns) / 3;
-        let mut current = Self {
-            thirds_ns: [run.record_from_ns + third_ns, run.record_from_ns + 2 * third_ns],
-            next_ns: 0,
-            live: run.live.as_ref().map(|_| LiveSample::new()),
-            recording,
-            run,
-        };
-        current.plan_next();
-        current
+    pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
+        let live = run.live.as_ref().map(|_| LiveSample::new());
+        Self { next_ns: 0, next: Picked::default(), live, first, rest, run }
     }
 
     /// Sets the time of the next release.
-    pub(crate) fn plan_next(&mut self) {
+    pub(crate) fn plan_next(&mut self, next: Picked) {
+        self.next = next;
         match &mut self.run.release {
-            Release::Closed => self.next_ns = self.run.start_ns,
+            Release::Closed | Release::Thinking(_) => self.next_ns = self.run.start_ns,
             Release::Open(schedule) => {
                 self.next_ns = self.run.start_ns.saturating_add(schedule.peek_ns());
                 schedule.advance();
+            }
+        }
+    }
+
+    /// The recording of what was planned then.
+    pub(crate) fn recording(&mut self, planned_ns: u64) -> &mut Recording {
+        let part = self.run.parts_from_ns.partition_point(|from_ns| *from_ns <= planned_ns);
+        match part.checked_sub(1) {
+            Some(number) if number < self.rest.len() => &mut self.rest[number],
+            _ => self.first,
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn recordings(&mut self) -> impl Iterator<Item = &mut Recording> {
+        std::iter::once(&mut *self.first).chain(self.rest.iter_mut())
+    }
+
+    /// Looks at what goes on, for the course of the trial.
+    pub(crate) fn look(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+        if let Some(course) = &mut self.recording(now_ns).course {
+            course.look(now_ns, in_flight, open_connections);
+        }
+    }
+
+    /// Books that a recorded request goes out.
+    pub(crate) fn record_start(&mut self, in_flight: &InFlight) {
+        let is_open = self.is_open();
+        let recording = self.recording(in_flight.planned_ns);
+        recording.book.planned += 1;
+        recording.book.sent += 1;
+        recording.book.blocked += u64::from(in_flight.blocked);
+        if let Some(course) = &mut recording.course {
+            course.plan(in_flight.planned_ns);
+            if is_open {
+                course.send(in_flight.planned_ns, in_flight.started_ns);
             }
         }
     }
@@ -95,34 +148,52 @@ impl<'a> Current<'a> {
         failure: Option<Failure>,
         last_byte_ns: u64,
     ) {
-        self.recording.record_status(answer.status);
         let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
         self.log(in_flight, index, outcome, Some((answer.status, last_byte_ns)));
+        let response_ns = last_byte_ns.saturating_sub(in_flight.planned_ns);
+        let recording = self.recording(in_flight.planned_ns);
+        recording.record_status(answer.status);
+        if let Some(course) = &mut recording.course {
+            course.end(in_flight.started_ns, last_byte_ns);
+        }
         if let Some(failure) = failure {
-            self.recording.record_failure(failure);
+            recording.record_failure(failure, response_ns);
             return self.count_live_error();
         }
-        let [second, last] = self.thirds_ns;
-        let third = usize::from(in_flight.planned_ns >= second) + usize::from(in_flight.planned_ns >= last);
         let moments = Moments {
             planned_ns: in_flight.planned_ns,
+            started_ns: in_flight.started_ns,
             written_ns: in_flight.written_ns,
             first_byte_ns: in_flight.first_byte_ns,
             last_byte_ns,
             blocked: in_flight.blocked,
+            connected: in_flight.connected,
         };
-        self.recording.record_answer(&moments, third);
+        recording.record_answer(&moments, index);
         if let Some(live) = &mut self.live {
-            live.response.saturating_record(last_byte_ns.saturating_sub(in_flight.planned_ns));
+            live.response.saturating_record(response_ns);
         }
     }
 
-    /// Books a recorded request on connection `index` that came to no complete answer.
-    pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome) {
+    /// Books a recorded request on connection `index` that came to no complete answer until `now_ns`.
+    pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, now_ns: u64) {
+        let response_ns = now_ns.saturating_sub(in_flight.planned_ns);
+        let service_ns = (in_flight.written_ns > 0).then(|| now_ns.saturating_sub(in_flight.written_ns));
+        let recording = self.recording(in_flight.planned_ns);
+        if let Some(course) = &mut recording.course {
+            course.end(in_flight.started_ns, now_ns);
+        }
         match outcome {
-            Outcome::Failed(failure) => self.recording.record_failure(failure),
-            Outcome::TimedOut => self.recording.book.timed_out += 1,
-            Outcome::Unfinished => self.recording.book.unfinished += 1,
+            Outcome::Failed(failure) => recording.record_failure(failure, response_ns),
+            Outcome::TimedOut => {
+                recording.book.timed_out += 1;
+                recording.outcomes.entry("timed-out").or_default().record(response_ns);
+                recording.record_censored(response_ns, service_ns);
+            }
+            Outcome::Unfinished => {
+                recording.book.unfinished += 1;
+                recording.record_censored(response_ns, service_ns);
+            }
             Outcome::Answered | Outcome::Unsent(_) => {}
         }
         self.log(in_flight, index, outcome, None);
@@ -144,22 +215,31 @@ impl<'a> Current<'a> {
         });
     }
 
-    /// Books a request that is not sent.
+    /// Books a request that is not sent. One that would still wait at the end counts as slow as it has waited.
     pub(crate) fn record_unsent(&mut self, planned_ns: u64, reason: Unsent) {
-        if planned_ns >= self.run.record_from_ns {
-            self.recording.record_unsent(reason);
-            if let Some(log) = &mut self.run.log {
-                log.take(Entry {
-                    planned_ns: (planned_ns - self.run.record_from_ns) as i64,
-                    written_ns: None,
-                    first_byte_ns: None,
-                    last_byte_ns: None,
-                    connection: 0,
-                    status: 0,
-                    outcome: Outcome::Unsent(reason),
-                    blocked: false,
-                });
-            }
+        if planned_ns < self.run.record_from_ns {
+            return;
+        }
+        let waited_ns = self.run.end_ns.saturating_sub(planned_ns);
+        let recording = self.recording(planned_ns);
+        recording.record_unsent(reason);
+        if let Some(course) = &mut recording.course {
+            course.plan(planned_ns);
+        }
+        if reason == Unsent::End {
+            recording.record_censored(waited_ns, None);
+        }
+        if let Some(log) = &mut self.run.log {
+            log.take(Entry {
+                planned_ns: (planned_ns - self.run.record_from_ns) as i64,
+                written_ns: None,
+                first_byte_ns: None,
+                last_byte_ns: None,
+                connection: 0,
+                status: 0,
+                outcome: Outcome::Unsent(reason),
+                blocked: false,
+            });
         }
     }
 

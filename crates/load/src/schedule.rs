@@ -8,6 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 
+use crate::pace::Pace;
 use crate::trace::Trace;
 
 /// Largest jitter, as a share of the gap: with more, a request could be planned before the one it follows.
@@ -79,34 +80,39 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// A sequence of release times, nanoseconds after the start, never decreasing; endless, but for a trace.
+/// A sequence of release times, nanoseconds after the start, never decreasing; endless, but for a trace or stages.
 ///
 /// The workers of a load share its requests: of `n` workers, worker `w` gets the requests `w`, `w + n`, `w + 2n` of
 /// the plan, so that together they release what one worker would. Poisson gaps are drawn by each worker with a seed of
 /// its own, so that no two of them draw the same sequence (a fault that made the clients of another tool fire in step).
+///
+/// Requests are drawn by number, and the pace says when as many have come. A number need not be whole: with Poisson
+/// arrivals it grows by exponential steps, which gives the right process also when the rate changes (time rescaling;
+/// Daley and Vere-Jones, *An Introduction to the Theory of Point Processes*, 7.4).
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Time of the next release, kept as a float so that gaps of fractions of a nanosecond add up right.
     next_ns: f64,
     /// Number of the next release in the plan of all workers.
     number: u64,
+    /// The same of Poisson arrivals, where it is drawn.
+    drawn: f64,
     workers: u64,
-    /// Mean gap of the plan of all workers.
-    gap_ns: f64,
+    pace: Pace,
     arrivals: Arrivals,
     random: SmallRng,
 }
 
 impl Schedule {
-    /// The schedule of worker `worker` of `workers`, which together release `rate` requests per second; a trace has
-    /// its own rate. A rate that is not positive and finite gives a schedule that never releases.
-    pub fn new(arrivals: Arrivals, rate: f64, seed: u64, worker: u32, workers: u32) -> Self {
-        let gap_ns = if rate.is_finite() && rate > 0.0 { 1e9 / rate } else { f64::INFINITY };
+    /// The schedule of worker `worker` of `workers`, which together release at `pace`; a trace has its own. A rate that
+    /// is not positive and finite gives a schedule that never releases.
+    pub fn new(arrivals: Arrivals, pace: impl Into<Pace>, seed: u64, worker: u32, workers: u32) -> Self {
         let mut schedule = Self {
             next_ns: 0.0,
             number: u64::from(worker),
+            drawn: 0.0,
             workers: u64::from(workers.max(1)),
-            gap_ns,
+            pace: pace.into(),
             arrivals,
             random: SmallRng::seed_from_u64(worker_seed(seed, worker)),
         };
@@ -128,23 +134,21 @@ impl Schedule {
 
     /// The time of release `number`, drawn where it is drawn.
     fn planned_ns(&mut self) -> f64 {
-        if self.gap_ns.is_infinite() && !matches!(self.arrivals, Arrivals::Trace(_)) {
-            return f64::INFINITY;
-        }
-        let even_ns = self.number as f64 * self.gap_ns;
+        let number = self.number as f64;
         match &self.arrivals {
-            Arrivals::Uniform => even_ns,
+            Arrivals::Uniform => self.pace.time_of(number),
             Arrivals::Poisson => {
-                let gap: f64 = Exp1.sample(&mut self.random);
-                self.next_ns + gap * self.gap_ns * self.workers as f64
+                let step: f64 = Exp1.sample(&mut self.random);
+                self.drawn += step * self.workers as f64;
+                self.pace.time_of(self.drawn)
             }
             Arrivals::Jitter(share) => {
-                let moved = self.random.random_range(-1.0..=1.0) * share * self.gap_ns;
-                (even_ns + moved).max(0.0)
+                let moved = self.random.random_range(-1.0..=1.0) * share;
+                self.pace.time_of((number + moved).max(0.0))
             }
             Arrivals::Burst(size) => {
                 let size = u64::from(*size);
-                (self.number / size * size) as f64 * self.gap_ns
+                self.pace.time_of((self.number / size * size) as f64)
             }
             Arrivals::Trace(trace) => {
                 trace.offset_ns(self.number).map_or(f64::INFINITY, |offset_ns| offset_ns as f64)
@@ -154,7 +158,7 @@ impl Schedule {
 }
 
 /// A seed of its own for each worker: one step of the `SplitMix64` generator (Steele, Lea and Flood 2014).
-fn worker_seed(seed: u64, worker: u32) -> u64 {
+pub(crate) fn worker_seed(seed: u64, worker: u32) -> u64 {
     let mut mixed = seed.wrapping_add((u64::from(worker) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

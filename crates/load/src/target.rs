@@ -1,12 +1,10 @@
-//! Where the load goes: a URL, resolved and encoded once.
+//! One request: a URL, resolved and encoded once.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use hoptax_wire::http1::{Request, RequestError};
 use http::Uri;
 use thiserror::Error;
-
-use crate::expect::Expectation;
 
 /// A resolved address and the bytes that are sent to it.
 #[derive(Clone, Debug)]
@@ -19,9 +17,27 @@ pub struct Target {
     pub address: SocketAddr,
     /// The encoded request.
     pub request: Vec<u8>,
-    /// What is expected of its answers.
-    pub expectation: Expectation,
+    /// Where the request has a number of its own.
+    pub(crate) places: Vec<Place>,
 }
+
+/// A part of a request that is different in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    at: usize,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Counter,
+    Random,
+}
+
+/// What stands in a text for a number, and what stands for that while the request is encoded: of the same length as the
+/// number, so that encoding counts it, and of characters that may stand anywhere.
+const TEMPLATES: [(&str, &str, What); 2] =
+    [("{counter}", "hoptaxCOUNT0", What::Counter), ("{random}", "hoptaxRANDOM0000", What::Random)];
 
 /// Why a URL is no target.
 #[derive(Debug, Error)]
@@ -62,7 +78,8 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Resolves `url` and encodes a request to it.
+    /// Resolves `url` and encodes a request to it. In the URL, in values of headers and in the body, `{counter}` stands
+    /// for twelve digits that count the requests, and `{random}` for sixteen hexadecimal digits drawn for each.
     ///
     /// # Errors
     /// When the URL is not `http://`, its host has no address, or a header cannot be sent.
@@ -76,7 +93,11 @@ impl Target {
         if !url.contains("://") {
             return Err(bad_url("it has no scheme".to_owned()));
         }
-        let parsed: Uri = url.parse().map_err(|error: http::uri::InvalidUri| bad_url(error.to_string()))?;
+        let with_places = |text: &str| {
+            TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(name, stand_in))
+        };
+        let parsed: Uri =
+            with_places(url).parse().map_err(|error: http::uri::InvalidUri| bad_url(error.to_string()))?;
         match parsed.scheme_str() {
             Some("http") => {}
             other => {
@@ -96,11 +117,39 @@ impl Target {
             Some(port) => format!("{}:{port}", authority.host()),
             None => authority.host().to_owned(),
         };
+        let headers = headers.into_iter().map(|(name, value)| (name, with_places(&value))).collect();
+        let body = match std::str::from_utf8(&body) {
+            Ok(text) => with_places(text).into_bytes(),
+            Err(_) => body,
+        };
         let request =
             Request { method: method.to_owned(), target, host: host_header, headers, body }.encode()?;
-        let expectation = Expectation::default();
-        Ok(Self { url: url.to_owned(), method: method.to_owned(), address, request, expectation })
+        let places = places(&request);
+        Ok(Self { url: url.to_owned(), method: method.to_owned(), address, request, places })
     }
+
+    /// Writes the numbers of one request into its bytes.
+    pub(crate) fn fill(&self, bytes: &mut [u8], counter: u64, random: u64) {
+        for place in &self.places {
+            let number = match place.what {
+                What::Counter => format!("{:012}", counter % 1_000_000_000_000),
+                What::Random => format!("{random:016x}"),
+            };
+            if let Some(bytes) = bytes.get_mut(place.at..place.at + number.len()) {
+                bytes.copy_from_slice(number.as_bytes());
+            }
+        }
+    }
+}
+
+fn places(request: &[u8]) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (_, stand_in, what) in TEMPLATES {
+        let found = request.windows(stand_in.len()).enumerate();
+        let found = found.filter(|(_, window)| *window == stand_in.as_bytes());
+        places.extend(found.map(|(at, _)| Place { at, what }));
+    }
+    places
 }
 
 /// The first address of a name; one of IPv4 if there is one, as servers on loopback often listen on that alone.
@@ -132,6 +181,22 @@ mod tests {
         assert_eq!(target.request, b"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n");
         assert_eq!(super::tests::target("http://[::1]/").unwrap().address, "[::1]:80".parse().unwrap());
         assert_eq!(super::tests::target("http://localhost:1").unwrap().address.port(), 1);
+    }
+
+    #[test]
+    fn numbers_of_each_request_take_their_places() {
+        let headers = vec![("X-Id".to_owned(), "{random}".to_owned())];
+        let target =
+            Target::new("http://127.0.0.1/{counter}", "POST", headers, b"a{counter}".to_vec()).unwrap();
+        let mut bytes = target.request.clone();
+        target.fill(&mut bytes, 42, 0xbeef);
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.starts_with("POST /000000000042 HTTP/1.1\r\n"), "{text}");
+        assert!(
+            text.contains("X-Id: 000000000000beef\r\n") && text.ends_with("\r\n\r\na000000000042"),
+            "{text}"
+        );
+        assert!(text.contains("Content-Length: 13\r\n"), "{text}");
     }
 
     #[test]

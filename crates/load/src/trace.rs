@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::pace::duration;
+
 /// Release times of a recording, from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
@@ -89,21 +91,6 @@ impl Trace {
     pub fn rate(&self) -> f64 {
         self.offsets_ns.len() as f64 / self.length().as_secs_f64()
     }
-}
-
-/// A duration, with a fraction or without: `1.5ms`.
-fn duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(digits);
-    let unit_ns = match unit.trim() {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    let nanoseconds = number.parse::<f64>().ok()? * unit_ns;
-    nanoseconds.is_finite().then(|| Duration::from_nanos(nanoseconds.round() as u64))
 }
 
 #[cfg(test)]

@@ -1,31 +1,34 @@
 //! One timed trial: several workers on one plan, put together into one result.
 
-use std::collections::BTreeMap;
+mod live;
+mod summary;
+
 use std::io;
-use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
-use hoptax_host::clock::now_ns;
+use hoptax_host::clock::{self, now_ns};
+use hoptax_host::pressure::Pressure;
 use hoptax_host::processors;
-use hoptax_result::{
-    Drift, Environment, Generator, GeneratorWorker, LatencySet, LoadPlan, LoadRate, LoadResult, Loop,
-    Verdict, Waiting,
-};
+use hoptax_result::{Environment, Generator, GeneratorWorker, LoadResult};
 use thiserror::Error;
 
+pub use live::LiveLine;
+
+use crate::course::Course;
 use crate::log::LogSink;
+use crate::pace::Pace;
 use crate::pool::Pooling;
-use crate::recording::{Recording, latency};
-use crate::run::{LiveSample, Release, Run};
+use crate::recording::Recording;
+use crate::run::{Release, Run};
 use crate::schedule::{Arrivals, Schedule};
-use crate::target::Target;
-use crate::worker::{ConnectError, Worker};
+use crate::think::Think;
+use crate::traffic::Traffic;
+use crate::worker::{ConnectError, Worker, WorkerSpec};
 
 /// Time between the last connection and the first release, so that all workers are ready for it.
 const SETTLE_NS: u64 = 20_000_000;
@@ -35,16 +38,18 @@ const LIVE_BACKLOG: usize = 64;
 /// What a trial is to be.
 #[derive(Clone, Debug)]
 pub struct TrialSpec {
-    /// Where the load goes.
-    pub target: Target,
-    /// Requests per second and how their times are drawn; None for a closed loop.
-    pub open: Option<(f64, Arrivals)>,
+    /// What is sent, and where.
+    pub traffic: Traffic,
+    /// How many requests leave, and how their times are drawn; None for a closed loop.
+    pub open: Option<(Pace, Arrivals)>,
+    /// Time between an answer and the next request of a closed loop.
+    pub think: Option<Think>,
     /// Connections of all workers together.
     pub connections: usize,
     /// How requests find them.
     pub pooling: Pooling,
     /// Where the raw log goes, in pieces that together are what follows [`crate::log::MAGIC`].
-    pub log: Option<Sender<Vec<u8>>>,
+    pub log: Option<SyncSender<Vec<u8>>>,
     /// Worker threads; at most one per connection is used.
     pub workers: usize,
     /// Time recorded.
@@ -55,8 +60,45 @@ pub struct TrialSpec {
     pub timeout: Duration,
     /// Seed of the release times.
     pub seed: u64,
+    /// Whether the kernel's time stamps are taken of a sample.
+    pub kernel_stamps: bool,
     /// Share of requests without an answer that is tolerated.
     pub max_error_share: f64,
+}
+
+impl TrialSpec {
+    /// Ten seconds of a closed loop on 16 connections, which is what `hoptax load` does unless told otherwise.
+    pub fn of(traffic: impl Into<Traffic>) -> Self {
+        Self {
+            traffic: traffic.into(),
+            open: None,
+            think: None,
+            connections: 16,
+            pooling: Pooling::default(),
+            log: None,
+            workers: 1,
+            duration: Duration::from_secs(10),
+            warmup: Duration::from_secs(1),
+            timeout: Duration::from_secs(5),
+            seed: 1,
+            kernel_stamps: false,
+            max_error_share: 0.001,
+        }
+    }
+
+    /// Where the second and each further stage begins, after the start of the record.
+    fn stages_from(&self) -> Vec<Duration> {
+        let Some((Pace::Stages(stages), _)) = &self.open else { return Vec::new() };
+        let mut sum = Duration::ZERO;
+        stages
+            .iter()
+            .take(stages.len().saturating_sub(1))
+            .map(|stage| {
+                sum += stage.length;
+                sum
+            })
+            .collect()
+    }
 }
 
 /// Why there is no result.
@@ -73,23 +115,6 @@ pub enum TrialError {
     WorkerLost,
 }
 
-/// What a live line shows: the time since the one before.
-#[derive(Debug)]
-pub struct LiveLine {
-    /// Seconds of the trial that have passed, warm-up included.
-    pub elapsed_s: f64,
-    /// Seconds that the trial takes, warm-up included.
-    pub total_s: f64,
-    /// Answers per second.
-    pub rate: f64,
-    /// Median response time, microseconds.
-    pub p50_us: f64,
-    /// 99th percentile of response time, microseconds.
-    pub p99_us: f64,
-    /// Requests without an answer, since the start of the record.
-    pub errors: u64,
-}
-
 /// Runs a trial. Setting `stop` ends it early with what it has; `on_live` is called about twice a second.
 /// The findings and the verdict of the result are left empty: the checks fill them.
 ///
@@ -101,186 +126,131 @@ pub fn run(
     stop: &AtomicBool,
     on_live: Option<&mut dyn FnMut(&LiveLine)>,
 ) -> Result<LoadResult, TrialError> {
-    let workers = spec.workers.clamp(1, spec.connections.max(1));
-    let target = Arc::new(spec.target.clone());
-    let mut ready = Vec::with_capacity(workers);
-    let mut first_connection = 0;
-    for worker in 0..workers {
-        let share = spec.connections / workers + usize::from(worker < spec.connections % workers);
-        let log = spec.log.clone().map(|sender| LogSink::new(sender, first_connection as u32));
-        first_connection += share;
-        ready.push((
-            log,
-            Worker::connect(
-                Arc::clone(&target),
-                share,
-                spec.timeout,
-                spec.pooling,
-                spec.seed + worker as u64,
-            )?,
-        ));
-    }
+    // Each worker needs a connection to every host.
+    let workers = spec.workers.clamp(1, (spec.connections / spec.traffic.hosts().max(1)).max(1));
+    let ready = connect(spec, workers)?;
+    let (clock_read_ns, clock_step_back_ns) = clock::cost_and_step_back_ns();
     let start_ns = now_ns() + SETTLE_NS;
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
     let end_ns = record_from_ns + nanoseconds(spec.duration);
+    let parts_from_ns: Vec<u64> =
+        spec.stages_from().into_iter().map(|from| record_from_ns + nanoseconds(from)).collect();
     let (sender, receiver) = sync_channel(LIVE_BACKLOG);
     let live = on_live.is_some().then_some(sender);
     let barrier = Barrier::new(workers);
+    let pressure = Pressure::read();
 
     let (outcomes, ticks) = thread::scope(|scope| {
         let handles: Vec<_> = ready
             .into_iter()
             .enumerate()
-            .map(|(number, (log, mut worker))| {
-                let release = match &spec.open {
-                    None => Release::Closed,
-                    Some((rate, arrivals)) => {
-                        let (number, workers) = (number as u32, workers as u32);
-                        Release::Open(Schedule::new(arrivals.clone(), *rate, spec.seed, number, workers))
-                    }
+            .map(|(number, (log, connections, mut worker))| {
+                let run = Run {
+                    start_ns,
+                    record_from_ns,
+                    parts_from_ns: parts_from_ns.clone(),
+                    end_ns,
+                    drain_ns: nanoseconds(spec.timeout),
+                    release: release(spec, number as u32, workers as u32),
+                    live: live.clone(),
+                    log,
                 };
-                let drain_ns = nanoseconds(spec.timeout);
-                let run =
-                    Run { start_ns, record_from_ns, end_ns, drain_ns, release, live: live.clone(), log };
                 let barrier = &barrier;
-                scope.spawn(move || -> io::Result<(Recording, TaskUse)> {
+                scope.spawn(move || -> io::Result<(Vec<Recording>, TaskUse)> {
                     processors::wake_precisely()?;
-                    let mut recording = Recording::new();
+                    let mut first = Recording::new();
+                    if run.parts_from_ns.is_empty() {
+                        let seed = spec.seed ^ number as u64;
+                        first = first.with_course(Course::new(record_from_ns, end_ns, connections, seed));
+                    }
+                    let mut rest = vec![Recording::new(); run.parts_from_ns.len()];
                     barrier.wait();
-                    let used = worker.run(run, &mut recording, stop)?;
-                    Ok((recording, used))
+                    let used = worker.run_in_parts(run, &mut first, &mut rest, stop)?;
+                    rest.insert(0, first);
+                    Ok((rest, used))
                 })
             })
             .collect();
         drop(live);
         let before = processor_ticks();
         if let Some(on_live) = on_live {
-            show_live(&receiver, start_ns, end_ns, on_live);
+            live::show(&receiver, start_ns, end_ns, on_live);
         }
         let outcomes: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
         (outcomes, before.and_then(|before| Ok((before, processor_ticks()?))))
     });
-    let mut recording = Recording::new();
+    let finished_ns = now_ns();
+    let mut recordings = Vec::with_capacity(workers);
     let mut uses = Vec::with_capacity(workers);
     for outcome in outcomes {
-        let (one, used) = outcome.map_err(|_| TrialError::WorkerLost)??;
-        recording.merge(&one);
-        uses.push(used);
+        let (parts, used) = outcome.map_err(|_| TrialError::WorkerLost)??;
+        let response = parts.iter().skip(1).fold(
+            parts.first().cloned().unwrap_or_default().response,
+            |mut all, part| {
+                all += &part.response;
+                all
+            },
+        );
+        uses.push(GeneratorWorker {
+            cpu_seconds: used.cpu_ns as f64 / 1e9,
+            run_delay_us: used.run_delay_ns as f64 / 1e3,
+            response: response.summary(),
+        });
+        recordings.push(parts);
     }
-    let finished_ns = now_ns();
     let (before, after) = ticks?;
     let ticks = ticks_between(&before, &after, &processors::allowed()?);
+    let pressure_after = Pressure::read();
     let generator = Generator {
-        cpu_seconds: uses.iter().map(|used| used.cpu_ns as f64 / 1e9).sum(),
-        run_delay_us: uses.iter().map(|used| used.run_delay_ns as f64 / 1e3).sum(),
+        cpu_seconds: uses.iter().map(|worker| worker.cpu_seconds).sum(),
+        run_delay_us: uses.iter().map(|worker| worker.run_delay_us).sum(),
         wall_seconds: finished_ns.saturating_sub(record_from_ns) as f64 / 1e9,
         steal_share: if ticks.total == 0 { 0.0 } else { ticks.steal as f64 / ticks.total as f64 },
-        workers: uses
-            .iter()
-            .map(|used| GeneratorWorker {
-                cpu_seconds: used.cpu_ns as f64 / 1e9,
-                run_delay_us: used.run_delay_ns as f64 / 1e3,
-            })
-            .collect(),
+        pressure_share: pressure_after
+            .share_since(&pressure, finished_ns.saturating_sub(start_ns - SETTLE_NS) as f64 / 1e3),
+        throttled: pressure_after.throttled_since(&pressure),
+        clock_read_ns,
+        clock_step_back_ns,
+        workers: uses,
     };
     // An interrupted trial recorded for less time than planned.
     let recorded_s = end_ns.min(finished_ns).saturating_sub(record_from_ns) as f64 / 1e9;
-    Ok(result(spec, workers, &recording, recorded_s, generator, environment))
+    Ok(summary::result(spec, recordings, recorded_s, generator, environment))
 }
 
-fn result(
-    spec: &TrialSpec,
-    workers: usize,
-    recording: &Recording,
-    recorded_s: f64,
-    generator: Generator,
-    environment: Environment,
-) -> LoadResult {
-    let per_second = |count: u64| if recorded_s > 0.0 { count as f64 / recorded_s } else { 0.0 };
-    let [first, _, last] = &recording.response_thirds;
-    let drift = (!first.is_empty() && !last.is_empty()).then(|| Drift {
-        first_third_p50_us: first.value_at_quantile(0.5) as f64 / 1e3,
-        last_third_p50_us: last.value_at_quantile(0.5) as f64 / 1e3,
-    });
-    let failures: BTreeMap<String, u64> =
-        recording.failures.iter().map(|(failure, count)| (failure.word().to_owned(), *count)).collect();
-    LoadResult {
-        format: "hoptax.load/1".to_owned(),
-        verdict: Verdict::Sound,
-        findings: Vec::new(),
-        plan: LoadPlan {
-            url: spec.target.url.clone(),
-            method: spec.target.method.clone(),
-            loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
-            arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
-            connections: spec.connections as u32,
-            pool: spec.pooling.order.to_string(),
-            when_busy: spec.pooling.when_busy.to_string(),
-            when_late: spec.pooling.when_late.to_string(),
-            requests_per_connection: spec.pooling.requests_per_connection.map(NonZeroU32::get),
-            expect: spec.target.expectation.to_string(),
-            workers: workers as u32,
-            duration_s: spec.duration.as_secs_f64(),
-            warmup_s: spec.warmup.as_secs_f64(),
-            timeout_s: spec.timeout.as_secs_f64(),
-            seed: spec.seed,
-            max_error_share: spec.max_error_share,
-        },
-        book: recording.book,
-        unsent: recording.unsent.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
-        waiting: Waiting { most: recording.most_waiting, total_s: recording.waited_ns as f64 / 1e9 },
-        failures,
-        statuses: recording.statuses.clone(),
-        rate: LoadRate {
-            target: spec.open.as_ref().map(|(rate, _)| *rate),
-            offered: per_second(recording.book.sent),
-            achieved: Some(per_second(recording.book.answered)),
-        },
-        latency: LatencySet {
-            response: latency(&recording.response()),
-            service: latency(&recording.service),
-            send_lag: latency(&recording.send_lag),
-            own_lag: latency(&recording.own_lag),
-            first_byte: latency(&recording.first_byte),
-        },
-        drift,
-        generator,
-        environment,
-    }
+/// Where a worker logs, its connections, and itself.
+type Ready = (Option<LogSink>, usize, Worker);
+
+fn connect(spec: &TrialSpec, workers: usize) -> Result<Vec<Ready>, ConnectError> {
+    let traffic = Arc::new(spec.traffic.clone());
+    let mut first_connection = 0;
+    (0..workers)
+        .map(|number| {
+            let connections = spec.connections / workers + usize::from(number < spec.connections % workers);
+            let log = spec.log.clone().map(|sender| LogSink::new(sender, first_connection as u32));
+            first_connection += connections;
+            let worker = Worker::connect(&WorkerSpec {
+                traffic: Arc::clone(&traffic),
+                connections,
+                timeout: spec.timeout,
+                pooling: spec.pooling,
+                seed: spec.seed,
+                number: number as u32,
+                workers: workers as u32,
+                kernel_stamps: spec.kernel_stamps,
+            })?;
+            Ok((log, connections, worker))
+        })
+        .collect()
 }
 
-/// Puts the samples of all workers together into a line twice a second, until all workers are done.
-fn show_live(
-    receiver: &Receiver<LiveSample>,
-    start_ns: u64,
-    end_ns: u64,
-    on_live: &mut dyn FnMut(&LiveLine),
-) {
-    const INTERVAL_NS: u64 = 500_000_000;
-    let mut response: Option<Histogram<u64>> = None;
-    let mut errors = 0;
-    let mut last_ns = start_ns;
-    while let Ok(sample) = receiver.recv() {
-        errors += sample.errors;
-        match &mut response {
-            Some(all) => *all += &sample.response,
-            None => response = Some(sample.response),
+fn release(spec: &TrialSpec, number: u32, workers: u32) -> Release {
+    match (&spec.open, spec.think) {
+        (Some((pace, arrivals)), _) => {
+            Release::Open(Schedule::new(arrivals.clone(), pace.clone(), spec.seed, number, workers))
         }
-        let now = now_ns();
-        if now.saturating_sub(last_ns) < INTERVAL_NS {
-            continue;
-        }
-        if let Some(all) = response.take() {
-            on_live(&LiveLine {
-                elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
-                total_s: (end_ns - start_ns) as f64 / 1e9,
-                rate: all.len() as f64 / (now.saturating_sub(last_ns) as f64 / 1e9),
-                p50_us: all.value_at_quantile(0.5) as f64 / 1e3,
-                p99_us: all.value_at_quantile(0.99) as f64 / 1e3,
-                errors,
-            });
-        }
-        last_ns = now;
+        (None, Some(think)) => Release::Thinking(think),
+        (None, None) => Release::Closed,
     }
 }
 

@@ -2,87 +2,23 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_load::trial::{self, TrialError, TrialSpec};
+use hoptax_load::trial::{self, TrialError};
 use hoptax_load::{
-    Arrivals, PoolOrder, Pooling, Recording, Release, Run, Schedule, Target, Trace, WhenBusy, WhenLate,
-    Worker, now_ns,
+    Arrivals, Pace, PoolOrder, Pooling, Recording, Release, Run, Schedule, Trace, WhenBusy, WhenLate, Worker,
+    WorkerSpec, now_ns,
 };
-use hoptax_result::{Environment, LoadResult};
+use hoptax_result::Environment;
 
-const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+mod support;
 
-/// A server on loopback that hands each connection to `serve`. Its threads end with their connections; the
-/// listener ends with the test process.
-fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let serve = Arc::new(serve);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let serve = Arc::clone(&serve);
-            stream.set_nodelay(true).unwrap();
-            thread::spawn(move || serve(stream));
-        }
-    });
-    address
-}
-
-/// Reads one request (they have no bodies here); false at the end of the connection.
-fn read_request(stream: &mut TcpStream) -> bool {
-    let mut head = Vec::new();
-    let mut byte = [0; 512];
-    while !head.ends_with(b"\r\n\r\n") {
-        match stream.read(&mut byte) {
-            Ok(0) | Err(_) => return false,
-            Ok(count) => head.extend_from_slice(&byte[..count]),
-        }
-    }
-    true
-}
-
-/// A server that gives `answer` to every request.
-fn answering(answer: &'static [u8]) -> SocketAddr {
-    server(move |mut stream| while read_request(&mut stream) && stream.write_all(answer).is_ok() {})
-}
-
-fn spec(address: SocketAddr) -> TrialSpec {
-    TrialSpec {
-        target: Target::new(&format!("http://{address}/"), "GET", Vec::new(), Vec::new()).unwrap(),
-        open: None,
-        connections: 4,
-        pooling: Pooling::default(),
-        log: None,
-        workers: 1,
-        duration: Duration::from_millis(300),
-        warmup: Duration::ZERO,
-        timeout: Duration::from_secs(5),
-        seed: 1,
-        max_error_share: 0.0,
-    }
-}
-
-fn run(spec: &TrialSpec) -> LoadResult {
-    let result = trial::run(spec, Environment::default(), &AtomicBool::new(false), None).unwrap();
-    assert!(result.book.balances(), "{:?}", result.book);
-    assert_eq!(result.book.failed, result.failures.values().sum::<u64>());
-    assert_eq!(result.latency.response.count, result.book.answered);
-    result
-}
-
-fn only_failure(result: &LoadResult) -> &str {
-    assert!(result.book.failed > 0, "{:?}", result.book);
-    let kinds: Vec<_> = result.failures.keys().collect();
-    assert_eq!(kinds.len(), 1, "{kinds:?}");
-    kinds[0]
-}
+use support::{OK, answering, only_failure, read_request, run, server, spec, target};
 
 #[test]
 fn a_closed_loop_is_answered_in_full() {
@@ -101,7 +37,7 @@ fn several_workers_share_connections_and_rate() {
         while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
     });
     let mut spec = spec(address);
-    (spec.workers, spec.connections, spec.open) = (2, 5, Some((400.0, Arrivals::Uniform)));
+    (spec.workers, spec.connections, spec.open) = (2, 5, Some((Pace::Constant(400.0), Arrivals::Uniform)));
     let result = run(&spec);
     assert_eq!(connected.load(Ordering::Relaxed), 5);
     assert_eq!(result.book.planned, 120);
@@ -119,14 +55,14 @@ fn an_open_loop_plans_what_its_rate_says_however_slow_the_server() {
         }
     });
     let mut spec = spec(address);
-    (spec.connections, spec.open) = (1, Some((200.0, Arrivals::Uniform)));
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     let result = run(&spec);
     // 60 are planned in 0.3 s; one connection with answers of 50 ms can carry six or seven of them.
     assert_eq!(result.book.planned, 60);
     assert!(result.book.sent <= 8 && result.book.unsent >= 52, "{:?}", result.book);
     assert!(result.book.blocked >= 1, "{:?}", result.book);
     let (response, service) =
-        (result.latency.response.max_us.unwrap(), result.latency.service.max_us.unwrap());
+        (result.outcomes["answered"].max_us.unwrap(), result.latency.service.max_us.unwrap());
     assert!(response > service + 100_000.0, "the wait must count: response {response}, service {service}");
 }
 
@@ -145,7 +81,7 @@ fn slow() -> SocketAddr {
 #[test]
 fn a_request_that_may_not_wait_is_skipped_and_counted() {
     let mut spec = spec(slow());
-    (spec.connections, spec.open) = (1, Some((200.0, Arrivals::Uniform)));
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.when_busy = WhenBusy::Skip;
     let result = run(&spec);
     assert_eq!(
@@ -161,7 +97,7 @@ fn a_request_that_may_not_wait_is_skipped_and_counted() {
 #[test]
 fn a_queue_holds_as_many_as_it_may() {
     let mut spec = spec(slow());
-    (spec.connections, spec.open) = (1, Some((200.0, Arrivals::Uniform)));
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.when_busy = WhenBusy::Queue(3);
     let result = run(&spec);
     assert_eq!((result.book.planned, result.waiting.most), (60, 3));
@@ -185,7 +121,7 @@ fn a_pinned_request_waits_for_its_own_connection_and_any_other_does_not() {
         }
     });
     let mut spec = spec(address);
-    (spec.connections, spec.open) = (2, Some((200.0, Arrivals::Uniform)));
+    (spec.connections, spec.open) = (2, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.order = PoolOrder::Pinned;
     let result = run(&spec);
     // Half of the 60 are the slow connection's, which has time for three or four of them.
@@ -195,21 +131,13 @@ fn a_pinned_request_waits_for_its_own_connection_and_any_other_does_not() {
 #[test]
 fn what_the_generator_is_late_with_is_sent_or_skipped_as_told() {
     for (when_late, skipped) in [(WhenLate::Send, false), (WhenLate::Skip, true)] {
-        let target =
-            Target::new(&format!("http://{}/", answering(OK)), "GET", Vec::new(), Vec::new()).unwrap();
         let pooling = Pooling { when_late, ..Pooling::default() };
-        let mut worker = Worker::connect(Arc::new(target), 64, Duration::from_secs(5), pooling, 1).unwrap();
+        let alone = WorkerSpec::alone(target(answering(OK)), 64, Duration::from_secs(5), 1);
+        let mut worker = Worker::connect(&WorkerSpec { pooling, ..alone }).unwrap();
         // As if it had been stopped since 200 ms: 20 requests are due, all but the last more than 10 ms late.
         let now = now_ns();
-        let run = Run {
-            start_ns: now - 200_000_000,
-            record_from_ns: now - 200_000_000,
-            end_ns: now + 20_000_000,
-            drain_ns: 5_000_000_000,
-            release: Release::Open(Schedule::new(Arrivals::Uniform, 100.0, 1, 0, 1)),
-            live: None,
-            log: None,
-        };
+        let release = Release::Open(Schedule::new(Arrivals::Uniform, 100.0, 1, 0, 1));
+        let run = Run::new(release, now - 200_000_000, now + 20_000_000, 5_000_000_000);
         let mut recording = Recording::new();
         worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
         assert!(recording.book.balances() && recording.book.planned == 22, "{:?}", recording.book);
@@ -229,8 +157,8 @@ fn a_connection_carries_as_many_requests_as_it_may() {
         }
     });
     let mut spec = spec(address);
-    (spec.connections, spec.open) = (1, Some((100.0, Arrivals::Uniform)));
-    spec.pooling.requests_per_connection = NonZeroU32::new(5);
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
+    spec.pooling.lifetime.requests = Some("5".parse().unwrap());
     // 30 requests, five on each connection.
     assert_eq!(run(&spec).book.answered, 30);
     assert_eq!(accepted.load(Ordering::Relaxed), 6);
@@ -239,7 +167,7 @@ fn a_connection_carries_as_many_requests_as_it_may() {
 #[test]
 fn an_answer_that_is_not_what_was_expected_is_a_failure() {
     let mut spec = spec(answering(OK));
-    spec.target.expectation = "size=3".parse().unwrap();
+    spec.traffic.expectation = "size=3".parse().unwrap();
     let result = run(&spec);
     assert_eq!((only_failure(&result), result.book.answered), ("mismatch", 0));
 }
@@ -248,7 +176,7 @@ fn an_answer_that_is_not_what_was_expected_is_a_failure() {
 fn a_trace_is_replayed_and_then_over() {
     let trace = Trace::parse("t", "0ms\n5ms\n5ms\n100ms\n").unwrap();
     let mut spec = spec(answering(OK));
-    (spec.workers, spec.open) = (2, Some((trace.rate(), Arrivals::Trace(Arc::new(trace)))));
+    (spec.workers, spec.open) = (2, Some((Pace::Constant(trace.rate()), Arrivals::Trace(Arc::new(trace)))));
     assert_eq!(run(&spec).book.answered, 4);
 }
 
@@ -275,7 +203,7 @@ fn a_freeze_shows_in_response_time_and_not_in_most_service_times() {
     });
     let mut spec = spec(address);
     (spec.connections, spec.open, spec.duration) =
-        (2, Some((500.0, Arrivals::Uniform)), Duration::from_secs(1));
+        (2, Some((Pace::Constant(500.0), Arrivals::Uniform)), Duration::from_secs(1));
     let result = run(&spec);
     freezer.join().unwrap();
     // 30 % of the requests were planned during the freeze: a tenth of all waited more than 200 ms.
@@ -297,7 +225,8 @@ fn the_warm_up_is_left_out_and_its_connections_stay() {
         }
     });
     let mut spec = spec(address);
-    (spec.open, spec.warmup) = (Some((1000.0, Arrivals::Poisson)), Duration::from_millis(300));
+    (spec.open, spec.warmup) =
+        (Some((Pace::Constant(1000.0), Arrivals::Poisson)), Duration::from_millis(300));
     let result = run(&spec);
     assert_eq!(seen.0.load(Ordering::Relaxed), 4);
     let served = seen.1.load(Ordering::Relaxed) as u64;
@@ -313,7 +242,7 @@ fn a_server_that_never_answers_leaves_timeouts_and_unfinished_requests() {
     assert_eq!(result.book.answered, 0);
     assert!(result.book.timed_out >= 8, "{:?}", result.book);
     spec.timeout = Duration::from_secs(1);
-    spec.open = Some((10.0, Arrivals::Uniform));
+    spec.open = Some((Pace::Constant(10.0), Arrivals::Uniform));
     spec.connections = 10;
     let began = Instant::now();
     let result = run(&spec);
@@ -407,7 +336,7 @@ fn a_stopped_trial_ends_early_with_a_book_that_balances() {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let mut spec = spec(answering(OK));
-    (spec.duration, spec.open) = (Duration::from_hours(1), Some((100.0, Arrivals::Uniform)));
+    (spec.duration, spec.open) = (Duration::from_hours(1), Some((Pace::Constant(100.0), Arrivals::Uniform)));
     let stopper = thread::spawn(move || {
         thread::sleep(Duration::from_millis(200));
         flag.store(true, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
+use crate::queue::Freeze;
 use crate::table::Tables;
 
 /// Longest delay.
@@ -22,6 +23,8 @@ pub(crate) const HEADER_PREFIX: &str = "x-hoptax-";
 /// |---|---|
 /// | `delay` | `5ms`; `exp:2ms`, exponential with this mean; `table:NAME`, drawn from a table; Fortio's `10ms:5,20ms:1`, each with its percentage |
 /// | `service` | like `delay`, but requests of a worker wait for each other, as at one server with this service time; no CPU is burnt |
+/// | `freeze` | `1s@20s`: the server of `service` stands still for 1 s, from 20 s after the worker's first request on |
+/// | `crowded` | `8:50ms`: with 8 requests or more under way at the worker, another 50 ms of delay |
 /// | `size` | bytes of the body; `100:50,2000:50`, each with its percentage |
 /// | `status` | `503`; `503:10,404:0.5`, each with its percentage, otherwise 200 |
 /// | `error` | probability, 0 to 1, of status 500 |
@@ -33,6 +36,8 @@ pub(crate) const HEADER_PREFIX: &str = "x-hoptax-";
 pub struct Behaviour {
     delay: Delay,
     service: Option<Delay>,
+    freeze: Option<Freeze>,
+    crowded: Option<(u64, Duration)>,
     status: Chances<u16>,
     size: Chances<u64>,
     error: f64,
@@ -69,6 +74,10 @@ pub(crate) struct Drawn {
     pub(crate) delay: Duration,
     /// Time at the worker's one server, where requests wait for each other; none when it is passed by.
     pub(crate) service: Option<Duration>,
+    /// When that server stands still.
+    pub(crate) freeze: Option<Freeze>,
+    /// From how many requests under way on there is how much more delay.
+    pub(crate) crowded: Option<(u64, Duration)>,
     pub(crate) status: u16,
     pub(crate) size: u64,
     pub(crate) close: bool,
@@ -79,6 +88,8 @@ impl Default for Behaviour {
         Self {
             delay: Delay::Chances(Chances::always(Duration::ZERO)),
             service: None,
+            freeze: None,
+            crowded: None,
             status: Chances::always(200),
             size: Chances::always(DEFAULT_SIZE),
             error: 0.0,
@@ -114,6 +125,12 @@ impl Behaviour {
             "service" => parse_delay(value, tables).map(|service| self.service = Some(service)).ok_or(
                 "what `delay` takes: `5ms`, `exp:2ms`, `table:NAME`, or `10ms:5,20ms:1` with percentages",
             ),
+            "freeze" => parse_freeze(value)
+                .map(|freeze| self.freeze = Some(freeze))
+                .ok_or("`LENGTH@START`, as `1s@20s`"),
+            "crowded" => parse_crowded(value)
+                .map(|crowded| self.crowded = Some(crowded))
+                .ok_or("`NUMBER:DELAY`, as `8:50ms`"),
             "size" => parse_chances(value, DEFAULT_SIZE, parse_size)
                 .map(|size| self.size = size)
                 .ok_or("bytes, or `100:50,2000:50` with percentages; 67108864 (64 MiB) at most"),
@@ -143,6 +160,8 @@ impl Behaviour {
         Drawn {
             delay,
             service,
+            freeze: self.freeze,
+            crowded: self.crowded,
             status: if failed { 500 } else { *self.status.draw(random) },
             size: *self.size.draw(random),
             close: self.close > 0.0 && random.random_bool(self.close),
@@ -236,6 +255,17 @@ fn parse_duration(text: &str) -> Option<Duration> {
     (duration <= LONGEST_DELAY).then_some(duration)
 }
 
+fn parse_freeze(text: &str) -> Option<Freeze> {
+    let (length, after) = text.split_once('@')?;
+    let ns = |text: &str| parse_duration(text).map(|time| time.as_nanos() as u64);
+    Some(Freeze { after_ns: ns(after)?, length_ns: ns(length)? })
+}
+
+fn parse_crowded(text: &str) -> Option<(u64, Duration)> {
+    let (number, delay) = text.split_once(':')?;
+    Some((number.parse().ok()?, parse_duration(delay)?))
+}
+
 fn parse_size(text: &str) -> Option<u64> {
     text.parse().ok().filter(|&size| size <= LARGEST_SIZE)
 }
@@ -287,15 +317,29 @@ mod tests {
 
     #[test]
     fn fixed_values_are_what_every_request_gets() {
-        let expected =
-            Drawn { delay: Duration::from_micros(1500), service: None, status: 503, size: 4096, close: true };
+        let expected = Drawn {
+            delay: Duration::from_micros(1500),
+            service: None,
+            freeze: None,
+            crowded: None,
+            status: 503,
+            size: 4096,
+            close: true,
+        };
         assert!(
             drawn("delay=1.5ms&status=503&size=4096&close=true&other=x", 50)
                 .iter()
                 .all(|one| *one == expected)
         );
-        let nothing =
-            Drawn { delay: Duration::ZERO, service: None, status: 200, size: DEFAULT_SIZE, close: false };
+        let nothing = Drawn {
+            delay: Duration::ZERO,
+            service: None,
+            freeze: None,
+            crowded: None,
+            status: 200,
+            size: DEFAULT_SIZE,
+            close: false,
+        };
         assert!(drawn("", 50).iter().all(|one| *one == nothing));
     }
 

@@ -10,7 +10,8 @@ use rustix::net::SendFlags;
 
 use crate::Served;
 use crate::answer::{body_piece, has_no_body, write_head};
-use crate::behaviour::Behaviour;
+use crate::behaviour::{Behaviour, Drawn};
+use crate::queue::Queue;
 use crate::request::{BadRequest, Next, Request, RequestReader};
 use crate::table::Tables;
 
@@ -70,8 +71,10 @@ pub(crate) struct Kitchen<'a> {
     pub(crate) buffer: &'a mut [u8],
     /// Requests answered.
     pub(crate) answered: &'a mut u64,
-    /// When the worker's one server has served all requests so far, nanoseconds of the clock.
-    pub(crate) server_free_ns: &'a mut u64,
+    /// The worker's one server.
+    pub(crate) queue: &'a mut Queue,
+    /// Answers that wait for their delay.
+    pub(crate) under_way: &'a mut u64,
     /// Where every answer is noted, if it is.
     pub(crate) served: Option<&'a mut Vec<Served>>,
     /// Whether no further request is to be taken.
@@ -99,9 +102,15 @@ impl Connection {
         self.waiting.is_none() && self.is_sent() && self.reader.is_idle()
     }
 
+    /// Whether an answer waits for its delay.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     /// Sends the answer whose delay is over, and goes on.
     pub(crate) fn delay_over(&mut self, kitchen: &mut Kitchen<'_>) -> State {
         if let Some(answer) = self.waiting.take() {
+            *kitchen.under_way -= 1;
             self.queue(&answer, kitchen);
         }
         self.go_on(kitchen)
@@ -160,7 +169,7 @@ impl Connection {
             }
         };
         let drawn = behaviour.draw(kitchen.tables, kitchen.random);
-        let plan = self.plan(drawn.delay, drawn.service, kitchen);
+        let plan = self.plan(&drawn, kitchen);
         let answer = Answer {
             plan,
             status: drawn.status,
@@ -175,13 +184,16 @@ impl Connection {
             return None;
         }
         self.waiting = Some(answer);
+        *kitchen.under_way += 1;
         Some(delay)
     }
 
     /// When an answer is to leave that was asked for just now.
-    fn plan(&self, delay: Duration, service: Option<Duration>, kitchen: &mut Kitchen<'_>) -> Served {
+    fn plan(&self, drawn: &Drawn, kitchen: &mut Kitchen<'_>) -> Served {
+        let crowded = drawn.crowded.filter(|(number, _)| *kitchen.under_way >= *number);
+        let delay = drawn.delay + crowded.map(|(_, delay)| delay).unwrap_or_default();
         let delay_ns = delay.as_nanos() as u64;
-        if service.is_none() && kitchen.served.is_none() {
+        if drawn.service.is_none() && kitchen.served.is_none() {
             // Nobody asks for the time, so the clock is not read for it.
             let plan = Served {
                 connection: self.number,
@@ -194,12 +206,11 @@ impl Connection {
         }
         let arrived_ns = now_ns();
         let mut departs_ns = arrived_ns;
-        if let Some(service) = service {
-            departs_ns = departs_ns.max(*kitchen.server_free_ns) + service.as_nanos() as u64;
-            *kitchen.server_free_ns = departs_ns;
+        let service_ns = drawn.service.map(|service| service.as_nanos() as u64);
+        if let Some(service_ns) = service_ns {
+            departs_ns = kitchen.queue.take(arrived_ns, service_ns, drawn.freeze);
         }
         departs_ns += delay_ns;
-        let service_ns = service.map(|service| service.as_nanos() as u64);
         Served { connection: self.number, arrived_ns, service_ns, departs_ns, written_ns: 0 }
     }
 

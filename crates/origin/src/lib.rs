@@ -7,6 +7,7 @@
 mod answer;
 mod behaviour;
 mod connection;
+mod queue;
 mod request;
 mod table;
 mod worker;
@@ -21,6 +22,7 @@ use std::thread;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 pub use behaviour::{BadParameter, Behaviour};
+pub use queue::{Freeze, Queue};
 pub use request::{BadRequest, Next, RequestReader};
 pub use table::{TableError, Tables};
 use worker::Worker;

@@ -23,6 +23,10 @@ pub struct Request {
 }
 
 /// What comes next on a connection.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and a box would be an allocation for each request"
+)]
 #[derive(Clone, Debug)]
 pub enum Next {
     /// Nothing until more bytes come.

@@ -19,6 +19,7 @@ use rustix::time::Timespec;
 
 use crate::behaviour::Behaviour;
 use crate::connection::{Connection, Kitchen, State};
+use crate::queue::Queue;
 use crate::table::Tables;
 use crate::{OriginReport, Served};
 
@@ -49,7 +50,9 @@ pub(crate) struct Worker {
     delays: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     buffer: Vec<u8>,
     report: OriginReport,
-    server_free_ns: u64,
+    queue: Queue,
+    /// Answers that wait for their delay.
+    under_way: u64,
     /// Every answer, if they are kept.
     served: Option<Vec<Served>>,
 }
@@ -75,7 +78,8 @@ impl Worker {
             delays: BinaryHeap::new(),
             buffer: vec![0; READ_BYTES],
             report: OriginReport::default(),
-            server_free_ns: 0,
+            queue: Queue::default(),
+            under_way: 0,
             served: keeps_served.then(Vec::new),
         })
     }
@@ -193,7 +197,8 @@ impl Worker {
             random: &mut self.random,
             buffer: &mut self.buffer,
             answered: &mut self.report.answered,
-            server_free_ns: &mut self.server_free_ns,
+            queue: &mut self.queue,
+            under_way: &mut self.under_way,
             served: self.served.as_mut(),
             ending,
         };
@@ -202,6 +207,7 @@ impl Worker {
             State::Delay(delay) => self.delays.push(Reverse((Instant::now() + delay, index, *number))),
             ended @ (State::Done | State::Broken) => {
                 self.report.broken += u64::from(ended == State::Broken);
+                self.under_way -= u64::from(connection.is_waiting());
                 *place = None;
                 *number += 1;
                 self.vacant.push(index);

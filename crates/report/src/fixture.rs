@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Book, Cost, Environment, Finding, Generator, GeneratorUse, HostUse, Interval,
-    Latency, LatencySet, LoadPlan, LoadRate, LoadResult, LoadSpec, Loop, ProxyUse, ResponseCost, Severity,
-    Slices, StudyPlan, StudyResult, Verdict, Waiting,
+    ArmKind, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HostUse, Interval, KernelStamps,
+    LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Mode, ProxyUse, ResponseCost, Severity,
+    Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
 };
 
 fn interval(estimate: f64, half_width: f64) -> Interval {
@@ -161,68 +161,52 @@ pub(crate) fn void() -> StudyResult {
 
 /// A load with something of everything.
 pub(crate) fn load() -> LoadResult {
-    let latency = |us: f64| Latency {
-        count: 99_950,
-        min_us: Some(us / 2.0),
-        mean_us: Some(us * 1.2),
-        p50_us: Some(us),
-        p90_us: Some(us * 2.0),
-        p99_us: Some(us * 5.0),
-        p99_9_us: None,
-        max_us: Some(us * 40.0),
+    let mut load = sample::load();
+    load.verdict = Verdict::Caution;
+    load.findings = vec![study().findings[0].clone()];
+    load.plan.url = "http://127.0.0.1:8080/".to_owned();
+    load.plan.requests = 3;
+    load.book = Book {
+        planned: 200_000,
+        sent: 199_900,
+        unsent: 100,
+        blocked: 40,
+        answered: 199_850,
+        failed: 48,
+        timed_out: 1,
+        unfinished: 1,
     };
-    LoadResult {
-        format: "hoptax.load/1".to_owned(),
-        verdict: Verdict::Caution,
-        findings: vec![study().findings[0].clone()],
-        plan: LoadPlan {
-            url: "http://127.0.0.1:8080/".to_owned(),
-            method: "GET".to_owned(),
-            loop_: Loop::Open,
-            arrivals: Some("poisson".to_owned()),
-            connections: 64,
-            pool: "least-recent".to_owned(),
-            when_busy: "wait".to_owned(),
-            when_late: "send".to_owned(),
-            requests_per_connection: None,
-            expect: String::new(),
-            workers: 1,
-            duration_s: 10.0,
-            warmup_s: 0.5,
-            timeout_s: 5.0,
-            seed: 1,
-            max_error_share: 0.001,
-        },
-        book: Book {
-            planned: 100_000,
-            sent: 100_000,
-            answered: 99_950,
-            failed: 48,
-            timed_out: 1,
-            unfinished: 1,
-            ..Book::default()
-        },
+    load.unsent.insert("busy".to_owned(), 100);
+    load.waiting = Waiting { most: 7, total_s: 0.0123 };
+    load.failures = [("reset".to_owned(), 8), ("status-5xx".to_owned(), 40)].into();
+    load.statuses = [(200, 199_850), (503, 40)].into();
+    let response = &mut load.latency.response;
+    (response.p99_9_us, response.max_us) = (None, None);
+    (response.at_least.max_us, response.mean_us) = (Some(5_000_000.0), None);
+    load.response_intervals.p99_9_us = None;
+    load.latency.connect = sample::latency(130.0);
+    load.outcomes.insert("status-5xx".to_owned(), sample::latency(700.0));
+    load.outcomes.insert("reset".to_owned(), sample::latency(40.0));
+    load.modes.push(Mode { low_us: 500.0, peak_us: 41_000.0, high_us: 60_000.0, share: 0.02 });
+    load.kernel = Some(KernelStamps {
+        to_wire: sample::latency(3.0),
+        on_wire: sample::latency(90.0),
+        from_wire: sample::latency(4.0),
+    });
+    let stage = |from_rate: f64, to_rate: f64, us: f64| Stage {
+        from_rate,
+        to_rate,
+        duration_s: 5.0,
+        book: load.book,
         unsent: BTreeMap::new(),
-        waiting: Waiting::default(),
-        failures: BTreeMap::from([("reset".to_owned(), 8), ("status-5xx".to_owned(), 40)]),
-        statuses: BTreeMap::from([(200, 99_950), (503, 40)]),
-        rate: LoadRate { target: Some(10_000.0), offered: 10_000.0, achieved: Some(9_995.0) },
-        latency: LatencySet {
-            response: latency(61.2),
-            service: latency(55.0),
-            send_lag: latency(4.1),
-            own_lag: latency(4.1),
-            first_byte: latency(54.0),
-        },
-        drift: None,
-        generator: Generator {
-            cpu_seconds: 1.234,
-            run_delay_us: 5678.0,
-            wall_seconds: 10.01,
-            ..Generator::default()
-        },
-        environment: environment(),
-    }
+        failures: BTreeMap::new(),
+        rate: LoadRate { target: Some(to_rate), offered: to_rate, achieved: Some(to_rate) },
+        latency: LatencySet { response: sample::latency(us), ..load.latency.clone() },
+    };
+    load.stages = vec![stage(0.0, 10_000.0, 80.0), stage(10_000.0, 30_000.0, 120.0)];
+    load.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
+    load.environment = environment();
+    load
 }
 
 fn environment() -> Environment {

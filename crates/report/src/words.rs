@@ -133,12 +133,8 @@ pub(crate) fn machine(result: &StudyResult) -> String {
 pub(crate) fn measured(finding: &Finding) -> String {
     let decimals = if finding.value.abs() < 10.0 { 2 } else { 0 };
     let number = |value: f64| grouped(value, if value.abs() < 10.0 { decimals.max(2) } else { 0 });
-    format!(
-        "{} {unit}, threshold {} {unit}",
-        number(finding.value),
-        number(finding.threshold),
-        unit = finding.unit
-    )
+    let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
+    format!("{}{unit}, threshold {}{unit}", number(finding.value), number(finding.threshold))
 }
 
 /// Findings of one check and weight, told once: a check that fires on every arm would bury the others.

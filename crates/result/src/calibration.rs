@@ -13,6 +13,8 @@ pub struct CalibrationResult {
     pub format: String,
     /// The smallest latency that can be resolved.
     pub floor: Floor,
+    /// The recorder, fed with known values.
+    pub recorder: Recorder,
     /// Experiments with known answers.
     pub experiments: Vec<Experiment>,
     /// The largest rate that is offered on time; null when none of those tried was.
@@ -43,10 +45,42 @@ pub struct Experiment {
     pub summary: String,
     /// Requests in it.
     pub requests: u64,
-    /// Response time that was measured of a request, less the one that it should have had.
-    pub error: PerRequestError,
+    /// Response time that was measured of a request, less the one that it should have had; null where answers were not
+    /// waited for.
+    pub error: Option<PerRequestError>,
     /// Quantiles of response time, measured and true.
     pub quantiles: Vec<QuantileError>,
+    /// 99th percentile of service time, microseconds, where it hides what response time shows: what a generator that
+    /// only looks at service times would report.
+    pub service_p99_us: Option<f64>,
+    /// Requests per second of a closed loop, measured and by theory.
+    pub rate: Option<RateError>,
+    /// Requests whose answer was not waited for to the end.
+    pub unfinished: u64,
+}
+
+/// Requests per second of a closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateError {
+    /// As measured.
+    pub reported: f64,
+    /// By theory.
+    pub analytic: f64,
+}
+
+/// The recorder of distributions, fed with known values.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recorder {
+    /// How many values.
+    pub values: u64,
+    /// Most that a quantile was above the value that it stands for, as a share of it.
+    pub most_above_share: f64,
+    /// Most that one was below.
+    pub most_below_share: f64,
+    /// Whether two halves put together are exactly what the whole is.
+    pub merges_exactly: bool,
 }
 
 /// Error of single requests, microseconds.
@@ -71,6 +105,8 @@ pub struct QuantileError {
     pub quantile: f64,
     /// As `hoptax load` reports it.
     pub reported_us: f64,
+    /// Whether it reports that only as a lower bound.
+    pub is_lower_bound: bool,
     /// Of the response times that these requests should have had.
     pub true_us: f64,
     /// Of the distribution that they were drawn from, where it is known in closed form.

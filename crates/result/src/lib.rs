@@ -10,12 +10,18 @@ mod finding;
 mod load;
 mod study;
 
-pub use calibration::{CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError};
+#[cfg(feature = "sample")]
+pub mod sample;
+
+pub use calibration::{
+    CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError, RateError, Recorder,
+};
 pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{
-    Book, Drift, Generator, GeneratorWorker, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop,
-    Waiting,
+    Apart, Book, Calibrated, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Latency,
+    LatencySet, LoadPlan, LoadRate, LoadResult, Loop, Loosened, LowerBounds, Mode, Pacing, QuantileIntervals,
+    Range, Stage, Waiting, Window,
 };
 pub use study::{
     ArmKind, ArmResult, Cost, GeneratorUse, HostUse, Interval, KnownAnswer, LoadSpec, ProxyUse, ResponseCost,

@@ -7,6 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Finding, Verdict};
 
+mod evidence;
+mod latency;
+
+pub use evidence::{
+    Apart, Calibrated, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing,
+    Window,
+};
+pub use latency::{Latency, LatencySet, LowerBounds, Mode, QuantileIntervals, Range};
+
 /// When a request may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -41,12 +50,39 @@ pub struct LoadResult {
     pub statuses: BTreeMap<u16, u64>,
     /// Requests per second.
     pub rate: LoadRate,
-    /// Distributions over answered requests.
+    /// Distributions. Response and service time are those of answered requests and of those whose answer was still
+    /// awaited, the others those of answered requests.
     pub latency: LatencySet,
+    /// 95 % intervals of the quantiles of response time.
+    pub response_intervals: QuantileIntervals,
+    /// Response time, up to the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
+    pub outcomes: BTreeMap<String, Latency>,
+    /// The modes of response time, the fastest first.
+    pub modes: Vec<Mode>,
+    /// The trial in windows of equal length; empty for a trial in stages.
+    pub windows: Vec<Window>,
+    /// How well releases kept their times; null in a closed loop.
+    pub pacing: Option<Pacing>,
+    /// Rank correlation (Spearman) of the response times of one request and the next; null with too few.
+    pub serial_correlation: Option<f64>,
+    /// Requests in flight, counted and computed.
+    pub in_flight: Option<InFlight>,
+    /// Workers and connections whose response times are apart from the others'.
+    pub apart: Vec<Apart>,
+    /// What the kernel's time stamps say, where they were asked for.
+    pub kernel: Option<KernelStamps>,
+    /// The stages of a load that has some, each with its own numbers.
+    pub stages: Vec<Stage>,
     /// First against last third of the trial.
     pub drift: Option<Drift>,
     /// What the generator itself used.
     pub generator: Generator,
+    /// How wrong the generator is on this machine, as measured by `hoptax calibrate`; null where it never was.
+    pub calibration: Option<Calibrated>,
+    /// The tool that a result was imported from, with what it does not tell.
+    pub imported: Option<Imported>,
+    /// Thresholds of checks that were loosened.
+    pub loosened: Vec<Loosened>,
     /// The machine.
     pub environment: Environment,
 }
@@ -55,10 +91,12 @@ pub struct LoadResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
-    /// Where the requests went.
+    /// Where the requests went: a URL, or what they were taken from.
     pub url: String,
     /// Request method.
     pub method: String,
+    /// Different requests that were sent.
+    pub requests: u32,
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
@@ -72,8 +110,17 @@ pub struct LoadPlan {
     pub when_busy: String,
     /// What became of a request that the generator was late with: `send` or `skip`.
     pub when_late: String,
-    /// Requests after which a connection was closed and opened anew; null for as many as the server took.
-    pub requests_per_connection: Option<u32>,
+    /// When connections were opened: `ahead` or `on-demand`.
+    pub connect: String,
+    /// Requests after which a connection was closed and opened anew, as a number or a range; null for as many as the
+    /// server took.
+    pub requests_per_connection: Option<String>,
+    /// Age at which it was, seconds; null for none.
+    pub connection_age_s: Option<f64>,
+    /// Time between an answer and the next request of a closed loop, as `--think` says it; null for none.
+    pub think: Option<String>,
+    /// How the rate changed, as `--stages` says it; null for one rate.
+    pub stages: Option<String>,
     /// What was expected of every answer, as `--expect` says it; empty for a status below 400.
     pub expect: String,
     /// Worker threads.
@@ -163,76 +210,24 @@ pub struct LoadRate {
     pub achieved: Option<f64>,
 }
 
-/// The distributions of a trial, microseconds.
+/// One stage of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LatencySet {
-    /// Planned release to last byte: what a user waits.
-    pub response: Latency,
-    /// First byte written to last byte read: what the subject took.
-    pub service: Latency,
-    /// Planned release to first byte written, the wait for a free connection included.
-    pub send_lag: Latency,
-    /// The send lag of the requests that found a free connection: how late the generator itself was.
-    pub own_lag: Latency,
-    /// First byte written to first byte read.
-    pub first_byte: Latency,
-}
-
-/// One distribution, microseconds. A quantile that the evidence does not support is null.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Latency {
-    /// Requests in it.
-    pub count: u64,
-    /// Smallest.
-    pub min_us: Option<f64>,
-    /// Arithmetic mean.
-    pub mean_us: Option<f64>,
-    /// Median.
-    pub p50_us: Option<f64>,
-    /// 90th percentile.
-    pub p90_us: Option<f64>,
-    /// 99th percentile.
-    pub p99_us: Option<f64>,
-    /// 99.9th percentile.
-    pub p99_9_us: Option<f64>,
-    /// Largest.
-    pub max_us: Option<f64>,
-}
-
-/// Medians of response time in the first and the last third of the recorded time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Drift {
-    /// Median of the first third, microseconds.
-    pub first_third_p50_us: f64,
-    /// Median of the last third, microseconds.
-    pub last_third_p50_us: f64,
-}
-
-/// What the generator used while it recorded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Generator {
-    /// CPU time of all workers, seconds.
-    pub cpu_seconds: f64,
-    /// Time that the workers were ready to run but did not, microseconds.
-    pub run_delay_us: f64,
-    /// Time from the start of the record to the end of the drain, seconds.
-    pub wall_seconds: f64,
-    /// Time that the host took from this machine's processors meanwhile, as a share of their time, 0 to 1.
-    pub steal_share: f64,
-    /// The same for each worker.
-    pub workers: Vec<GeneratorWorker>,
-}
-
-/// What one worker used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GeneratorWorker {
-    /// CPU time, seconds.
-    pub cpu_seconds: f64,
-    /// Time ready to run but not running, microseconds.
-    pub run_delay_us: f64,
+pub struct Stage {
+    /// Requests per second at its beginning.
+    pub from_rate: f64,
+    /// Requests per second at its end.
+    pub to_rate: f64,
+    /// Its length, seconds.
+    pub duration_s: f64,
+    /// Where its requests went.
+    pub book: Book,
+    /// Requests that were not sent, by reason.
+    pub unsent: BTreeMap<String, u64>,
+    /// Failed requests by kind.
+    pub failures: BTreeMap<String, u64>,
+    /// Requests per second; `target` is the mean of the stage.
+    pub rate: LoadRate,
+    /// Distributions.
+    pub latency: LatencySet,
 }

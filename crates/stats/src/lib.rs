@@ -5,7 +5,7 @@
 //!
 //! # Which interval is used where
 //!
-//! There is one kind of interval: Student's, over rounds. A round starts every process afresh, and a process keeps
+//! In a study there is one kind of interval: Student's, over rounds. A round starts every process afresh, and a process keeps
 //! its own level for as long as it lives, so rounds are the topmost replicate and the only independent
 //! observations of a study. All that happens below them, blocks, slices and requests, is first reduced to one
 //! number for each round.
@@ -15,6 +15,8 @@
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block | [`paired_cost`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
+//!
+//! A single load has no rounds; its quantiles get the interval of [`quantile_ranks`], from batches of its time.
 //!
 //! A quantile of any sample is reported only where [`quantile_supported`] says so. Whether two studies agree is
 //! [`meets()`].
@@ -35,14 +37,24 @@
 //! (the bootstrap) fails in the same way. The spread between rounds needs no such assumption: whatever makes the
 //! requests of one round alike is the same for all of them, and the rounds do not know of each other.
 
+mod batches;
+mod exponential;
 mod hodges_lehmann;
 mod meets;
+mod modes;
 mod over_rounds;
 mod paired;
 mod quantile;
+mod rank_correlation;
+mod steady_state;
 
+pub use batches::quantile_ranks;
+pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;
+pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
 pub use paired::paired_cost;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
+pub use rank_correlation::serial_correlation;
+pub use steady_state::truncation;

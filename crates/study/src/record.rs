@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use hoptax_load::Recording;
+use hoptax_load::{Distribution, Recording};
 use hoptax_result::Book;
 use hoptax_stats::quantile;
 
@@ -79,7 +79,7 @@ pub struct RoundRecord {
     /// What the generator did, by load.
     pub generator: BTreeMap<usize, GeneratorRecord>,
     /// The generator's own send lag, by load, nanoseconds.
-    pub own_lag: BTreeMap<usize, Histogram<u64>>,
+    pub own_lag: BTreeMap<usize, Distribution>,
     /// Time waited for the host before slices, nanoseconds.
     pub waited_ns: u64,
     /// Ticks of the processors in use that the host took, and all their ticks.
@@ -94,7 +94,7 @@ impl RoundRecord {
             *failures.entry(failure.word().to_owned()).or_default() += count;
         }
         if is_open {
-            let recorded = recording.response();
+            let recorded = recording.response.histogram();
             let counts =
                 recorded.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value()));
             self.responses.insert(self.slices.len(), Responses(counts.collect()));

@@ -1,6 +1,6 @@
 //! What the reader of answers must make of legal, odd and illegal answers, however they are split.
 
-use hoptax_wire::http1::{Answer, Malformed, Progress, ResponseReader, Truncated};
+use hoptax_wire::http1::{Answer, ExpectedHeader, Malformed, Progress, ResponseReader, Truncated};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
@@ -8,7 +8,7 @@ fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
 }
 
 fn answer(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
-    Progress::Complete(Answer { status, body_bytes, keep_alive })
+    Progress::Complete(Answer { status, body_bytes, keep_alive, has_headers: true })
 }
 
 /// Legal answers that end by themselves, with what they are.
@@ -87,7 +87,10 @@ fn a_body_without_a_length_ends_with_the_connection() {
     let mut reader = ResponseReader::new(false);
     assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\n\r\nsome"), Ok(Progress::Partial));
     assert_eq!(reader.feed(b" more"), Ok(Progress::Partial));
-    assert_eq!(reader.end(), Ok(Some(Answer { status: 200, body_bytes: 9, keep_alive: false })));
+    assert_eq!(
+        reader.end(),
+        Ok(Some(Answer { status: 200, body_bytes: 9, keep_alive: false, has_headers: true }))
+    );
 }
 
 #[test]
@@ -165,4 +168,22 @@ proptest! {
         };
         prop_assert_eq!(whole, split);
     }
+}
+
+#[test]
+fn headers_are_looked_for_whatever_their_case() {
+    let header = |name: &str, value: Option<&str>| ExpectedHeader {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    };
+    let has = |expected: Vec<ExpectedHeader>| {
+        let mut reader = ResponseReader::new(false).expecting(expected.into());
+        match reader.feed(b"HTTP/1.1 204 No Content\r\nServer:  envoy \r\nX-A: 1\r\nx-a: 2\r\n\r\n") {
+            Ok(Progress::Complete(answer)) => answer.has_headers,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(has(vec![header("server", Some("envoy")), header("X-A", Some("2"))]));
+    assert!(has(vec![header("x-a", None)]) && has(Vec::new()));
+    assert!(!has(vec![header("server", Some("Envoy"))]) && !has(vec![header("etag", None)]));
 }

@@ -9,7 +9,7 @@ pub(super) const BALANCES: Check<LoadResult> = Check {
     id: "book",
     protects_from: "requests that vanish from the record, usually the slow ones",
     source: "our own; several generators drop what is in flight at the end",
-    judge: |result| {
+    judge: |result, _| {
         let book = &result.book;
         if book.balances() {
             return Vec::new();

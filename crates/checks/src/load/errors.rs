@@ -2,7 +2,7 @@
 
 use hoptax_result::{LoadResult, Severity};
 
-use crate::thresholds::ERROR_SHARE_WARN;
+use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
 /// Too many requests without an answer.
@@ -10,10 +10,12 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
     id: "errors",
     protects_from: "a subject that looks fast because it refuses",
     source: "RFC 9411: failed transactions below 0.001 %",
-    judge: |result| {
+    judge: |result, limits| {
         let share = result.book.error_share();
         let limit = result.plan.max_error_share;
-        let Some((severity, threshold)) = severity_above(share, ERROR_SHARE_WARN.min(limit), limit) else {
+        let Some((severity, threshold)) =
+            severity_above(share, limits.of(&thresholds::ERROR_SHARE).min(limit), limit)
+        else {
             return Vec::new();
         };
         let mut kinds: Vec<String> =
@@ -34,6 +36,32 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
             Measured::percent(share, threshold),
             format!("{:.3} % of the requests were not answered: {}", share * 100.0, kinds.join(", ")),
             advice,
+        )]
+    },
+    withhold: None,
+};
+
+/// Answers that are not what was asked for.
+pub(super) const MISMATCHES: Check<LoadResult> = Check {
+    id: "wrong-answers",
+    protects_from: "a subject that is fast because it does something else",
+    source: "RFC 9411; what is right is said by --expect",
+    judge: |result, limits| {
+        let count = result.failures.get("mismatch").copied().unwrap_or(0);
+        let share = count as f64 / result.book.sent.max(1) as f64;
+        let most = limits.of(&thresholds::MISMATCH_SHARE);
+        if share <= most {
+            return Vec::new();
+        }
+        vec![finding(
+            "wrong-answers",
+            Severity::Fail,
+            Measured::percent(share, most),
+            format!(
+                "{count} answers were not what was expected ({}): the subject did not do the work",
+                result.plan.expect
+            ),
+            "look at an answer with curl; correct the subject or --expect",
         )]
     },
     withhold: None,
@@ -67,6 +95,17 @@ mod tests {
         let (severity, _) = fired("errors", |result| {
             result.plan.max_error_share = 0.0;
             fail(1)(result);
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+    }
+
+    #[test]
+    fn wrong_answers_fire_even_where_errors_are_tolerated() {
+        let (severity, _) = fired("wrong-answers", |result| {
+            result.plan.max_error_share = 1.0;
+            result.book.answered -= 10;
+            result.book.failed += 10;
+            result.failures.insert("mismatch".to_owned(), 10);
         });
         assert_eq!(severity, Some(Severity::Fail));
     }

@@ -2,7 +2,7 @@
 
 use hoptax_result::{LoadResult, Severity};
 
-use crate::thresholds::{GENERATOR_BUSY_FAIL, GENERATOR_BUSY_WARN, RUN_DELAY_FAIL, RUN_DELAY_WARN};
+use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
 /// A worker that was busy all the time set the rate itself.
@@ -10,7 +10,7 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
     id: "generator-saturated",
     protects_from: "the client's limit being taken for the server's",
     source: "method of RFC 9411 (headroom of the test equipment); Lancet",
-    judge: |result| {
+    judge: |result, limits| {
         let generator = &result.generator;
         if generator.wall_seconds <= 0.0 {
             return Vec::new();
@@ -20,22 +20,26 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
             .iter()
             .map(|worker| worker.cpu_seconds / generator.wall_seconds)
             .fold(0.0, f64::max);
-        severity_above(busiest, GENERATOR_BUSY_WARN, GENERATOR_BUSY_FAIL)
-            .map(|(severity, threshold)| {
-                let says = if severity == Severity::Fail { "set" } else { "may have set" };
-                finding(
-                    "generator-saturated",
-                    severity,
-                    Measured::percent(busiest, threshold),
-                    format!(
-                        "a worker was on its core {:.0} % of the time: the generator {says} this rate",
-                        busiest * 100.0
-                    ),
-                    "use more --workers on more cores, or offer a --rate below this",
-                )
-            })
-            .into_iter()
-            .collect()
+        severity_above(
+            busiest,
+            limits.of(&thresholds::GENERATOR_BUSY),
+            limits.of(&thresholds::GENERATOR_BUSY_FAIL),
+        )
+        .map(|(severity, threshold)| {
+            let says = if severity == Severity::Fail { "set" } else { "may have set" };
+            finding(
+                "generator-saturated",
+                severity,
+                Measured::percent(busiest, threshold),
+                format!(
+                    "a worker was on its core {:.0} % of the time: the generator {says} this rate",
+                    busiest * 100.0
+                ),
+                "use more --workers on more cores, or offer a --rate below this",
+            )
+        })
+        .into_iter()
+        .collect()
     },
     withhold: None,
 };
@@ -45,7 +49,7 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
     id: "run-delay",
     protects_from: "a generator that shares its core and takes its own wait for the subject's",
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
-    judge: |result| {
+    judge: |result, limits| {
         let generator = &result.generator;
         if generator.wall_seconds <= 0.0 {
             return Vec::new();
@@ -55,7 +59,7 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
             .iter()
             .map(|worker| worker.run_delay_us / 1e6 / generator.wall_seconds)
             .fold(0.0, f64::max);
-        severity_above(worst, RUN_DELAY_WARN, RUN_DELAY_FAIL)
+        severity_above(worst, limits.of(&thresholds::RUN_DELAY), limits.of(&thresholds::RUN_DELAY_FAIL))
             .map(|(severity, threshold)| {
                 finding(
                     "run-delay",

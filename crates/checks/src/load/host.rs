@@ -2,7 +2,7 @@
 
 use hoptax_result::{LoadResult, Severity};
 
-use crate::thresholds::{DRIFT_SHARE, STEAL_FAIL, STEAL_WARN};
+use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
 /// Time that the host gave to others.
@@ -10,9 +10,9 @@ pub(super) const STEAL: Check<LoadResult> = Check {
     id: "steal",
     protects_from: "a virtual machine that was stopped while the clock ran",
     source: "proc(5), /proc/stat, eighth field",
-    judge: |result| {
+    judge: |result, limits| {
         let share = result.generator.steal_share;
-        severity_above(share, STEAL_WARN, STEAL_FAIL)
+        severity_above(share, limits.of(&thresholds::STEAL), limits.of(&thresholds::STEAL_FAIL))
             .map(|(severity, threshold)| {
                 finding(
                     "steal",
@@ -28,30 +28,78 @@ pub(super) const STEAL: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// First against last third.
-pub(super) const DRIFT: Check<LoadResult> = Check {
-    id: "drift",
-    protects_from: "one number for a subject that was changing (warming up, filling, throttled)",
-    source: "our own; a coarse form of the steady-state tests of Barrett and others (OOPSLA 2017)",
-    judge: |result| {
-        let Some(drift) = result.drift.filter(|drift| drift.first_third_p50_us > 0.0) else {
+/// Tasks that waited for a processor, whosever they were.
+pub(super) const PRESSURE: Check<LoadResult> = Check {
+    id: "cpu-pressure",
+    protects_from: "a machine with more work than processors, on which everything waits for everything",
+    source: "kernel documentation, accounting/psi: the total of `some`, not its averages",
+    judge: |result, limits| {
+        let Some(share) = result.generator.pressure_share else { return Vec::new() };
+        let most = limits.of(&thresholds::PRESSURE);
+        if share <= most {
             return Vec::new();
-        };
-        let change = drift.last_third_p50_us / drift.first_third_p50_us - 1.0;
-        if change.abs() <= DRIFT_SHARE {
+        }
+        // It does not say who waited; run-delay judges the generator, and the subject may be meant to be loaded.
+        vec![finding(
+            "cpu-pressure",
+            Severity::Info,
+            Measured::percent(share, most),
+            format!("some task of this machine waited for a processor {:.0} % of the time", share * 100.0),
+            "if subject and generator share the machine, part of the response time is that wait",
+        )]
+    },
+    withhold: None,
+};
+
+/// A limit that stopped the generator.
+pub(super) const THROTTLED: Check<LoadResult> = Check {
+    id: "throttled",
+    protects_from: "a container's CPU limit that freezes the generator for most of every 100 ms",
+    source: "kernel documentation, admin-guide/cgroup-v2: nr_throttled of cpu.stat",
+    judge: |result, limits| {
+        let Some(periods) = result.generator.throttled else { return Vec::new() };
+        let most = limits.of(&thresholds::THROTTLED);
+        if periods as f64 <= most {
             return Vec::new();
         }
         vec![finding(
-            "drift",
-            Severity::Warn,
-            Measured::percent(change, DRIFT_SHARE),
-            format!(
-                "the median response time went from {:.0} us in the first third to {:.0} us in the last ({:+.1} %)",
-                drift.first_third_p50_us,
-                drift.last_third_p50_us,
-                change * 100.0
-            ),
-            "lengthen the warm-up; if the drift stays, the subject has no steady state at this load",
+            "throttled",
+            Severity::Fail,
+            Measured::count(periods as f64, most, "periods"),
+            format!("a limit on CPU time stopped the generator in {periods} periods"),
+            "raise the CPU limit of the container, or remove it",
+        )]
+    },
+    withhold: None,
+};
+
+/// The clock itself.
+pub(super) const CLOCK: Check<LoadResult> = Check {
+    id: "clock",
+    protects_from: "a clock that is slow to read or runs backwards",
+    source: "our own; a clock source such as hpet or acpi_pm takes a system call and a microsecond or more",
+    judge: |result, limits| {
+        let generator = &result.generator;
+        let most_ns = limits.of(&thresholds::CLOCK_READ_NS);
+        let source = &result.environment.clock_source;
+        if generator.clock_step_back_ns > 0 {
+            return vec![finding(
+                "clock",
+                Severity::Fail,
+                Measured::count(generator.clock_step_back_ns as f64, 0.0, "ns"),
+                format!("the clock (`{source}`) went back by {} ns", generator.clock_step_back_ns),
+                "no time measured on this machine can be believed; use another clock source",
+            )];
+        }
+        if generator.clock_read_ns <= most_ns {
+            return Vec::new();
+        }
+        vec![finding(
+            "clock",
+            Severity::Fail,
+            Measured::count(generator.clock_read_ns, most_ns, "ns"),
+            format!("one reading of the clock (`{source}`) takes {:.0} ns", generator.clock_read_ns),
+            "choose the clock source `tsc` or `kvm-clock` (see /sys/devices/system/clocksource)",
         )]
     },
     withhold: None,
@@ -59,7 +107,7 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Drift, Severity};
+    use hoptax_result::Severity;
 
     use crate::load::tests::fired;
 
@@ -72,12 +120,22 @@ mod tests {
     }
 
     #[test]
-    fn drift_fires_both_ways() {
-        for last_third_p50_us in [94.0, 106.0] {
-            let (severity, _) = fired("drift", |result| {
-                result.drift = Some(Drift { first_third_p50_us: 100.0, last_third_p50_us });
-            });
-            assert_eq!(severity, Some(Severity::Warn));
-        }
+    fn pressure_fires() {
+        let pressure = |share| fired("cpu-pressure", |result| result.generator.pressure_share = share).0;
+        assert_eq!((pressure(None), pressure(Some(0.04))), (None, None));
+        assert_eq!(pressure(Some(0.3)), Some(Severity::Info));
+    }
+
+    #[test]
+    fn a_limit_on_cpu_time_fires() {
+        let throttled = |periods| fired("throttled", |result| result.generator.throttled = periods).0;
+        assert_eq!((throttled(None), throttled(Some(0))), (None, None));
+        assert_eq!(throttled(Some(1)), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn a_clock_that_is_slow_or_goes_back_fires() {
+        assert_eq!(fired("clock", |result| result.generator.clock_read_ns = 1_500.0).0, Some(Severity::Fail));
+        assert_eq!(fired("clock", |result| result.generator.clock_step_back_ns = 1).0, Some(Severity::Fail));
     }
 }

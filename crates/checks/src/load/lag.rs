@@ -2,19 +2,25 @@
 
 use hoptax_result::{LoadResult, Loop, Severity};
 
-use crate::thresholds::{BLOCKED_SHARE, OWN_LAG_FAIL_US, OWN_LAG_WARN_US};
+use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
 /// The generator's own lateness.
 pub(super) const SEND_LAG: Check<LoadResult> = Check {
     id: "send-lag",
     protects_from: "a late generator whose delay is taken for the subject's",
-    source: "Treadmill (ISCA 2016) and wrk2's admitted millisecond",
-    judge: |result| {
+    source: "Treadmill (ISCA 2016), wrk2's admitted millisecond; the limits are our own",
+    judge: |result, limits| {
         let (Loop::Open, Some(lag_us)) = (result.plan.loop_, result.latency.own_lag.p99_us) else {
             return Vec::new();
         };
-        severity_above(lag_us, OWN_LAG_WARN_US, OWN_LAG_FAIL_US)
+        let median_us = result.latency.response.p50_us.unwrap_or_default();
+        let warn_us =
+            limits.of(&thresholds::OWN_LAG_US).max(limits.of(&thresholds::OWN_LAG_SHARE) * median_us);
+        let fail_us = limits
+            .of(&thresholds::OWN_LAG_FAIL_US)
+            .max(limits.of(&thresholds::OWN_LAG_FAIL_SHARE) * median_us);
+        severity_above(lag_us, warn_us, fail_us)
             .map(|(severity, threshold)| {
                 finding(
                     "send-lag",
@@ -33,21 +39,51 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
     withhold: None,
 };
 
+/// Lateness that reaches into the reported tail.
+pub(super) const LATE_TAIL: Check<LoadResult> = Check {
+    id: "late-tail",
+    protects_from: "a tail made of the generator's own stalls",
+    source: "our own: fewer than 1 request in 1,000 may be later than the p99 that is reported, or a tenth of it is ours",
+    judge: |result, _| {
+        let latency = &result.latency;
+        let (Loop::Open, Some(lag_us), Some(p99_us)) =
+            (result.plan.loop_, latency.own_lag.p99_9_us, latency.response.p99_us)
+        else {
+            return Vec::new();
+        };
+        if lag_us <= p99_us {
+            return Vec::new();
+        }
+        vec![finding(
+            "late-tail",
+            Severity::Warn,
+            Measured::us(lag_us, p99_us),
+            format!(
+                "1 request in 1,000 left more than {lag_us:.0} us late, longer than the p99 of {p99_us:.0} us: the tail \
+                 is in part the generator's"
+            ),
+            "give the generator a core of its own; believe the median rather than the tail",
+        )]
+    },
+    withhold: None,
+};
+
 /// Waiting for a connection is the pool's share of the response time.
 pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
     id: "connections-busy",
     protects_from: "a pool that is too small being taken for a subject that is too slow",
     source: "van der Schaaf, ServiceMeshCon EU 2021: results with significant blocking are invalid",
-    judge: |result| {
+    judge: |result, limits| {
         let book = &result.book;
         let share = if book.sent == 0 { 0.0 } else { book.blocked as f64 / book.sent as f64 };
-        if share <= BLOCKED_SHARE {
+        let most = limits.of(&thresholds::BLOCKED_SHARE);
+        if share <= most {
             return Vec::new();
         }
         vec![finding(
             "connections-busy",
             Severity::Warn,
-            Measured::percent(share, BLOCKED_SHARE),
+            Measured::percent(share, most),
             format!(
                 "{:.1} % of the requests waited for one of the {} connections; response time counts that wait, \
                  service time does not",
@@ -64,14 +100,42 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
 mod tests {
     use hoptax_result::{Loop, Severity};
 
-    use crate::load::tests::fired;
+    use crate::load::tests::{fired, fired_with};
 
     #[test]
     fn a_late_generator_fires() {
         let late = |lag_us: f64| fired("send-lag", |result| result.latency.own_lag.p99_us = Some(lag_us)).0;
-        assert_eq!(late(199.0), None);
-        assert_eq!(late(201.0), Some(Severity::Warn));
-        assert_eq!(late(2_001.0), Some(Severity::Fail));
+        assert_eq!(late(49.0), None);
+        assert_eq!(late(51.0), Some(Severity::Warn));
+        assert_eq!(late(501.0), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn what_is_late_depends_on_what_is_measured() {
+        let late = |lag_us: f64| {
+            let spoil = |result: &mut hoptax_result::LoadResult| {
+                result.latency.response.p50_us = Some(10_000.0);
+                result.latency.own_lag.p99_us = Some(lag_us);
+            };
+            fired("send-lag", spoil).0
+        };
+        assert_eq!(
+            (late(499.0), late(501.0), late(5_001.0)),
+            (None, Some(Severity::Warn), Some(Severity::Fail))
+        );
+    }
+
+    #[test]
+    fn a_tightened_limit_holds() {
+        let spoil = |result: &mut hoptax_result::LoadResult| result.latency.own_lag.p99_us = Some(30.0);
+        assert_eq!(fired_with("send-lag", &[("own-lag-us", 20.0)], spoil).0, Some(Severity::Warn));
+    }
+
+    #[test]
+    fn lateness_in_the_tail_fires() {
+        let late =
+            |lag_us: f64| fired("late-tail", |result| result.latency.own_lag.p99_9_us = Some(lag_us)).0;
+        assert_eq!((late(200.0), late(201.0)), (None, Some(Severity::Warn)));
     }
 
     #[test]

@@ -1,59 +1,167 @@
-//! What was planned must have been offered.
+//! What was planned must have been offered, and evenly.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Loop, Severity, Window};
 
-use crate::thresholds::OFFERED_SHARE;
+use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// Requests that were never sent are waits that were never measured.
+/// Requests that were never sent are waits that were never measured. Those that the user asked to skip are not that:
+/// the plan says so, and the count stands in the result.
 pub(super) const OFFERED: Check<LoadResult> = Check {
     id: "offered",
     protects_from: "a generator that quietly offers less than it was asked to",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
-    judge: |result| {
+    judge: |result, limits| {
         let book = &result.book;
+        let least = limits.of(&thresholds::OFFERED_SHARE);
         if book.planned == 0 {
             return vec![finding(
                 "offered",
                 Severity::Fail,
-                Measured::percent(0.0, OFFERED_SHARE),
+                Measured::percent(0.0, least),
                 "no request was planned in the recorded time".to_owned(),
                 "raise the rate or the duration",
             )];
         }
         let share = book.sent as f64 / book.planned as f64;
-        if share >= OFFERED_SHARE {
+        if share >= least {
             return Vec::new();
         }
+        let reasons: Vec<String> =
+            result.unsent.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let sentence = format!(
+            "{} of {} planned requests were sent ({:.1} %); unsent: {}",
+            book.sent,
+            book.planned,
+            share * 100.0,
+            if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") }
+        );
+        let measured = Measured::percent(share, least);
+        vec![if is_asked_for(result, share, least) {
+            let advice = "as asked for: the numbers describe the requests that were sent, and nobody who was turned away";
+            finding("offered", Severity::Warn, measured, sentence, advice)
+        } else {
+            let advice = "the subject cannot take this rate on these connections: lower the rate or raise the connections";
+            finding("offered", Severity::Fail, measured, sentence, advice)
+        }]
+    },
+    withhold: None,
+};
+
+/// Whether enough would have been sent, had the user not asked to skip.
+fn is_asked_for(result: &LoadResult, share: f64, least: f64) -> bool {
+    let skipped =
+        |reason: &str, asked: bool| if asked { result.unsent.get(reason).copied().unwrap_or(0) } else { 0 };
+    let asked =
+        skipped("busy", result.plan.when_busy != "wait") + skipped("late", result.plan.when_late == "skip");
+    share + asked as f64 / result.book.planned as f64 >= least
+}
+
+/// The load must be the planned one all the time, not only in the mean.
+pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
+    id: "load-constant",
+    protects_from: "a stall and the flood after it that even out in the mean",
+    source: "RFC 9411: the sustained rate deviates by less than 5 %; judged in twentieths of the trial",
+    judge: |result, limits| {
+        if result.plan.loop_ == Loop::Closed || result.windows.is_empty() {
+            return Vec::new();
+        }
+        let most = limits.of(&thresholds::LOAD_DEVIATION);
+        let worst = result
+            .windows
+            .chunks(result.windows.len().div_ceil(20))
+            .map(|part| {
+                let sum = |of: fn(&Window) -> u64| part.iter().map(of).sum::<u64>() as f64;
+                let (planned, sent) = (sum(|window| window.planned), sum(|window| window.sent));
+                let deviation = (sent - planned).abs() / planned.max(1.0);
+                // A request or two may cross from one part into the next.
+                deviation - 2.0 / planned.max(1.0)
+            })
+            .fold(0.0, f64::max);
+        if worst <= most {
+            return Vec::new();
+        }
+        let skips = result.plan.when_busy != "wait" || result.plan.when_late == "skip";
         vec![finding(
-            "offered",
-            Severity::Fail,
-            Measured::percent(share, OFFERED_SHARE),
+            "load-constant",
+            if skips { Severity::Warn } else { Severity::Fail },
+            Measured::percent(worst, most),
             format!(
-                "{} of {} planned requests were sent ({:.1} %): {} found no free connection before the end",
-                book.sent,
-                book.planned,
-                share * 100.0,
-                book.unsent
+                "in some twentieth of the trial what was sent differs by {:.1} % from what was planned",
+                worst * 100.0
             ),
-            "the subject cannot take this rate on these connections: lower the rate or raise the connections",
+            "the generator stalled, or its connections were all busy: look at send-lag and connections-busy",
         )]
+    },
+    withhold: None,
+};
+
+/// Connections that were asked for must be there.
+pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
+    id: "connections-lost",
+    protects_from: "a load on fewer connections than were asked for",
+    source: "RFC 9411: concurrent connections deviate by less than 10 %",
+    judge: |result, limits| {
+        let plan = &result.plan;
+        let keeps = plan.connect == "ahead"
+            && plan.requests_per_connection.is_none()
+            && plan.connection_age_s.is_none();
+        let fewest = result
+            .windows
+            .iter()
+            .filter(|window| window.connections > 0)
+            .map(|window| window.connections)
+            .min();
+        let (true, Some(fewest)) = (keeps, fewest) else { return Vec::new() };
+        let share = 1.0 - fewest as f64 / f64::from(plan.connections.max(1));
+        let most = limits.of(&thresholds::CONNECTIONS_LOST);
+        if share <= most {
+            return Vec::new();
+        }
+        vec![Finding {
+            ..finding(
+                "connections-lost",
+                Severity::Warn,
+                Measured::percent(share, most),
+                format!("only {fewest} of {} connections were open at times", plan.connections),
+                "the server closes connections: raise its limits, or ask for --requests-per-connection as it gives",
+            )
+        }]
     },
     withhold: None,
 };
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Severity;
+    use hoptax_result::{LoadResult, Severity};
 
     use crate::load::tests::fired;
 
+    fn skip(reason: &'static str) -> impl FnOnce(&mut LoadResult) {
+        move |result| {
+            (result.book.sent, result.book.answered, result.book.unsent) = (197_000, 197_000, 3_000);
+            result.unsent.insert(reason.to_owned(), 3_000);
+        }
+    }
+
     #[test]
     fn unsent_requests_fire() {
-        let (severity, _) = fired("offered", |result| {
-            (result.book.sent, result.book.answered, result.book.unsent) = (197_000, 197_000, 3_000);
-        });
-        assert_eq!(severity, Some(Severity::Fail));
+        assert_eq!(fired("offered", skip("end")).0, Some(Severity::Fail));
+        assert_eq!(fired("offered", skip("busy")).0, Some(Severity::Fail), "nobody asked to skip");
+    }
+
+    #[test]
+    fn what_the_user_asked_to_skip_is_told_and_not_void() {
+        let spoil = |result: &mut LoadResult| {
+            skip("busy")(result);
+            result.plan.when_busy = "skip".to_owned();
+        };
+        assert_eq!(fired("offered", spoil).0, Some(Severity::Warn));
+        let other = |result: &mut LoadResult| {
+            skip("end")(result);
+            result.plan.when_busy = "skip".to_owned();
+        };
+        assert_eq!(fired("offered", other).0, Some(Severity::Fail), "these were not skipped");
     }
 
     #[test]
@@ -62,5 +170,27 @@ mod tests {
             fired("offered", |result| result.book = hoptax_result::Book::default()).0,
             Some(Severity::Fail)
         );
+    }
+
+    #[test]
+    fn a_stall_and_its_flood_fire() {
+        let (severity, _) = fired("load-constant", |result| {
+            for window in &mut result.windows[40..45] {
+                window.sent = 0;
+            }
+            result.windows[45].sent *= 6;
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+    }
+
+    #[test]
+    fn lost_connections_fire_unless_they_are_to_be_closed() {
+        let lose = |result: &mut LoadResult| result.windows[3].connections = 13;
+        assert_eq!(fired("connections-lost", lose).0, Some(Severity::Warn));
+        let (severity, _) = fired("connections-lost", |result| {
+            result.plan.requests_per_connection = Some("10".to_owned());
+            lose(result);
+        });
+        assert_eq!(severity, None);
     }
 }

@@ -1,38 +1,52 @@
 //! A quantile must rest on enough requests, and on all of them.
 
-use hoptax_result::{Finding, Latency, LoadResult, Severity};
+use hoptax_result::{Finding, Latency, LatencySet, LoadResult, QuantileIntervals, Range, Severity};
 
-use crate::thresholds::SAMPLES_ABOVE_QUANTILE;
+use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
 
-/// The quantiles that are printed, with how to reach them.
-type Quantile = (&'static str, f64, fn(&mut Latency) -> &mut Option<f64>);
+/// A quantile that is printed, with how to reach it.
+struct Quantile {
+    name: &'static str,
+    p: f64,
+    of: fn(&mut Latency) -> &mut Option<f64>,
+    interval: fn(&QuantileIntervals) -> Option<Range>,
+}
+
 const QUANTILES: [Quantile; 4] = [
-    ("p50", 0.5, |latency| &mut latency.p50_us),
-    ("p90", 0.9, |latency| &mut latency.p90_us),
-    ("p99", 0.99, |latency| &mut latency.p99_us),
-    ("p99.9", 0.999, |latency| &mut latency.p99_9_us),
+    Quantile { name: "p50", p: 0.5, of: |latency| &mut latency.p50_us, interval: |all| all.p50_us },
+    Quantile { name: "p90", p: 0.9, of: |latency| &mut latency.p90_us, interval: |all| all.p90_us },
+    Quantile { name: "p99", p: 0.99, of: |latency| &mut latency.p99_us, interval: |all| all.p99_us },
+    Quantile { name: "p99.9", p: 0.999, of: |latency| &mut latency.p99_9_us, interval: |all| all.p99_9_us },
 ];
 
 /// Requests without an answer are slow requests of unknown length.
 pub(super) const UNFINISHED: Check<LoadResult> = Check {
     id: "unfinished",
     protects_from: "slow requests left out of the quantiles because they had not ended",
-    source: "right-censoring: a quantile p is unknown when the censored share reaches 1 - p; half of that is allowed",
-    judge: |result| {
-        let share = censored_share(result);
-        let lost: Vec<&str> =
-            QUANTILES.iter().filter(|(_, p, _)| share >= (1.0 - p) / 2.0).map(|(name, ..)| *name).collect();
+    source: "right-censoring: a quantile is known while every unfinished request was waited for longer than it",
+    judge: |result, _| {
+        let at_least = result.latency.response.at_least;
+        let bounds = [at_least.p50_us, at_least.p90_us, at_least.p99_us, at_least.p99_9_us];
+        let lost: Vec<&str> = QUANTILES
+            .iter()
+            .zip(bounds)
+            .filter(|(_, bound)| bound.is_some())
+            .map(|(quantile, _)| quantile.name)
+            .collect();
+        let book = &result.book;
+        let open = book.unfinished + book.timed_out + result.unsent.get("end").copied().unwrap_or(0);
         if lost.is_empty() {
             return Vec::new();
         }
+        let share = open as f64 / (book.planned.max(1)) as f64;
         vec![finding(
             "unfinished",
             Severity::Warn,
-            Measured::percent(share, first_lost(share)),
+            Measured::percent(share, 0.0),
             format!(
-                "{:.3} % of the requests were unsent, unfinished or timed out: {} of response time cannot be known and \
-                 {} withheld",
+                "{open} requests ({:.3} %) timed out, or were unfinished or unsent at the end: {} of response time {} only \
+                 bounded from below",
                 share * 100.0,
                 lost.join(", "),
                 if lost.len() == 1 { "is" } else { "are" }
@@ -40,10 +54,7 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
             "lower the rate, or raise --timeout so that slow answers are waited for",
         )]
     },
-    withhold: Some(|result, _| {
-        let share = censored_share(result);
-        withhold(result, |p| share >= (1.0 - p) / 2.0);
-    }),
+    withhold: None,
 };
 
 /// Too few requests above the quantile.
@@ -51,17 +62,18 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
     id: "too-few-samples",
     protects_from: "a tail quantile that a handful of requests decided",
     source: "our own: n (1 - p) of at least 100",
-    judge: |result| {
+    judge: |result, limits| {
         let count = result.latency.response.count;
-        let lost: Vec<&Quantile> = QUANTILES.iter().filter(|(_, p, _)| is_too_few(count, *p)).collect();
-        let Some((_, lowest, _)) = lost.first() else { return Vec::new() };
-        let names: Vec<&str> = lost.iter().map(|(name, ..)| *name).collect();
+        let lost: Vec<&Quantile> =
+            QUANTILES.iter().filter(|quantile| is_too_few(count, quantile.p, limits)).collect();
+        let Some(lowest) = lost.first() else { return Vec::new() };
+        let names: Vec<&str> = lost.iter().map(|quantile| quantile.name).collect();
         // The far tail of a short run is nobody's surprise; a median that nothing supports is.
-        let severity = if *lowest < 0.999 { Severity::Warn } else { Severity::Info };
+        let severity = if lowest.p < 0.999 { Severity::Warn } else { Severity::Info };
         vec![finding(
             "too-few-samples",
             severity,
-            Measured::count(count as f64, needed(*lowest), "requests"),
+            Measured::count(count as f64, needed(lowest.p, limits), "requests"),
             format!(
                 "{count} answers do not support {}: {} withheld",
                 names.join(", "),
@@ -70,60 +82,141 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             "lengthen the duration or raise the rate",
         )]
     },
-    withhold: Some(|result, _: &Finding| {
-        let count = result.latency.response.count;
-        withhold(result, |p| is_too_few(count, p));
+    withhold: Some(|result, _: &Finding, limits| {
+        let latencies = result.stages.iter_mut().map(|stage| &mut stage.latency);
+        for latency in latencies.chain([&mut result.latency]) {
+            let count = latency.response.count;
+            withhold(latency, |quantile| is_too_few(count, quantile.p, limits));
+        }
     }),
 };
 
-fn censored_share(result: &LoadResult) -> f64 {
-    let book = &result.book;
-    if book.planned == 0 {
-        return 0.0;
-    }
-    (book.unsent + book.unfinished + book.timed_out) as f64 / book.planned as f64
+/// A quantile whose interval is as wide as itself.
+pub(super) const VAGUE: Check<LoadResult> = Check {
+    id: "vague-quantile",
+    protects_from: "a quantile that the next run will not show",
+    source: "our own: half the 95 % interval from batches of the trial within 10 % of the quantile, and withheld at 50 %",
+    judge: |result, limits| {
+        let vague: Vec<(f64, &str)> = QUANTILES
+            .iter()
+            .filter_map(|quantile| {
+                let half = half_width(result, quantile)?;
+                (half > limits.of(&thresholds::INTERVAL_SHARE)).then_some((half, quantile.name))
+            })
+            .collect();
+        let Some(worst) = vague.iter().map(|(half, _)| *half).reduce(f64::max) else { return Vec::new() };
+        let names: Vec<&str> = vague.iter().map(|(_, name)| *name).collect();
+        let least_vague = vague.iter().map(|(half, _)| *half).fold(f64::INFINITY, f64::min);
+        // A far tail is vague more often than not; a vague median is worth a warning.
+        let severity = if names.contains(&"p50") { Severity::Warn } else { Severity::Info };
+        let fail = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+        vec![finding(
+            "vague-quantile",
+            severity,
+            Measured::percent(worst, limits.of(&thresholds::INTERVAL_SHARE)),
+            if worst > fail {
+                format!(
+                    "the interval of {} reaches {:.0} % and more to either side; what exceeds {:.0} % is withheld",
+                    names.join(", "),
+                    least_vague * 100.0,
+                    fail * 100.0
+                )
+            } else {
+                format!(
+                    "the interval of {} reaches up to {:.0} % to either side",
+                    names.join(", "),
+                    worst * 100.0
+                )
+            },
+            "run longer, or on a quieter machine; use the interval, not the number",
+        )]
+    },
+    withhold: Some(|result, _: &Finding, limits| {
+        let lost: Vec<&str> = QUANTILES
+            .iter()
+            .filter(|quantile| {
+                half_width(result, quantile)
+                    .is_some_and(|half| half > limits.of(&thresholds::INTERVAL_FAIL_SHARE))
+            })
+            .map(|quantile| quantile.name)
+            .collect();
+        // The interval is of response time; what it says of service time is a guess, which stands.
+        for quantile in QUANTILES.iter().filter(|quantile| lost.contains(&quantile.name)) {
+            *(quantile.of)(&mut result.latency.response) = None;
+        }
+    }),
+};
+
+/// Requests that are alike because they queued behind each other.
+pub(super) const CORRELATED: Check<LoadResult> = Check {
+    id: "correlated-samples",
+    protects_from: "an interval that takes requests for independent which queued behind each other",
+    source: "Lancet (ATC 2019): Spearman's correlation of neighbours; Seila (1982) for what to do about it",
+    judge: |result, limits| {
+        let Some(correlation) = result.serial_correlation else { return Vec::new() };
+        let most = limits.of(&thresholds::CORRELATION);
+        if correlation.abs() <= most {
+            return Vec::new();
+        }
+        vec![finding(
+            "correlated-samples",
+            Severity::Info,
+            Measured::count(correlation, most, ""),
+            format!("one response time tells of the next (rank correlation {correlation:.2})"),
+            "nothing to do: the intervals here rest on batches, which allow for it; the textbook's would be too narrow",
+        )]
+    },
+    withhold: None,
+};
+
+/// Half the interval of a quantile, as a share of it.
+fn half_width(result: &LoadResult, quantile: &Quantile) -> Option<f64> {
+    let mut response = result.latency.response;
+    let value = (*(quantile.of)(&mut response)).filter(|value| *value > 0.0)?;
+    let interval = (quantile.interval)(&result.response_intervals)?;
+    Some((interval.high - interval.low) / 2.0 / value)
 }
 
-fn first_lost(share: f64) -> f64 {
-    QUANTILES.iter().map(|(_, p, _)| (1.0 - p) / 2.0).find(|allowed| share >= *allowed).unwrap_or(0.0)
+fn needed(p: f64, limits: &Limits) -> f64 {
+    (limits.of(&thresholds::SAMPLES_ABOVE) / (1.0 - p)).round()
 }
 
-fn needed(p: f64) -> f64 {
-    (SAMPLES_ABOVE_QUANTILE / (1.0 - p)).round()
+fn is_too_few(count: u64, p: f64, limits: &Limits) -> bool {
+    (count as f64) < needed(p, limits)
 }
 
-fn is_too_few(count: u64, p: f64) -> bool {
-    (count as f64) < needed(p)
-}
-
-fn withhold(result: &mut LoadResult, is_lost: impl Fn(f64) -> bool) {
-    let latency = &mut result.latency;
-    for distribution in [&mut latency.response, &mut latency.service, &mut latency.first_byte] {
-        for (_, p, quantile) in QUANTILES {
-            if is_lost(p) {
-                *quantile(distribution) = None;
-            }
+fn withhold(latency: &mut LatencySet, is_lost: impl Fn(&Quantile) -> bool) {
+    for distribution in
+        [&mut latency.response, &mut latency.service, &mut latency.first_byte, &mut latency.last_byte]
+    {
+        for quantile in QUANTILES.iter().filter(|quantile| is_lost(quantile)) {
+            *(quantile.of)(distribution) = None;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Severity;
+    use hoptax_result::{LoadResult, LowerBounds, Range, Severity};
 
     use crate::load::tests::fired;
 
     #[test]
-    fn unfinished_requests_take_the_tail_with_them() {
+    fn unfinished_requests_that_reach_a_quantile_are_told() {
         let (severity, result) = fired("unfinished", |result| {
             result.plan.max_error_share = 0.1;
             result.book.answered -= 1_200;
             result.book.unfinished += 1_200;
+            let response = &mut result.latency.response;
+            (response.p99_9_us, response.max_us) = (None, None);
+            response.at_least =
+                LowerBounds { p99_9_us: Some(5e6), max_us: Some(5e6), ..LowerBounds::default() };
         });
         assert_eq!(severity, Some(Severity::Warn));
-        let response = result.latency.response;
-        assert!(response.p90_us.is_some() && response.p99_us.is_none() && response.p99_9_us.is_none());
-        assert!(result.latency.send_lag.p99_us.is_some());
+        assert!(
+            result.findings.iter().any(|one| one.message.contains("1200") && one.message.contains("p99.9"))
+        );
+        assert_eq!(result.latency.response.at_least.p99_9_us, Some(5e6));
     }
 
     #[test]
@@ -136,5 +229,28 @@ mod tests {
         let (severity, result) = run(150);
         assert_eq!(severity, Some(Severity::Warn));
         assert_eq!(result.latency.response.p50_us, None);
+    }
+
+    #[test]
+    fn a_wide_interval_is_told_and_a_very_wide_one_withholds() {
+        let run = |half: f64| {
+            fired("vague-quantile", |result: &mut LoadResult| {
+                let p99_us = result.latency.response.p99_us.unwrap();
+                let interval = Range { low: p99_us * (1.0 - half), high: p99_us * (1.0 + half) };
+                result.response_intervals.p99_us = Some(interval);
+            })
+        };
+        assert_eq!(run(0.09).0, None);
+        let (severity, result) = run(0.2);
+        assert!(severity == Some(Severity::Info) && result.latency.response.p99_us.is_some());
+        let (_, result) = run(0.6);
+        assert!(result.latency.response.p99_us.is_none() && result.latency.response.p50_us.is_some());
+    }
+
+    #[test]
+    fn requests_that_queue_behind_each_other_are_told() {
+        assert_eq!(fired("correlated-samples", |result| result.serial_correlation = Some(0.04)).0, None);
+        let (severity, _) = fired("correlated-samples", |result| result.serial_correlation = Some(0.6));
+        assert_eq!(severity, Some(Severity::Info));
     }
 }

@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, ArmResult, Finding, Loop, Severity, StudyResult};
 
-use crate::thresholds::{ERROR_SHARE_WARN, OFFERED_SHARE, SAMPLES_ABOVE_QUANTILE, SATURATED_SHARE};
+use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
 /// Each arm's book must balance.
@@ -10,7 +10,7 @@ pub(super) const BOOK: Check<StudyResult> = Check {
     id: "book",
     protects_from: "requests that vanish from the record, usually the slow ones",
     source: "our own; several generators drop what is in flight at the end",
-    judge: |result| {
+    judge: |result, _| {
         let unbalanced = result.arms.iter().filter(|arm| !arm.book.balances());
         unbalanced
             .map(|arm| {
@@ -36,8 +36,10 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
     id: "offered",
     protects_from: "comparing arms that were not offered the same load",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
-    judge: |result| {
-        let short = |arm: &&ArmResult| (arm.book.sent as f64) < arm.book.planned as f64 * OFFERED_SHARE;
+    judge: |result, limits| {
+        let short = |arm: &&ArmResult| {
+            (arm.book.sent as f64) < arm.book.planned as f64 * limits.of(&thresholds::OFFERED_SHARE)
+        };
         let found = result.arms.iter().filter(short).map(|arm| {
             let share = arm.book.sent as f64 / arm.book.planned as f64;
             let message = format!(
@@ -45,7 +47,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
                 share * 100.0,
                 arm.book.unsent
             );
-            let measured = Measured::percent(share, OFFERED_SHARE);
+            let measured = Measured::percent(share, limits.of(&thresholds::OFFERED_SHARE));
             let advice = "the arm cannot take the fixed rate on these connections: lower the rate or raise the connections";
             of_arm(result, arm, finding("offered", Severity::Fail, measured, message, advice))
         });
@@ -59,11 +61,11 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
     id: "errors",
     protects_from: "a function that looks cheap because it refuses",
     source: "RFC 9411: failed transactions below 0.001 %",
-    judge: |result| {
+    judge: |result, limits| {
         let limit = result.plan.max_error_share;
         let found = result.arms.iter().filter_map(|arm| {
             let share = arm.book.error_share();
-            let (severity, threshold) = severity_above(share, ERROR_SHARE_WARN.min(limit), limit)?;
+            let (severity, threshold) = severity_above(share, limits.of(&thresholds::ERROR_SHARE).min(limit), limit)?;
             let kinds: Vec<String> = arm.failures.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
             let others = arm.book.timed_out + arm.book.unfinished;
             let message = format!(
@@ -85,7 +87,7 @@ pub(super) const KNOWN_ANSWER: Check<StudyResult> = Check {
     id: "known-answer",
     protects_from: "a rig that measures something else than it says",
     source: "ground truth: a delay of d ms must cost d ms",
-    judge: |result| {
+    judge: |result, _| {
         let found = result.arms.iter().filter_map(|arm| {
             let known = arm.known_answer?;
             let seen = arm.cost.response_us.p50?.estimate;
@@ -111,11 +113,11 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     id: "too-few-samples",
     protects_from: "a tail quantile that a handful of requests decided",
     source: "our own: n (1 - p) of at least 100",
-    judge: |result| {
+    judge: |result, limits| {
         if result.plan.loads.iter().all(|load| load.loop_ == Loop::Closed) {
             return Vec::new();
         }
-        let needed = (SAMPLES_ABOVE_QUANTILE / 0.01).round();
+        let needed = (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round();
         let found = result.arms.iter().filter(|arm| (arm.responses as f64) < needed).map(|arm| {
             let message =
                 format!("{} answers at the fixed rate do not support p99: it is withheld", arm.responses);
@@ -128,7 +130,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
         });
         found.collect()
     },
-    withhold: Some(|result, finding| {
+    withhold: Some(|result, finding, _| {
         for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
             arm.response_us.p99 = None;
             arm.cost.response_us.p99 = None;
@@ -141,10 +143,10 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
     id: "not-saturated",
     protects_from: "a rate that connections or a delay set being taken for the proxy's limit",
     source: "our own; a closed loop of N connections cannot exceed N / response time",
-    judge: |result| {
+    judge: |result, limits| {
         let found = result.arms.iter().filter_map(|arm| {
             let share = arm.proxy_use?.core_share;
-            if share >= SATURATED_SHARE || arm.max_rate.is_none() {
+            if share >= limits.of(&thresholds::SATURATED_SHARE) || arm.max_rate.is_none() {
                 return None;
             }
             let message = format!(
@@ -152,7 +154,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
                  set the rate, which is withheld",
                 share * 100.0
             );
-            let measured = Measured::percent(share, SATURATED_SHARE);
+            let measured = Measured::percent(share, limits.of(&thresholds::SATURATED_SHARE));
             let advice = "more connections would load it further; its CPU cost includes that an idle proxy batches less";
             Some(Finding {
                 arm: Some(arm.id.clone()),
@@ -161,7 +163,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
         });
         found.collect()
     },
-    withhold: Some(|result, finding| {
+    withhold: Some(|result, finding, _| {
         for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
             arm.max_rate = None;
             arm.cost.max_rate = None;

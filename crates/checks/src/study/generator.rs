@@ -2,9 +2,7 @@
 
 use hoptax_result::{Finding, GeneratorUse, StudyResult};
 
-use crate::thresholds::{
-    GENERATOR_BUSY_FAIL, GENERATOR_BUSY_WARN, OWN_LAG_FAIL_US, OWN_LAG_WARN_US, PROCESSORS_BUSY_WARN,
-};
+use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
 /// The generator's own lateness at the fixed rate.
@@ -12,10 +10,14 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
     id: "send-lag",
     protects_from: "a late generator whose delay is taken for the subject's",
     source: "Treadmill (ISCA 2016) and wrk2's admitted millisecond",
-    judge: |result| {
+    judge: |result, limits| {
         each(result, |used| {
             let lag_us = used.own_lag_p99_us?;
-            let (severity, threshold) = severity_above(lag_us, OWN_LAG_WARN_US, OWN_LAG_FAIL_US)?;
+            let (severity, threshold) = severity_above(
+                lag_us,
+                limits.of(&thresholds::OWN_LAG_US),
+                limits.of(&thresholds::OWN_LAG_FAIL_US),
+            )?;
             let message =
                 format!("1 request in 100 left more than {lag_us:.0} us late although a connection was free");
             let advice = "differences between arms stand, their tails do not: lower the rate or free the generator's core";
@@ -30,10 +32,13 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
     id: "generator-saturated",
     protects_from: "the client's limit being taken for the proxy's",
     source: "method of RFC 9411 (headroom of the test equipment); Lancet",
-    judge: |result| {
+    judge: |result, limits| {
         each(result, |used| {
-            let (severity, threshold) =
-                severity_above(used.core_share, GENERATOR_BUSY_WARN, GENERATOR_BUSY_FAIL)?;
+            let (severity, threshold) = severity_above(
+                used.core_share,
+                limits.of(&thresholds::GENERATOR_BUSY),
+                limits.of(&thresholds::GENERATOR_BUSY_FAIL),
+            )?;
             let message =
                 format!("the generator was on its core {:.0} % of the time", used.core_share * 100.0);
             let advice = "its core is the limit: use a machine with more cores";
@@ -54,10 +59,13 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
     id: "run-delay",
     protects_from: "generator and origin crowding each other out on the cores that the proxy does not have",
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
-    judge: |result| {
+    judge: |result, limits| {
         each(result, |used| {
-            let (severity, threshold) =
-                severity_above(used.processors_share, PROCESSORS_BUSY_WARN, f64::INFINITY)?;
+            let (severity, threshold) = severity_above(
+                used.processors_share,
+                limits.of(&thresholds::PROCESSORS_BUSY),
+                f64::INFINITY,
+            )?;
             let message = format!(
                 "the cores of generator and origin were busy {:.0} % of the time and the generator waited {:.0} % of it: \
                  they, not the proxies, may set the rate",
@@ -95,7 +103,7 @@ mod tests {
     fn a_late_generator_fires() {
         let late =
             |lag_us: f64| fired("send-lag", |result| result.generator[1].own_lag_p99_us = Some(lag_us));
-        assert_eq!(late(150.0).0, None);
+        assert_eq!(late(40.0).0, None);
         assert_eq!(late(300.0).0, Some(Severity::Warn));
         let (severity, result) = late(3_000.0);
         assert_eq!(severity, Some(Severity::Fail));

@@ -2,9 +2,7 @@
 
 use hoptax_result::{Severity, StudyResult};
 
-use crate::thresholds::{
-    DRIFT_SHARE, PROXY_RUN_DELAY_WARN, SET_ASIDE_FAIL, SET_ASIDE_WARN, STEAL_FAIL, STEAL_WARN,
-};
+use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
 /// Time that the host gave to others.
@@ -12,9 +10,11 @@ pub(super) const STEAL: Check<StudyResult> = Check {
     id: "steal",
     protects_from: "a virtual machine that was stopped while the clock ran",
     source: "proc(5), /proc/stat, eighth field",
-    judge: |result| {
+    judge: |result, limits| {
         let share = result.host.steal_share;
-        let Some((severity, threshold)) = severity_above(share, STEAL_WARN, STEAL_FAIL) else {
+        let Some((severity, threshold)) =
+            severity_above(share, limits.of(&thresholds::STEAL), limits.of(&thresholds::STEAL_FAIL))
+        else {
             return Vec::new();
         };
         let message = format!("the host took {:.2} % of the processors' time", share * 100.0);
@@ -29,9 +29,9 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
     id: "proxy-run-delay",
     protects_from: "other work on the proxy's core",
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
-    judge: |result| {
+    judge: |result, limits| {
         let share = result.host.proxy_run_delay_share;
-        if share <= PROXY_RUN_DELAY_WARN {
+        if share <= limits.of(&thresholds::PROXY_RUN_DELAY) {
             return Vec::new();
         }
         let message = format!("the proxies waited {:.1} % of their slices for their own core", share * 100.0);
@@ -39,7 +39,7 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
         vec![finding(
             "proxy-run-delay",
             Severity::Warn,
-            Measured::percent(share, PROXY_RUN_DELAY_WARN),
+            Measured::percent(share, limits.of(&thresholds::PROXY_RUN_DELAY)),
             message,
             advice,
         )]
@@ -52,14 +52,16 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     id: "set-aside",
     protects_from: "a result that rests on the lucky slices of a busy machine",
     source: "our own",
-    judge: |result| {
+    judge: |result, limits| {
         let (used, set_aside) = result
             .arms
             .iter()
             .fold((0, 0), |(used, aside), arm| (used + arm.slices.used, aside + arm.slices.set_aside));
         let all = used + set_aside;
         let share = if all == 0 { 0.0 } else { set_aside as f64 / all as f64 };
-        let Some((severity, threshold)) = severity_above(share, SET_ASIDE_WARN, SET_ASIDE_FAIL) else {
+        let Some((severity, threshold)) =
+            severity_above(share, limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL))
+        else {
             return Vec::new();
         };
         let message = format!("{set_aside} of {all} slices were set aside because the host disturbed them");
@@ -74,7 +76,7 @@ pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
     id: "shared-processor",
     protects_from: "a generator that takes the proxy's own core",
     source: "our own",
-    judge: |result| {
+    judge: |result, _| {
         let shared = result
             .environment
             .proxy_cpus
@@ -103,14 +105,22 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
     id: "drift",
     protects_from: "absolute numbers of a machine that was changing",
     source: "our own: first against last third of the rounds",
-    judge: |result| {
-        let Some(change) = result.host.drift_share.filter(|change| change.abs() > DRIFT_SHARE) else {
+    judge: |result, limits| {
+        let Some(change) =
+            result.host.drift_share.filter(|change| change.abs() > limits.of(&thresholds::DRIFT_SHARE))
+        else {
             return Vec::new();
         };
         let message =
             format!("the baseline's CPU time per request changed by {:+.1} % over the study", change * 100.0);
         let advice = "costs are paired within blocks and stand; do not compare the absolute numbers with another study";
-        vec![finding("drift", Severity::Warn, Measured::percent(change, DRIFT_SHARE), message, advice)]
+        vec![finding(
+            "drift",
+            Severity::Warn,
+            Measured::percent(change, limits.of(&thresholds::DRIFT_SHARE)),
+            message,
+            advice,
+        )]
     },
     withhold: None,
 };

@@ -2,7 +2,7 @@
 
 use hoptax_result::{Severity, StudyResult};
 
-use crate::thresholds::{ROUNDS_FAIL, ROUNDS_WARN};
+use crate::thresholds;
 use crate::{Check, Measured, finding};
 
 /// Too few restarts to know how much they change.
@@ -10,16 +10,19 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
     id: "too-few-rounds",
     protects_from: "an interval from one start of a process that keeps its own level for life",
     source: "hysteresis: Treadmill (ISCA 2016); Kalibera and Jones (ISMM 2013)",
-    judge: |result| {
-        let rounds = result.plan.rounds_completed;
-        if rounds >= ROUNDS_WARN {
+    judge: |result, limits| {
+        let rounds = f64::from(result.plan.rounds_completed);
+        if rounds >= limits.of(&thresholds::ROUNDS) {
             return Vec::new();
         }
-        let (severity, threshold) =
-            if rounds < ROUNDS_FAIL { (Severity::Fail, ROUNDS_FAIL) } else { (Severity::Warn, ROUNDS_WARN) };
+        let (severity, threshold) = if rounds < limits.of(&thresholds::ROUNDS_FAIL) {
+            (Severity::Fail, limits.of(&thresholds::ROUNDS_FAIL))
+        } else {
+            (Severity::Warn, limits.of(&thresholds::ROUNDS))
+        };
         let message = format!("{rounds} complete rounds say little about what a restart changes");
         let advice = "run at least five rounds; ten or more give narrow intervals";
-        let measured = Measured::count(f64::from(rounds), f64::from(threshold), "rounds");
+        let measured = Measured::count(rounds, threshold, "rounds");
         vec![finding("too-few-rounds", severity, measured, message, advice)]
     },
     withhold: None,
@@ -30,7 +33,7 @@ pub(super) const ENDED_EARLY: Check<StudyResult> = Check {
     id: "ended-early",
     protects_from: "taking a part for the whole",
     source: "our own",
-    judge: |result| {
+    judge: |result, _| {
         let Some(reason) = &result.plan.ended_early else { return Vec::new() };
         let (done, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
         let message = format!("the study ended after {done} of {planned} rounds: {reason}");

@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, Severity, StudyResult};
 
-use crate::thresholds::SAME_COST_FAIL_SHARE;
+use crate::thresholds;
 use crate::{Check, Measured, finding};
 
 /// The A/A interval must contain zero.
@@ -10,7 +10,7 @@ pub(super) const SAME: Check<StudyResult> = Check {
     id: "same-differs",
     protects_from: "a rig that sees a difference where there is none",
     source: "A/A tests; Kohavi, Tang and Xu, Trustworthy Online Controlled Experiments (2020), chapter 19",
-    judge: |result| {
+    judge: |result, limits| {
         let baseline = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
         let baseline_us = baseline.and_then(|arm| arm.cpu_us_per_request).map(|interval| interval.estimate);
         let found = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same).filter_map(|arm| {
@@ -18,7 +18,7 @@ pub(super) const SAME: Check<StudyResult> = Check {
             if cost.contains(0.0) {
                 return None;
             }
-            let fail_us = baseline_us? * SAME_COST_FAIL_SHARE;
+            let fail_us = baseline_us? * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
             let severity = if cost.estimate.abs() > fail_us { Severity::Fail } else { Severity::Warn };
             let message = format!(
                 "`{}` is a second copy of the baseline and yet seems to cost {:+.2} us [{:+.2}, {:+.2}]",

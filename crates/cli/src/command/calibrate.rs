@@ -1,8 +1,5 @@
 //! `hoptax calibrate`: how wrong is the load generator on this machine?
 
-use std::fs;
-use std::path::Path;
-
 use hoptax_calibrate::{CalibrateError, Options};
 use hoptax_host::environment;
 use hoptax_host::processors::{self, Placement};
@@ -11,7 +8,7 @@ use hoptax_report::terminal;
 use crate::arguments::CalibrateArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{print, progress};
+use crate::{kept, print, progress};
 
 /// How much longer a full calibration takes.
 const FULL: f64 = 6.0;
@@ -37,17 +34,13 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         Err(CalibrateError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,
     };
-    let json = || serde_json::to_string_pretty(&result).map(|text| text + "\n").map_err(Failure::environment);
-    match arguments.json.as_deref() {
-        Some(path) if path == Path::new("-") => print::result(&json()?)?,
-        path => {
-            print::result(&terminal::calibration(&result, print::style()))?;
-            if let Some(path) = path {
-                fs::write(path, json()?).map_err(|error| {
-                    Failure::environment(format!("cannot write `{}`: {error}", path.display()))
-                })?;
-            }
-        }
+    match kept::keep(&result) {
+        Ok(Some(path)) => print::note(&format!("kept for later results of this machine: {}", path.display())),
+        Ok(None) => {}
+        Err(error) => print::note(&format!("cannot keep it for later results: {error}")),
     }
+    print::or_write_json(arguments.json.as_deref(), &result, || {
+        terminal::calibration(&result, print::style())
+    })?;
     Ok(Code::Fine)
 }

@@ -1,6 +1,6 @@
 //! `hoptax checks`: what a result must pass before its numbers are believed.
 
-use hoptax_checks::{load, study};
+use hoptax_checks::{load, study, thresholds};
 use serde_json::json;
 
 use crate::arguments::{ChecksAction, ChecksArguments};
@@ -20,6 +20,7 @@ struct About {
 pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
     let all = all();
     let text = match &arguments.action {
+        None if arguments.thresholds => thresholds(arguments.json),
         None if arguments.json => {
             let values: Vec<_> = all.iter().map(as_json).collect();
             format!("{}\n", serde_json::Value::from(values))
@@ -32,6 +33,17 @@ pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
     };
     print::result(&text)?;
     Ok(Code::Fine)
+}
+
+fn thresholds(as_json: bool) -> String {
+    if as_json {
+        let values = thresholds::ALL.iter().map(|one| {
+            let stricter = if one.larger_is_tighter { "larger" } else { "smaller" };
+            json!({ "name": one.name, "default": one.default, "stricter": stricter, "about": one.about })
+        });
+        return format!("{}\n", serde_json::Value::from(values.collect::<Vec<_>>()));
+    }
+    thresholds::ALL.iter().map(|one| format!("{:<22} {:<8} {}\n", one.name, one.default, one.about)).collect()
 }
 
 /// Every check once, in alphabetic order: one of the same id may judge loads and studies.

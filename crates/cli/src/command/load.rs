@@ -1,25 +1,26 @@
 //! `hoptax load`: offer load to a server and record what came of every request.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+mod log_file;
+mod traffic;
+
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hoptax_checks::judge_load;
-use hoptax_host::environment;
-use hoptax_load::log::MAGIC;
+use hoptax_checks::thresholds::Limits;
+use hoptax_host::{environment, limits};
 use hoptax_load::trial::{self, TrialSpec};
-use hoptax_load::{Arrivals, Pooling, Target, Trace, WhenBusy, WhenLate};
+use hoptax_load::{Arrivals, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::terminal;
 use hoptax_result::LoadResult;
 
 use crate::arguments::{ArrivalsChoice, LoadArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{print, progress};
+use crate::{kept, print, progress};
+use log_file::LogFile;
 
 /// What is wrong with a flag of an open loop in a closed one.
 const NEEDS_RATE: &str =
@@ -31,43 +32,20 @@ const WARM_UP: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
-    let body = arguments.body.clone().unwrap_or_default().into_bytes();
-    let mut target = Target::new(&arguments.url, &arguments.method, arguments.headers.clone(), body)
-        .map_err(Failure::bad_input)?;
-    target.expectation = arguments.expect.unwrap_or_default();
-    let (open, trace_length) = open_loop(arguments)?;
-    let (duration, warmup) = match trace_length {
-        Some(length) => (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or_default()),
-        None => (arguments.duration.unwrap_or(DURATION), arguments.warmup.unwrap_or(WARM_UP)),
-    };
-    let mut spec = TrialSpec {
-        target,
-        open,
-        connections: arguments.connections as usize,
-        pooling: Pooling {
-            order: arguments.pool,
-            when_busy: arguments.when_busy,
-            when_late: arguments.when_late,
-            requests_per_connection: arguments.requests_per_connection,
-        },
-        log: None,
-        workers: arguments.workers as usize,
-        duration,
-        warmup,
-        timeout: arguments.timeout,
-        seed: arguments.seed,
-        max_error_share: arguments.max_error_share,
-    };
+    let thresholds = thresholds(&arguments.thresholds)?;
+    let mut spec = spec(arguments)?;
+    allow_connections(spec.connections)?;
     let log = arguments.log.as_deref().map(LogFile::create).transpose()?;
     spec.log = log.as_ref().map(LogFile::sender);
     let interrupt = Interrupt::listen()?;
     let environment = environment::capture(env!("CARGO_PKG_VERSION"));
-    let line = progress::live_line(duration + warmup);
+    let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
     let result = trial::run(&spec, environment, interrupt.flag(), Some(&mut show));
     line.finish_and_clear();
     let mut result = result.map_err(Failure::environment)?;
-    judge_load(&mut result);
+    result.calibration = kept::calibration(&result.environment);
+    judge_load(&mut result, &thresholds);
     // Only when the last sender is gone does the writer end.
     drop(spec);
     let logged = log.map_or(Ok(()), LogFile::finish);
@@ -76,47 +54,72 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     Ok(if interrupt.was_asked() { Code::Interrupted } else { Code::of(result.verdict) })
 }
 
-/// The file of the raw log, written by a thread of its own so that no worker waits for a disk.
-struct LogFile {
-    path: PathBuf,
-    sender: Sender<Vec<u8>>,
-    writer: JoinHandle<io::Result<()>>,
+/// What the flags ask for.
+fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
+    let traffic = traffic::read(arguments)?;
+    if traffic.hosts() > arguments.connections as usize {
+        return Err(Failure::bad_input(format!(
+            "the requests go to {} hosts, and {} connections cannot reach them all: raise --connections",
+            traffic.hosts(),
+            arguments.connections
+        )));
+    }
+    let (open, length) = open_loop(arguments)?;
+    let (duration, warmup) = match length {
+        Some(length) => (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or_default()),
+        None => (arguments.duration.unwrap_or(DURATION), arguments.warmup.unwrap_or(WARM_UP)),
+    };
+    Ok(TrialSpec {
+        open,
+        think: arguments.think,
+        connections: arguments.connections as usize,
+        pooling: Pooling {
+            order: arguments.pool,
+            when_busy: arguments.when_busy,
+            when_late: arguments.when_late,
+            lifetime: Lifetime {
+                connect: arguments.connect,
+                requests: arguments.requests_per_connection,
+                age: arguments.connection_age,
+            },
+        },
+        workers: arguments.workers as usize,
+        duration,
+        warmup,
+        timeout: arguments.timeout,
+        seed: arguments.seed,
+        kernel_stamps: arguments.kernel_stamps,
+        max_error_share: arguments.max_error_share,
+        ..TrialSpec::of(traffic)
+    })
 }
 
-impl LogFile {
-    fn create(path: &Path) -> Result<Self, Failure> {
-        let mut file = File::create(path).map_err(|error| {
-            Failure::environment(format!("cannot make the log `{}`: {error}", path.display()))
-        })?;
-        let (sender, pieces) = mpsc::channel::<Vec<u8>>();
-        let writer = thread::spawn(move || {
-            file.write_all(MAGIC)?;
-            pieces.iter().try_for_each(|piece| file.write_all(&piece))
-        });
-        Ok(Self { path: path.to_owned(), sender, writer })
-    }
-
-    fn sender(&self) -> Sender<Vec<u8>> {
-        self.sender.clone()
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        drop(self.sender);
-        let written = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("its writer has ended")));
-        written.map_err(|error| {
-            Failure::environment(format!("cannot write the log `{}`: {error}", self.path.display()))
-        })
-    }
+fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
+    let mut limits = Limits::default();
+    let wrong: Vec<String> = set.iter().filter_map(|(name, value)| limits.set(name, *value).err()).collect();
+    if wrong.is_empty() { Ok(limits) } else { Err(Failure::bad_input(wrong.join("\n"))) }
 }
 
-/// Rate and arrivals, unless the loop is closed.
-type OpenLoop = Option<(f64, Arrivals)>;
+/// Has the limit of open files hold so many connections.
+pub(super) fn allow_connections(connections: usize) -> Result<(), Failure> {
+    limits::allow_connections(connections as u64).map_err(|limit| {
+        Failure::environment(format!(
+            "cannot open {connections} connections: the limit of open files is {limit}; raise it as root with \
+             `ulimit -Hn {}` in this shell, or ask for fewer connections",
+            connections + 1024
+        ))
+    })
+}
 
-/// What the flags say of the releases, and the length of a trace.
+/// Rates and arrivals, unless the loop is closed.
+type OpenLoop = Option<(Pace, Arrivals)>;
+
+/// What the flags say of the releases, and the length of a trace or of stages.
 fn open_loop(arguments: &LoadArguments) -> Result<(OpenLoop, Option<Duration>), Failure> {
-    match (&arguments.arrivals, arguments.rate) {
+    let pace = arguments.stages.clone().or(arguments.rate.map(Pace::Constant));
+    match (&arguments.arrivals, pace) {
         (ArrivalsChoice::Trace(_), Some(_)) => Err(Failure::bad_input(
-            "`--rate` and a trace contradict each other: a trace has its own rate; give one of them",
+            "`--rate` or `--stages` and a trace contradict each other: a trace has its own rate; give one of them",
         )),
         (ArrivalsChoice::Trace(path), None) => {
             let text = fs::read_to_string(path).map_err(|error| {
@@ -124,9 +127,12 @@ fn open_loop(arguments: &LoadArguments) -> Result<(OpenLoop, Option<Duration>), 
             })?;
             let trace = Trace::parse(&path.display().to_string(), &text).map_err(Failure::bad_input)?;
             let length = trace.length();
-            Ok((Some((trace.rate(), Arrivals::Trace(Arc::new(trace)))), Some(length)))
+            Ok((Some((Pace::Constant(trace.rate()), Arrivals::Trace(Arc::new(trace)))), Some(length)))
         }
-        (ArrivalsChoice::Drawn(arrivals), Some(rate)) => Ok((Some((rate, arrivals.clone())), None)),
+        (ArrivalsChoice::Drawn(arrivals), Some(pace)) => {
+            let length = pace.length();
+            Ok((Some((pace, arrivals.clone())), length))
+        }
         (ArrivalsChoice::Drawn(Arrivals::Uniform), None) => {
             for (is_default, flag) in [
                 (arguments.when_busy == WhenBusy::default(), "--when-busy"),
@@ -145,13 +151,6 @@ fn open_loop(arguments: &LoadArguments) -> Result<(OpenLoop, Option<Duration>), 
 }
 
 /// Prints the table, unless stdout is where the JSON goes, and writes the JSON.
-fn write(json: Option<&Path>, result: &LoadResult) -> Result<(), Failure> {
-    let text = || serde_json::to_string_pretty(result).map(|text| text + "\n").map_err(Failure::environment);
-    if json == Some(Path::new("-")) {
-        return print::result(&text()?);
-    }
-    print::result(&terminal::load(result, print::style()))?;
-    let Some(path) = json else { return Ok(()) };
-    fs::write(path, text()?)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+pub(super) fn write(json: Option<&Path>, result: &LoadResult) -> Result<(), Failure> {
+    print::or_write_json(json, result, || terminal::load(result, print::style()))
 }

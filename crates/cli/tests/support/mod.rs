@@ -17,9 +17,11 @@ pub(crate) struct Ran {
     pub stderr: String,
 }
 
-/// The program.
+/// The program, which knows of no calibration.
 pub(crate) fn hoptax() -> Command {
-    Command::new(program())
+    let mut command = Command::new(program());
+    command.env("XDG_STATE_HOME", "/nonexistent");
+    command
 }
 
 /// Its path.

@@ -24,10 +24,29 @@ pub fn calibration(result: &CalibrationResult, style: Style) -> String {
         ),
         None => "ceiling  below 5,000 requests/s: even there the p99 of send lag exceeds 50 us\n".to_owned(),
     };
+    let recorder = &result.recorder;
+    text += &format!(
+        "recorder {} known values: quantiles at most {:.3} % above and {:.3} % below; halves merge {}\n",
+        grouped(recorder.values as f64, 0),
+        recorder.most_above_share * 100.0,
+        recorder.most_below_share * 100.0,
+        if recorder.merges_exactly { "exactly" } else { "WRONGLY" }
+    );
     text += "\nerror of single requests, us: response time measured, less what it should have been\n\n";
     text += &errors(result);
     for experiment in &result.experiments {
         text += &format!("\n{}: {}\n\n{}", experiment.name, experiment.summary, quantiles(experiment));
+        if let Some(us_p99) = experiment.service_p99_us {
+            text += &format!("p99 of service time alone: {} us\n", us(us_p99));
+        }
+        if let Some(rate) = experiment.rate {
+            let (reported, analytic) = (grouped(rate.reported, 1), grouped(rate.analytic, 1));
+            text += &format!("rate {reported}/s, analytic {analytic}/s\n");
+        }
+        if experiment.unfinished > 0 {
+            let of = grouped(experiment.requests as f64, 0);
+            text += &format!("{} of {of} requests unfinished at the end\n", experiment.unfinished);
+        }
     }
     text
 }
@@ -36,7 +55,7 @@ fn errors(result: &CalibrationResult) -> String {
     let mut table = Table::new();
     table.set_header(["experiment", "requests", "least", "p50", "p99", "most"]);
     for experiment in &result.experiments {
-        let error = &experiment.error;
+        let Some(error) = &experiment.error else { continue };
         table.add_row([
             experiment.name.clone(),
             grouped(experiment.requests as f64, 0),
@@ -55,9 +74,13 @@ fn quantiles(experiment: &Experiment) -> String {
     for one in &experiment.quantiles {
         table.add_row([
             format!("p{}", one.quantile * 100.0),
-            us(one.reported_us),
+            if one.is_lower_bound { format!(">= {}", us(one.reported_us)) } else { us(one.reported_us) },
             us(one.true_us),
-            us(one.reported_us - one.true_us),
+            if one.is_lower_bound {
+                if one.reported_us <= one.true_us { "holds" } else { "does not hold" }.to_owned()
+            } else {
+                us(one.reported_us - one.true_us)
+            },
             one.analytic_us.map_or("-".to_owned(), us),
         ]);
     }
@@ -81,7 +104,7 @@ fn us(us: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Ceiling, Environment, Floor, PerRequestError, QuantileError};
+    use hoptax_result::{Ceiling, Environment, Floor, PerRequestError, QuantileError, RateError, Recorder};
 
     use super::*;
 
@@ -89,18 +112,28 @@ mod tests {
     fn the_table_of_a_calibration() {
         let result = CalibrationResult {
             format: String::new(),
+            recorder: Recorder {
+                values: 1_000_000,
+                most_above_share: 0.000_95,
+                most_below_share: 0.0,
+                merges_exactly: true,
+            },
             floor: Floor { min_us: 21.0, p50_us: 33.4, p99_us: 71.0 },
             experiments: vec![Experiment {
                 name: "in-step".to_owned(),
                 summary: "One server, even arrivals".to_owned(),
                 requests: 3_000,
-                error: PerRequestError { min_us: 12.0, p50_us: 31.0, p99_us: 88.0, max_us: 1_204.0 },
+                error: Some(PerRequestError { min_us: 12.0, p50_us: 31.0, p99_us: 88.0, max_us: 1_204.0 }),
                 quantiles: vec![QuantileError {
                     quantile: 0.99,
                     reported_us: 1_088.0,
+                    is_lower_bound: false,
                     true_us: 1_000.0,
                     analytic_us: Some(1_000.0),
                 }],
+                service_p99_us: Some(412.0),
+                rate: Some(RateError { reported: 165.1, analytic: 165.4 }),
+                unfinished: 500,
             }],
             ceiling: Some(Ceiling { rate: 80_000.0, send_lag_p99_us: 24.1 }),
             environment: Environment::default(),

@@ -9,23 +9,64 @@ use crate::words;
 
 /// What a load trial found.
 pub fn load(result: &LoadResult, style: Style) -> String {
+    let mut text = heading(result, style);
+    text += &accounts(result);
+    text += &format!("\n{}", latencies(result));
+    text += &shape(result);
+    text += &stages(result);
+    let generator = &result.generator;
+    if result.imported.is_none() {
+        text += &format!(
+            "\ngenerator  {:.2} s of CPU, {} us of run delay in {:.2} s\n",
+            generator.cpu_seconds,
+            grouped(generator.run_delay_us, 0),
+            generator.wall_seconds
+        );
+    }
+    if !result.findings.is_empty() {
+        text += &format!("\n{}", findings(&result.findings, style));
+    }
+    let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict(result.verdict));
+    text += &format!("\nverdict: {verdict}\n");
+    for one in &result.loosened {
+        text += &format!(
+            "         with a loosened threshold: {} {} instead of {}\n",
+            one.name, one.value, one.default
+        );
+    }
+    text
+}
+
+fn heading(result: &LoadResult, style: Style) -> String {
     let plan = &result.plan;
     let how = match (result.rate.target, &plan.arrivals) {
+        _ if plan.stages.is_some() => {
+            format!("open loop, stages {}", plan.stages.as_deref().unwrap_or_default())
+        }
         (Some(rate), Some(arrivals)) => format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0)),
         _ => "closed loop".to_owned(),
     };
     let seconds = |seconds: f64| grouped(seconds, usize::from(seconds.fract() > 0.0));
-    let mut text = format!(
+    let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
+    let tool = result
+        .imported
+        .as_ref()
+        .map_or_else(String::new, |imported| format!("imported from {}: ", imported.tool));
+    format!(
         "\n{}\n{how}, {} connections, {} worker(s), {} s after {} s of warm-up\n\n",
-        style.paint(Paint::Bold, &format!("{} {}", plan.method, plan.url)),
+        style.paint(Paint::Bold, &format!("{tool}{} {}{more}", plan.method, plan.url)),
         grouped(plan.connections.into(), 0),
         plan.workers,
         seconds(plan.duration_s),
         seconds(plan.warmup_s)
-    );
+    )
+}
+
+/// Rates, the book, and where requests went.
+fn accounts(result: &LoadResult) -> String {
     let rate =
         |rate: Option<f64>| rate.map_or("withheld".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
-    text += &format!(
+    let mut text = format!(
         "rate       answered {}, sent {}{}\n",
         rate(result.rate.achieved),
         rate(Some(result.rate.offered)),
@@ -69,57 +110,144 @@ pub fn load(result: &LoadResult, style: Style) -> String {
         let failures = result.failures.iter().map(|(kind, number)| format!("{} {kind}", count(*number)));
         text += &format!("failures   {}\n", listed(failures.collect()));
     }
-    text += &format!("\n{}\n", latencies(result));
-    let generator = &result.generator;
-    text += &format!(
-        "generator  {:.2} s of CPU, {} us of run delay in {:.2} s\n",
-        generator.cpu_seconds,
-        grouped(generator.run_delay_us, 0),
-        generator.wall_seconds
-    );
-    if !result.findings.is_empty() {
-        text += &format!("\n{}", findings(&result.findings, style));
-    }
-    let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict(result.verdict));
-    text += &format!("\nverdict: {verdict}\n");
     text
 }
 
+/// The distributions; response time is that of answered requests and of those whose answer was still awaited.
 fn latencies(result: &LoadResult) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"]);
-    for (name, latency) in [
-        ("response time", &result.latency.response),
-        ("service time", &result.latency.service),
-        ("send lag", &result.latency.send_lag),
-    ] {
-        table.add_row(std::iter::once(name.to_owned()).chain(quantiles(latency)));
+    let mut rows = Rows::new(&["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"]);
+    let latency = &result.latency;
+    rows.add("response time", quantiles(&latency.response));
+    let intervals = &result.response_intervals;
+    let ranges = [intervals.p50_us, intervals.p90_us, intervals.p99_us, intervals.p99_9_us];
+    let known = [
+        latency.response.p50_us,
+        latency.response.p90_us,
+        latency.response.p99_us,
+        latency.response.p99_9_us,
+    ];
+    if ranges.iter().zip(known).any(|(range, known)| range.is_some() && known.is_some()) {
+        for (name, end) in [("  95 % from", 0), ("       to", 1)] {
+            let cells =
+                ranges.iter().zip(known).map(|(range, known)| match range.filter(|_| known.is_some()) {
+                    Some(range) => us(if end == 0 { range.low } else { range.high }),
+                    None => String::new(),
+                });
+            let empty = || std::iter::repeat_n(String::new(), 2);
+            rows.add(name, empty().chain(cells).chain(std::iter::once(String::new())).collect());
+        }
     }
-    for index in 0..8 {
-        if let Some(column) = table.column_mut(index) {
+    rows.add("service time", quantiles(&latency.service));
+    rows.add("send lag", quantiles(&latency.send_lag));
+    rows.add("first byte", quantiles(&latency.first_byte));
+    rows.add("last byte", quantiles(&latency.last_byte));
+    if latency.connect.count > 0 {
+        rows.add("connect", quantiles(&latency.connect));
+    }
+    for (outcome, failed) in result.outcomes.iter().filter(|(outcome, _)| *outcome != "answered") {
+        rows.add(outcome, quantiles(failed));
+    }
+    if let Some(kernel) = &result.kernel {
+        rows.add("write to wire", quantiles(&kernel.to_wire));
+        rows.add("on the wire", quantiles(&kernel.on_wire));
+        rows.add("wire to read", quantiles(&kernel.from_wire));
+    }
+    rows.text()
+}
+
+/// The modes, where there is more than one.
+fn shape(result: &LoadResult) -> String {
+    if result.modes.len() < 2 {
+        return String::new();
+    }
+    let modes = result
+        .modes
+        .iter()
+        .map(|mode| format!("{:.1} % around {} us", mode.share * 100.0, us(mode.peak_us)))
+        .collect::<Vec<_>>();
+    format!("\nmodes      {}\n", modes.join(", "))
+}
+
+fn stages(result: &LoadResult) -> String {
+    if result.stages.is_empty() {
+        return String::new();
+    }
+    let mut rows =
+        Rows::new(&["stage", "for s", "answered/s", "errors", "unsent", "p50 us", "p99 us", "p99.9 us"]);
+    for stage in &result.stages {
+        let rate = |rate: f64| grouped(rate, 0);
+        let name = if (stage.from_rate - stage.to_rate).abs() < f64::EPSILON {
+            format!("{}/s", rate(stage.to_rate))
+        } else {
+            format!("{} to {}/s", rate(stage.from_rate), rate(stage.to_rate))
+        };
+        let response = &stage.latency.response;
+        let book = &stage.book;
+        let cells = vec![
+            grouped(stage.duration_s, usize::from(stage.duration_s.fract() > 0.0)),
+            stage.rate.achieved.map_or("withheld".to_owned(), rate),
+            grouped((book.sent - book.answered) as f64, 0),
+            grouped(book.unsent as f64, 0),
+            cell(response.p50_us, response.at_least.p50_us, response.count),
+            cell(response.p99_us, response.at_least.p99_us, response.count),
+            cell(response.p99_9_us, response.at_least.p99_9_us, response.count),
+        ];
+        rows.add(&name, cells);
+    }
+    format!("\n{}", rows.text())
+}
+
+/// A table without lines: a name, then numbers.
+struct Rows(Table);
+
+impl Rows {
+    fn new(header: &[&str]) -> Self {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(header.iter().map(ToString::to_string));
+        Self(table)
+    }
+
+    fn add(&mut self, name: &str, cells: Vec<String>) {
+        self.0.add_row(std::iter::once(name.to_owned()).chain(cells));
+    }
+
+    fn text(mut self) -> String {
+        for (index, column) in self.0.column_iter_mut().enumerate() {
             column.set_padding((0, 2));
             if index > 0 {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
+        self.0.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
     }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-fn quantiles(latency: &Latency) -> impl Iterator<Item = String> {
-    let all = [
-        latency.min_us,
-        latency.mean_us,
-        latency.p50_us,
-        latency.p90_us,
-        latency.p99_us,
-        latency.p99_9_us,
-        latency.max_us,
-    ];
-    // Without requests there is nothing to tell; with them, what is not told is withheld.
-    let none = if latency.count == 0 { "-" } else { "withheld" };
-    all.into_iter().map(move |us| us.map_or(none.to_owned(), |us| grouped(us, usize::from(us < 1000.0))))
+fn quantiles(latency: &Latency) -> Vec<String> {
+    let (count, at_least) = (latency.count, &latency.at_least);
+    vec![
+        cell(latency.min_us, None, count),
+        cell(latency.mean_us, None, count),
+        cell(latency.p50_us, at_least.p50_us, count),
+        cell(latency.p90_us, at_least.p90_us, count),
+        cell(latency.p99_us, at_least.p99_us, count),
+        cell(latency.p99_9_us, at_least.p99_9_us, count),
+        cell(latency.max_us, at_least.max_us, count),
+    ]
+}
+
+/// A number, a bound where only that is known, or why there is neither.
+fn cell(known: Option<f64>, at_least: Option<f64>, count: u64) -> String {
+    match (known, at_least) {
+        (Some(known), _) => us(known),
+        (None, Some(bound)) => format!(">= {}", us(bound)),
+        // Without requests there is nothing to tell; with them, what is not told is withheld.
+        (None, None) => if count == 0 { "-" } else { "withheld" }.to_owned(),
+    }
+}
+
+fn us(us: f64) -> String {
+    grouped(us, usize::from(us < 1000.0))
 }
 
 #[cfg(test)]

@@ -75,15 +75,8 @@ impl<'a> Meter<'a> {
             for worker in subject.workers.iter_mut().flatten() {
                 let start_ns = now_ns();
                 let end_ns = start_ns + WARM_UP_NS / self.plan.loads.len().max(1) as u64;
-                let run = Run {
-                    start_ns,
-                    record_from_ns: end_ns,
-                    end_ns,
-                    drain_ns: DRAIN_NS,
-                    release: Release::Closed,
-                    live: None,
-                    log: None,
-                };
+                let run =
+                    Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, DRAIN_NS) };
                 worker.run(run, &mut self.recording, stop)?;
             }
             self.recording.clear();
@@ -126,7 +119,6 @@ impl<'a> Meter<'a> {
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.placement.proxy);
         let steal_ticks = if self.placement.is_apart() { ours.steal + theirs.steal } else { ours.steal };
         let wall_s = wall_ns as f64 / 1e9;
-        let response = self.recording.response();
         let slice = SliceRecord {
             round: self.round,
             block: block.number,
@@ -141,7 +133,7 @@ impl<'a> Meter<'a> {
             proxy_run_delay_ns: proxy.run_delay_ns,
             steal_ticks,
             handover_ns,
-            response_p50_us: (!response.is_empty()).then(|| response.value_at_quantile(0.5) as f64 / 1e3),
+            response_p50_us: self.recording.response.quantile_us(0.5),
             set_aside: false,
         };
 
@@ -178,7 +170,7 @@ impl<'a> Meter<'a> {
             }
         };
         let record_from_ns = start_ns + lead_in_ns;
-        Run { start_ns, record_from_ns, end_ns, drain_ns: DRAIN_NS, release, live: None, log: None }
+        Run { record_from_ns, ..Run::new(release, start_ns, end_ns, DRAIN_NS) }
     }
 
     /// Between two slices of an arm nothing is offered to it: what its proxy used then is its idle use.

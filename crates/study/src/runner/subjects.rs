@@ -4,12 +4,11 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_functions::{Context, Fragment, REQUEST_PATH};
-use hoptax_load::{Pooling, Target, Worker};
+use hoptax_load::{Target, Worker, WorkerSpec};
 use hoptax_subject::envoy::bootstrap::ProxyPlan;
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::origin::OriginProcess;
@@ -172,20 +171,15 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr) -> Result<Vec<Option<Wor
     let query = arm.conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
     let url = format!("http://{address}{REQUEST_PATH}{query}");
     let headers = plan.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let target = Arc::new(Target::new(&url, "GET", headers, Vec::new())?);
+    let target = Target::new(&url, "GET", headers, Vec::new())?;
     plan.loads
         .iter()
         .map(|load| {
             if !arm.takes_part(load) {
                 return Ok(None);
             }
-            Ok(Some(Worker::connect(
-                Arc::clone(&target),
-                arm.connections(load),
-                TIMEOUT,
-                Pooling::default(),
-                plan.seed,
-            )?))
+            let spec = WorkerSpec::alone(target.clone(), arm.connections(load), TIMEOUT, plan.seed);
+            Ok(Some(Worker::connect(&spec)?))
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_load::Distribution;
 use hoptax_result::{Book, GeneratorUse, HostUse, ProxyUse, Slices};
 use hoptax_stats::median;
 
@@ -75,20 +76,11 @@ pub(super) fn generator(plan: &Plan, rounds: &[RoundRecord]) -> Vec<GeneratorUse
                     sum
                 },
             );
-            let own_lag = rounds.iter().filter_map(|round| round.own_lag.get(&index)).fold(
-                None,
-                |sum: Option<hdrhistogram::Histogram<u64>>, one| match sum {
-                    None => Some(one.clone()),
-                    Some(mut sum) => {
-                        sum += one;
-                        Some(sum)
-                    }
-                },
-            );
-            let own_lag = own_lag.filter(|all| !all.is_empty());
+            let mut own_lag = Distribution::new();
+            rounds.iter().filter_map(|round| round.own_lag.get(&index)).for_each(|one| own_lag += one);
             GeneratorUse {
                 load: load.name.clone(),
-                own_lag_p99_us: own_lag.map(|all| all.value_at_quantile(LAG) as f64 / 1e3),
+                own_lag_p99_us: own_lag.quantile_us(LAG),
                 core_share: share(used.cpu_ns, used.wall_ns),
                 processors_share: share(used.busy_ticks, used.total_ticks),
                 run_delay_share: share(used.run_delay_ns, used.wall_ns),

@@ -4,6 +4,8 @@
 //! length of a body follows RFC 9112, section 6.3. Heads are parsed with `httparse`; a head that came in one
 //! piece, which is the rule, is parsed where it lies and not copied.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
@@ -22,6 +24,17 @@ pub struct Answer {
     pub body_bytes: u64,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
+    /// Whether it had every header that the reader was told to look for.
+    pub has_headers: bool,
+}
+
+/// A header that an answer is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedHeader {
+    /// Its name, in any case.
+    pub name: String,
+    /// Its value; None for any.
+    pub value: Option<String>,
 }
 
 /// How far an answer has come.
@@ -66,6 +79,7 @@ pub struct ResponseReader {
     head: Vec<u8>,
     /// Whether the request was a `HEAD`, whose answer has no body whatever its headers say.
     request_was_head: bool,
+    expected: Option<Arc<[ExpectedHeader]>>,
 }
 
 #[derive(Debug, Default)]
@@ -97,6 +111,19 @@ impl ResponseReader {
     /// A reader for the answers to `HEAD` requests when `request_is_head`, to any other otherwise.
     pub fn new(request_is_head: bool) -> Self {
         Self { request_was_head: request_is_head, ..Self::default() }
+    }
+
+    /// The same reader, which tells whether answers have these headers.
+    #[must_use]
+    pub fn expecting(self, headers: Arc<[ExpectedHeader]>) -> Self {
+        Self { expected: Some(headers).filter(|headers| !headers.is_empty()), ..self }
+    }
+
+    /// Forgets what came, and reads the answer to a request that is a `HEAD` when `request_is_head`.
+    pub fn begin(&mut self, request_is_head: bool) {
+        self.state = State::Head;
+        self.head.clear();
+        self.request_was_head = request_is_head;
     }
 
     /// Whether no byte of an answer has come yet.
@@ -173,7 +200,7 @@ impl ResponseReader {
     /// Parses a head at the front of `bytes` (after what came before) and moves `bytes` behind it.
     fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
         if self.head.is_empty() {
-            let Some(head) = parse_head(bytes, self.request_was_head)? else {
+            let Some(head) = parse_head(bytes, self.request_was_head, self.expected.as_deref())? else {
                 return self.keep_head(bytes);
             };
             *bytes = bytes.get(head.bytes..).unwrap_or_default();
@@ -183,7 +210,7 @@ impl ResponseReader {
         // What exceeds the limit cannot be part of an acceptable head, but may be body: look at no more.
         let taken = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(before) + 1);
         self.head.extend_from_slice(bytes.get(..taken).unwrap_or_default());
-        let Some(head) = parse_head(&self.head, self.request_was_head)? else {
+        let Some(head) = parse_head(&self.head, self.request_was_head, self.expected.as_deref())? else {
             return if self.head.len() > MAX_HEAD_BYTES { Err(Malformed::HeadTooLarge) } else { Ok(None) };
         };
         *bytes = bytes.get(head.bytes.saturating_sub(before)..).unwrap_or_default();
@@ -201,7 +228,11 @@ impl ResponseReader {
 }
 
 /// Parses a whole head; None when it is not complete yet.
-fn parse_head(bytes: &[u8], request_was_head: bool) -> Result<Option<Head>, Malformed> {
+fn parse_head(
+    bytes: &[u8],
+    request_was_head: bool,
+    expected: Option<&[ExpectedHeader]>,
+) -> Result<Option<Head>, Malformed> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -268,7 +299,16 @@ fn parse_head(bytes: &[u8], request_was_head: bool) -> Result<Option<Head>, Malf
         }
     };
     keep_alive &= !matches!(body, Some(Body::UntilClose)) && status != 101;
-    Ok(Some(Head { bytes: head_bytes, answer: Answer { status, body_bytes: 0, keep_alive }, body, interim }))
+    let has_headers = expected.is_none_or(|expected| expected.iter().all(|one| has(response.headers, one)));
+    let answer = Answer { status, body_bytes: 0, keep_alive, has_headers };
+    Ok(Some(Head { bytes: head_bytes, answer, body, interim }))
+}
+
+fn has(headers: &[httparse::Header<'_>], expected: &ExpectedHeader) -> bool {
+    let is_value = |value: &[u8]| {
+        expected.value.as_ref().is_none_or(|expected| value.trim_ascii() == expected.trim().as_bytes())
+    };
+    headers.iter().any(|header| header.name.eq_ignore_ascii_case(&expected.name) && is_value(header.value))
 }
 
 /// The value of `Content-Length`; a list of equal values counts as one (RFC 9110, section 8.6).

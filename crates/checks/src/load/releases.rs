@@ -1,0 +1,94 @@
+//! Releases must come as they were asked for.
+
+use hoptax_result::{LoadResult, Severity};
+
+use crate::thresholds;
+use crate::{Check, Measured, finding};
+
+/// Poisson arrivals, put together over all workers, must be Poisson.
+pub(super) const ARRIVALS: Check<LoadResult> = Check {
+    id: "arrivals",
+    protects_from: "arrivals that are called random and come in step, as those of workers that share a seed",
+    source: "Lancet (ATC 2019), Treadmill's fault; Kolmogorov-Smirnov distance 0.02, or 1.63 / sqrt(n) with few gaps",
+    judge: |result, limits| {
+        let Some(pacing) = &result.pacing else { return Vec::new() };
+        let Some(distance) = pacing.exponential_distance else { return Vec::new() };
+        let most = limits.of(&thresholds::ARRIVALS_DISTANCE).max(1.63 / (pacing.gaps.max(1) as f64).sqrt());
+        if distance <= most {
+            return Vec::new();
+        }
+        vec![finding(
+            "arrivals",
+            Severity::Warn,
+            Measured::count(distance, most, ""),
+            format!(
+                "arrivals are not Poisson: the distribution of gaps is {distance:.3} from the exponential one"
+            ),
+            "the generator was late or held up: look at send-lag and connections-busy",
+        )]
+    },
+    withhold: None,
+};
+
+/// Requests in flight, seen and computed.
+pub(super) const LITTLE: Check<LoadResult> = Check {
+    id: "in-flight",
+    protects_from: "requests that are lost or counted twice in the engine itself",
+    source: "Little (1961); looks at Poisson moments see averages of time (Wolff 1982)",
+    judge: |result, limits| {
+        let Some(in_flight) = &result.in_flight else { return Vec::new() };
+        let scale = in_flight.seen.max(in_flight.computed);
+        let difference = (in_flight.seen - in_flight.computed).abs();
+        // The count at a look varies by about its root; looks of one busy period are not independent, so four of these.
+        let chance = 4.0 * (scale / (in_flight.looks.max(1)) as f64).sqrt();
+        let share = (difference - chance).max(0.0) / scale.max(f64::MIN_POSITIVE);
+        let most = limits.of(&thresholds::LITTLE_SHARE);
+        if share <= most {
+            return Vec::new();
+        }
+        vec![finding(
+            "in-flight",
+            Severity::Warn,
+            Measured::percent(share, most),
+            format!(
+                "{:.3} requests were in flight in the mean as seen, {:.3} as computed from their times",
+                in_flight.seen, in_flight.computed
+            ),
+            "the generator did not get to look in time; if no other finding explains that, please report it",
+        )]
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{InFlight, Severity};
+
+    use crate::load::tests::fired;
+
+    #[test]
+    fn arrivals_that_are_not_poisson_fire() {
+        let arrivals = |distance: f64, gaps: u64| {
+            let (severity, _) = fired("arrivals", |result| {
+                let pacing = result.pacing.as_mut().unwrap();
+                (pacing.exponential_distance, pacing.gaps) = (Some(distance), gaps);
+            });
+            severity
+        };
+        assert_eq!(arrivals(0.019, 16_000), None);
+        assert_eq!(arrivals(0.021, 16_000), Some(Severity::Warn));
+        assert_eq!(arrivals(0.1, 100), None, "chance explains it");
+    }
+
+    #[test]
+    fn requests_counted_twice_fire() {
+        let seen = |seen: f64| {
+            fired("in-flight", |result| {
+                result.in_flight = Some(InFlight { seen, looks: 40_000, computed: 8.0 });
+            })
+            .0
+        };
+        assert_eq!(seen(8.1), None);
+        assert_eq!(seen(9.0), Some(Severity::Warn));
+    }
+}

@@ -1,0 +1,109 @@
+//! One number can only describe a trial that was one.
+
+use hoptax_result::{LoadResult, Severity};
+use hoptax_stats::truncation;
+
+use crate::thresholds;
+use crate::{Check, Measured, finding, severity_above};
+
+/// First against last third.
+pub(super) const DRIFT: Check<LoadResult> = Check {
+    id: "drift",
+    protects_from: "one number for a subject that was changing (warming up, filling, throttled)",
+    source: "our own; a coarse form of the steady-state tests of Barrett and others (OOPSLA 2017)",
+    judge: |result, limits| {
+        let Some(drift) = result.drift.filter(|drift| drift.first_third_p50_us > 0.0) else {
+            return Vec::new();
+        };
+        let change = drift.last_third_p50_us / drift.first_third_p50_us - 1.0;
+        let most = limits.of(&thresholds::DRIFT_SHARE);
+        if change.abs() <= most {
+            return Vec::new();
+        }
+        vec![finding(
+            "drift",
+            Severity::Warn,
+            Measured::percent(change, most),
+            format!(
+                "the median response time went from {:.0} us in the first third to {:.0} us in the last ({:+.1} %)",
+                drift.first_third_p50_us,
+                drift.last_third_p50_us,
+                change * 100.0
+            ),
+            "lengthen the warm-up; if the drift stays, the subject has no steady state at this load",
+        )]
+    },
+    withhold: None,
+};
+
+/// A trial whose best beginning lies in its second half has shown no steady state.
+pub(super) const STEADY_STATE: Check<LoadResult> = Check {
+    id: "steady-state",
+    protects_from: "quantiles over two different states of the subject",
+    source: "MSER (White 1997) on the medians of hundredths of the trial: the point from which on it is steady must lie in the first half",
+    judge: |result, limits| {
+        let medians: Option<Vec<f64>> =
+            result.windows.iter().map(|window| window.median_response_us).collect();
+        let Some(medians) = medians else { return Vec::new() };
+        let Some(first) = truncation(&medians).filter(|first| *first > medians.len() / 2) else {
+            return Vec::new();
+        };
+        let (before, after) = medians.split_at(first);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let change = mean(after) / mean(before) - 1.0;
+        severity_above(
+            change.abs(),
+            limits.of(&thresholds::STEADY_CHANGE),
+            limits.of(&thresholds::STEADY_CHANGE_FAIL),
+        )
+        .map(|(severity, threshold)| {
+            finding(
+                "steady-state",
+                severity,
+                Measured::percent(change.abs(), threshold),
+                format!(
+                    "no steady state: after {:.0} % of the trial the median response time changed by {:+.0} %",
+                    first as f64 / medians.len() as f64 * 100.0,
+                    change * 100.0
+                ),
+                "run longer, with a longer --warmup; look at `windows` in the JSON for what happened when",
+            )
+        })
+        .into_iter()
+        .collect()
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Drift, LoadResult, Severity};
+
+    use crate::load::tests::fired;
+
+    #[test]
+    fn drift_fires_both_ways() {
+        for last_third_p50_us in [94.0, 106.0] {
+            let (severity, _) = fired("drift", |result| {
+                result.drift = Some(Drift { first_third_p50_us: 100.0, last_third_p50_us });
+            });
+            assert_eq!(severity, Some(Severity::Warn));
+        }
+    }
+
+    #[test]
+    fn a_change_in_the_second_half_fires_and_a_warm_up_does_not() {
+        let change = |from: usize, us: f64| {
+            let spoil = |result: &mut LoadResult| {
+                for window in &mut result.windows[from..] {
+                    window.median_response_us = window.median_response_us.map(|median_us| median_us + us);
+                }
+            };
+            fired("steady-state", spoil).0
+        };
+        assert_eq!(change(70, 10.0), Some(Severity::Warn));
+        assert_eq!(change(70, 50.0), Some(Severity::Fail));
+        assert_eq!(change(20, 50.0), None);
+        assert_eq!(change(0, 50.0), None);
+    }
+}

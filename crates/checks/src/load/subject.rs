@@ -1,0 +1,108 @@
+//! What the shape of the answers says of the subject, and of what lies between.
+
+use hoptax_result::{LoadResult, Severity};
+
+use crate::thresholds;
+use crate::{Check, Measured, finding};
+
+/// Connections or workers that fare worse than the others.
+pub(super) const APART: Check<LoadResult> = Check {
+    id: "apart",
+    protects_from: "a hot spot that a distribution over all connections hides",
+    source: "Nighthawk's histogram per worker; four standard deviations of the median's rank, and a fifth of the median",
+    judge: |result, _| {
+        let found = result.apart.iter().map(|apart| {
+            let numbers: Vec<String> = apart.numbers.iter().take(10).map(u32::to_string).collect();
+            let more = apart.numbers.len().saturating_sub(10);
+            let ratio = apart.p50_us / apart.others_p50_us;
+            finding(
+                "apart",
+                Severity::Warn,
+                Measured::count(ratio, 1.2, "times"),
+                format!(
+                    "{} of {} {}s are slower: p50 {:.0} us against {:.0} us (number {}{})",
+                    apart.numbers.len(),
+                    apart.total,
+                    apart.of,
+                    apart.p50_us,
+                    apart.others_p50_us,
+                    numbers.join(", "),
+                    if more > 0 { format!(" and {more} more") } else { String::new() }
+                ),
+                "they end at a busier place of the subject: spread them anew with --requests-per-connection, or balance \
+                 connections there",
+            )
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+/// Modes that timers make.
+pub(super) const DELAYED: Check<LoadResult> = Check {
+    id: "delayed-acknowledgement",
+    protects_from: "timers of TCP taken for the subject's work",
+    source: "Nagle's algorithm against delayed acknowledgements, 40 ms (RFC 896, RFC 1122); least retransmission time, 200 ms",
+    judge: |result, limits| {
+        let least = limits.of(&thresholds::DELAYED_SHARE);
+        let near = |peak_us: f64| {
+            [(40_000.0, "a delayed acknowledgement"), (200_000.0, "a lost packet that was sent again")]
+                .into_iter()
+                .find(|(at_us, _)| (peak_us / at_us - 1.0).abs() < 0.12)
+        };
+        // The first mode is what the subject takes ordinarily, wherever it lies.
+        let found = result.modes.iter().skip(1).filter(|mode| mode.share > least).filter_map(|mode| {
+            let (_, cause) = near(mode.peak_us)?;
+            Some(finding(
+                "delayed-acknowledgement",
+                Severity::Warn,
+                Measured::percent(mode.share, least),
+                format!(
+                    "{:.1} % of the requests took about {:.0} ms, which is the mark of {cause}",
+                    mode.share * 100.0,
+                    mode.peak_us / 1e3
+                ),
+                "set TCP_NODELAY in the subject; look at `nstat` for TcpExtDelayedACKs and TcpRetransSegs",
+            ))
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Apart, Mode, Severity};
+
+    use crate::load::tests::fired;
+
+    #[test]
+    fn a_hot_spot_is_named() {
+        let (severity, result) = fired("apart", |result| {
+            result.apart.push(Apart {
+                of: "connection".to_owned(),
+                numbers: vec![1, 5],
+                total: 16,
+                p50_us: 900.0,
+                others_p50_us: 100.0,
+            });
+        });
+        assert_eq!(severity, Some(Severity::Warn));
+        assert!(
+            result.findings[0].message.contains("2 of 16 connections")
+                && result.findings[0].message.contains("1, 5")
+        );
+    }
+
+    #[test]
+    fn a_mode_at_forty_milliseconds_fires_unless_it_is_the_only_one() {
+        let mode =
+            |peak_us: f64, share: f64| Mode { low_us: peak_us * 0.8, peak_us, high_us: peak_us * 1.2, share };
+        let with = |modes: Vec<Mode>| fired("delayed-acknowledgement", |result| result.modes = modes).0;
+        assert_eq!(with(vec![mode(100.0, 0.9), mode(41_000.0, 0.1)]), Some(Severity::Warn));
+        assert_eq!(with(vec![mode(100.0, 0.9), mode(205_000.0, 0.1)]), Some(Severity::Warn));
+        assert_eq!(with(vec![mode(100.0, 0.996), mode(41_000.0, 0.004)]), None);
+        assert_eq!(with(vec![mode(41_000.0, 1.0)]), None);
+        assert_eq!(with(vec![mode(100.0, 0.9), mode(60_000.0, 0.1)]), None);
+    }
+}

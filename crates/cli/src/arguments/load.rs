@@ -1,0 +1,137 @@
+//! The flags of `hoptax load`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use hoptax_load::{
+    Arrivals, Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Think, WhenBusy, WhenLate,
+};
+
+use super::values;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax load http://127.0.0.1:8080/                  as fast as possible (closed loop)
+  hoptax load -q 1000 -d 30s http://127.0.0.1:8080/   1,000 requests per second (open loop)
+  hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
+  hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
+  hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
+  hoptax load -q 500 -X POST --body '{\"id\": \"{counter}\"}' http://127.0.0.1:8080/{random}
+
+In URLs, values of headers and bodies, {counter} stands for twelve digits that count the requests, and {random} for
+sixteen hexadecimal digits drawn for each.")]
+pub(crate) struct LoadArguments {
+    /// Where the load goes, `http://HOST:PORT/PATH`; several take turns, or are drawn by --weights
+    #[arg(value_name = "URL", value_hint = ValueHint::Url, required = true)]
+    pub(crate) urls: Vec<String>,
+    /// How often each URL is requested, as weights in their order: `3,1`
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',')]
+    pub(crate) weights: Vec<f64>,
+    /// A file of requests that are sent in turn, one per line: `/path`, `POST /path BODY` or whole URLs; what begins with
+    /// `/` goes to the host of the URL
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["weights", "body", "body_file", "body_size"])]
+    pub(crate) requests: Option<PathBuf>,
+    /// Requests per second; as fast as possible if not given
+    #[arg(short = 'q', long, value_name = "RATE", value_parser = values::rate)]
+    pub(crate) rate: Option<f64>,
+    /// Rates over time, in place of one rate: `FROM:TO@LENGTH`, or `RATE@LENGTH`, with commas between; each stage has a
+    /// result of its own
+    #[arg(long, value_name = "STAGES", conflicts_with_all = ["rate", "duration", "warmup"])]
+    pub(crate) stages: Option<Pace>,
+    /// Time between an answer and the next request of its connection, in a closed loop: `40ms`, or `exp:40ms` for
+    /// exponential times of that mean
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["rate", "stages"])]
+    pub(crate) think: Option<Think>,
+    /// Connections
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections: u32,
+    /// How a request finds its connection: `least-recent` (free for longest), `most-recent`, `round-robin`, `random`, or
+    /// `pinned` (each connection has requests of its own, which wait for it)
+    #[arg(long, value_name = "ORDER", default_value_t = PoolOrder::default())]
+    pub(crate) pool: PoolOrder,
+    /// What becomes of a request while all connections are busy: `wait` (which counts in its response time), `queue=100`
+    /// (only so many wait), or `skip`
+    #[arg(long, value_name = "MODE", default_value_t = WhenBusy::default())]
+    pub(crate) when_busy: WhenBusy,
+    /// What becomes of a request that the generator itself is late with: `send`, or `skip` (when it is more than 10 ms
+    /// late)
+    #[arg(long, value_name = "MODE", default_value_t = WhenLate::default())]
+    pub(crate) when_late: WhenLate,
+    /// When connections are opened: `ahead` of the first request, or `on-demand`
+    #[arg(long, value_name = "WHEN", default_value_t = Connect::default())]
+    pub(crate) connect: Connect,
+    /// Requests after which a connection is closed and opened anew, as a number or a range: `1` for a new one each time,
+    /// `500-1500`
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) requests_per_connection: Option<RequestsPerConnection>,
+    /// Age at which a connection is closed after an answer, and opened anew
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) connection_age: Option<Duration>,
+    /// How long to record, for example `30s` or `2m` [default: 10s, or the length of a trace]
+    #[arg(short, long, value_parser = values::duration)]
+    pub(crate) duration: Option<Duration>,
+    /// How long to offer load before the record begins [default: 1s, or nothing before a trace or stages]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration_or_none)]
+    pub(crate) warmup: Option<Duration>,
+    /// After how long a request has timed out
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration)]
+    pub(crate) timeout: Duration,
+    /// How release times are drawn: `uniform` (evenly), `poisson` (with exponential gaps, as independent users do),
+    /// `jitter=10%` (evenly, each moved by up to that share of a gap), `burst=8` (so many at once), or `trace=FILE`
+    /// (times since the start, one per line as `1.5ms`, in place of a rate)
+    #[arg(long, value_name = "ARRIVALS", default_value = "uniform", value_parser = values::arrivals)]
+    pub(crate) arrivals: ArrivalsChoice,
+    /// Worker threads
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) workers: u32,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Request method
+    #[arg(short = 'X', long, default_value = "GET")]
+    pub(crate) method: String,
+    /// A request header, `Name: value`; may be given again
+    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = values::header)]
+    pub(crate) headers: Vec<(String, String)>,
+    /// Request body
+    #[arg(long, value_name = "TEXT", group = "content")]
+    pub(crate) body: Option<String>,
+    /// A file that is the request body
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "content")]
+    pub(crate) body_file: Option<PathBuf>,
+    /// A request body of so many bytes
+    #[arg(long, value_name = "BYTES", group = "content", value_parser = clap::value_parser!(u32).range(1..=67_108_864))]
+    pub(crate) body_size: Option<u32>,
+    /// What every answer must be to count as one: `status=200`, `size=1024` (bytes of the body), `header=NAME` or
+    /// `header=NAME:VALUE`, or several with commas between; a status below 400 if not given
+    #[arg(long, value_name = "EXPECTATION")]
+    pub(crate) expect: Option<Expectation>,
+    /// Share of requests without an answer above which the result is void, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share)]
+    pub(crate) max_error_share: f64,
+    /// Set the threshold of a check, `NAME=VALUE`; may be given again. `hoptax checks --thresholds` lists them; a loosened
+    /// one is printed with the verdict
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
+    pub(crate) thresholds: Vec<(String, f64)>,
+    /// Take the kernel's time stamps of the requests on one connection in sixteen, to show how long they were between the
+    /// generator and the wire
+    #[arg(long)]
+    pub(crate) kernel_stamps: bool,
+    /// Write the moments and the outcome of every request to a file, 40 bytes each; `hoptax log FILE` prints it as CSV
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<PathBuf>,
+    /// Write the result as JSON; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// What `--arrivals` asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum ArrivalsChoice {
+    /// Drawn.
+    Drawn(Arrivals),
+    /// Recorded in this file.
+    Trace(PathBuf),
+}

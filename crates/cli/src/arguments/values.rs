@@ -1,0 +1,76 @@
+//! Reading the values of flags.
+
+use std::time::Duration;
+
+use hoptax_load::ArrivalsError;
+
+use super::load::ArrivalsChoice;
+
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let duration = duration_or_none(text)?;
+    if duration.is_zero() { Err("it must be longer than nothing".to_owned()) } else { Ok(duration) }
+}
+
+pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
+    let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());
+    humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {
+        Ok(_) => hint(),
+        Err(_) => format!("{error}; write it as `10s` or `500ms`"),
+    })
+}
+
+pub(crate) fn arrivals(text: &str) -> Result<ArrivalsChoice, ArrivalsError> {
+    match text.strip_prefix("trace=") {
+        Some(path) if !path.is_empty() => Ok(ArrivalsChoice::Trace(path.into())),
+        _ => text.parse().map(ArrivalsChoice::Drawn),
+    }
+}
+
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+        _ => Err("it must be a number above 0".to_owned()),
+    }
+}
+
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("it must be a number from 0 to 1".to_owned()),
+    }
+}
+
+pub(crate) fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A threshold, `NAME=VALUE`.
+pub(crate) fn threshold(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as `NAME=VALUE`")?;
+    let value = value.trim().parse().map_err(|_| format!("`{value}` is no number"))?;
+    Ok((name.trim().to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_without_its_unit_says_how_to_write_it() {
+        assert!(duration("10").unwrap_err().contains("`10s`"));
+        assert!(duration("ten").unwrap_err().contains("write it as"));
+        assert!(duration("0s").is_err());
+        assert_eq!(duration_or_none("0s"), Ok(Duration::ZERO));
+        assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
+    }
+
+    #[test]
+    fn rates_shares_and_headers_are_read() {
+        assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
+        assert_eq!(rate("0.5"), Ok(0.5));
+        assert!(share("1.1").is_err());
+        assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
+        assert!(header("A").is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! From URLs, bodies and lists of requests to traffic.
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_load::{Target, Traffic};
+
+use crate::arguments::LoadArguments;
+use crate::exit::Failure;
+
+/// What the flags ask to be sent.
+pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
+    let body = body(arguments)?;
+    let target = |url: &str, method: &str, body: Vec<u8>| {
+        Target::new(url, method, arguments.headers.clone(), body).map_err(|error| error.to_string())
+    };
+    let mut traffic = if let Some(path) = &arguments.requests {
+        let [url] = arguments.urls.as_slice() else {
+            return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
+        };
+        listed(path, |line| {
+            let (method, url, body) = request(line, url, &arguments.method);
+            target(&url, &method, body)
+        })?
+    } else {
+        let targets = all(arguments.urls.iter().map(|url| target(url, &arguments.method, body.clone())))?;
+        weighted(targets, &arguments.weights)?
+    };
+    traffic.expectation = arguments.expect.clone().unwrap_or_default();
+    Ok(traffic)
+}
+
+/// The requests of a file, each read by `read`.
+fn listed(path: &Path, read: impl Fn(&str) -> Result<Target, String>) -> Result<Traffic, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
+    })?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let targets = all(lines.map(|(number, line)| {
+        read(line).map_err(|error| format!("requests `{}`, line {number}: {error}", path.display()))
+    }))?;
+    if targets.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "requests `{}`: there is none; write one per line, as `/path` or `POST /path BODY`",
+            path.display()
+        )));
+    }
+    Ok(Traffic::in_turn(targets))
+}
+
+/// All of them, or everything that is wrong.
+fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
+    let (mut fine, mut wrong) = (Vec::new(), Vec::new());
+    for one in read {
+        match one {
+            Ok(one) => fine.push(one),
+            Err(error) => wrong.push(error),
+        }
+    }
+    if wrong.is_empty() { Ok(fine) } else { Err(Failure::bad_input(wrong.join("\n"))) }
+}
+
+fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
+    if weights.is_empty() {
+        return Ok(Traffic::in_turn(targets));
+    }
+    if weights.len() != targets.len() {
+        return Err(Failure::bad_input(format!(
+            "{} URLs and {} weights: give one weight for each URL, in their order",
+            targets.len(),
+            weights.len()
+        )));
+    }
+    if !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
+        return Err(Failure::bad_input(
+            "weights must be above 0; leave out a URL that is not to be requested",
+        ));
+    }
+    Ok(Traffic::by_weight(targets, weights))
+}
+
+/// Method, URL and body of a line: `/path`, `POST /path BODY`, or with whole URLs.
+fn request(line: &str, base: &str, method: &str) -> (String, String, Vec<u8>) {
+    let mut words = line.trim().splitn(3, ' ');
+    let first = words.next().unwrap_or_default();
+    let (method, place, body) = if first.starts_with('/') || first.contains("://") {
+        (method, first, "")
+    } else {
+        (first, words.next().unwrap_or("/"), words.next().unwrap_or_default())
+    };
+    let url = if place.starts_with('/') {
+        let after_scheme = base.find("://").map_or(0, |at| at + 3);
+        let host_end = base
+            .get(after_scheme..)
+            .and_then(|rest| rest.find('/'))
+            .map_or(base.len(), |at| after_scheme + at);
+        format!("{}{place}", base.get(..host_end).unwrap_or(base))
+    } else {
+        place.to_owned()
+    };
+    (method.to_owned(), url, body.as_bytes().to_vec())
+}
+
+fn body(arguments: &LoadArguments) -> Result<Vec<u8>, Failure> {
+    if let Some(path) = &arguments.body_file {
+        return fs::read(path).map_err(|error| {
+            Failure::bad_input(format!("cannot read the body `{}`: {error}", path.display()))
+        });
+    }
+    if let Some(bytes) = arguments.body_size {
+        return Ok(vec![b'x'; bytes as usize]);
+    }
+    Ok(arguments.body.clone().unwrap_or_default().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_requests() {
+        let read = |line: &str| request(line, "http://a:1/base", "GET");
+        let is = |line: &str, method: &str, url: &str, body: &str| {
+            assert_eq!(read(line), (method.to_owned(), url.to_owned(), body.as_bytes().to_vec()), "{line}");
+        };
+        is("/x?y=1", "GET", "http://a:1/x?y=1", "");
+        is("POST /x {\"a\": 1}", "POST", "http://a:1/x", "{\"a\": 1}");
+        is("http://b:2/z", "GET", "http://b:2/z", "");
+        is("HEAD http://b:2/z", "HEAD", "http://b:2/z", "");
+    }
+}

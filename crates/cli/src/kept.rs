@@ -1,0 +1,39 @@
+//! What is kept of this machine between runs: its calibration.
+
+use std::path::PathBuf;
+use std::{env, fs, io};
+
+use hoptax_result::{Calibrated, CalibrationResult, Environment};
+
+/// Where it is kept (XDG Base Directory Specification); None without a home.
+pub(crate) fn path() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("hoptax").join("calibration.json"))
+}
+
+/// Keeps a calibration.
+pub(crate) fn keep(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
+    let Some(path) = path() else { return Ok(None) };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(&path, serde_json::to_vec_pretty(result)?)?;
+    Ok(Some(path))
+}
+
+/// The kept calibration, if it is of this machine as it is now. One that cannot be read is as good as none.
+pub(crate) fn calibration(here: &Environment) -> Option<Calibrated> {
+    let kept: CalibrationResult = serde_json::from_slice(&fs::read(path()?).ok()?).ok()?;
+    let there = &kept.environment;
+    let is_here = there.cpu_model == here.cpu_model
+        && there.cpus == here.cpus
+        && there.kernel == here.kernel
+        && there.clock_source == here.clock_source;
+    is_here.then(|| Calibrated {
+        measured_at: there.started_at.clone(),
+        floor_p50_us: kept.floor.p50_us,
+        floor_p99_us: kept.floor.p99_us,
+        ceiling: kept.ceiling.map(|ceiling| ceiling.rate),
+    })
+}

@@ -1,0 +1,94 @@
+//! Workers and connections whose response times are apart from the others': hot spots of the subject, which a
+//! distribution over all requests hides.
+
+use hoptax_result::Apart;
+
+use crate::coarse::Coarse;
+use crate::course::Course;
+use crate::recording::Recording;
+
+/// Requests below which nothing is said of a worker or a connection.
+const LEAST: u64 = 100;
+/// How far apart medians must be, as a factor.
+const FACTOR: f64 = 1.2;
+/// Standard deviations of a median's rank. Four, since there may be thousands of connections, and since requests of one
+/// connection are not independent.
+const DEVIATIONS: f64 = 4.0;
+
+/// Every group that is apart.
+pub(crate) fn apart(course: &Course, recordings: &[Vec<Recording>]) -> Vec<Apart> {
+    let workers: Vec<Coarse> = recordings.iter().filter_map(|parts| parts.first()).map(coarse).collect();
+    let found = [slow("worker", &workers), slow("connection", &course.connections)];
+    found.into_iter().flatten().collect()
+}
+
+fn coarse(recording: &Recording) -> Coarse {
+    let mut coarse = Coarse::default();
+    for value in recording.response.histogram().iter_recorded() {
+        coarse.record_many(value.value_iterated_to(), value.count_at_value());
+    }
+    coarse
+}
+
+/// Those whose median is certainly more than a fifth above that of the others.
+fn slow(of: &str, all: &[Coarse]) -> Option<Apart> {
+    let low_us = |one: &Coarse| {
+        let count = one.count();
+        let reach = DEVIATIONS * 0.5 / (count as f64).sqrt();
+        (count >= LEAST).then(|| one.quantile_us(0.5 - reach))?
+    };
+    // The median of medians belongs to an ordinary one, as long as fewer than half are slow.
+    let mut medians: Vec<f64> =
+        all.iter().filter(|one| one.count() >= LEAST).filter_map(|one| one.quantile_us(0.5)).collect();
+    medians.sort_by(f64::total_cmp);
+    let ordinary_us = *medians.get(medians.len().saturating_sub(1) / 2)?;
+    let numbers: Vec<u32> = (0..)
+        .zip(all)
+        .filter(|(_, one)| low_us(one).is_some_and(|low_us| low_us > FACTOR * ordinary_us))
+        .map(|(number, _)| number)
+        .collect();
+    if numbers.is_empty() {
+        return None;
+    }
+    let (mut theirs, mut others) = (Coarse::default(), Coarse::default());
+    for (number, one) in (0..).zip(all) {
+        if numbers.contains(&number) { theirs.add(one) } else { others.add(one) }
+    }
+    Some(Apart {
+        of: of.to_owned(),
+        total: all.len() as u32,
+        p50_us: theirs.quantile_us(0.5)?,
+        others_p50_us: others.quantile_us(0.5)?,
+        numbers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(us: u64, count: u64) -> Coarse {
+        let mut coarse = Coarse::default();
+        (0..count).for_each(|number| coarse.record(us * 1_000 + number * us));
+        coarse
+    }
+
+    #[test]
+    fn the_hot_ones_are_named() {
+        let mut all = vec![around(200, 1_000); 8];
+        (all[2], all[5]) = (around(900, 1_000), around(500, 1_000));
+        let apart = slow("connection", &all).unwrap();
+        assert_eq!((apart.numbers, apart.total), (vec![2, 5], 8));
+        assert!(apart.p50_us > 2.0 * apart.others_p50_us);
+    }
+
+    #[test]
+    fn chance_and_small_numbers_name_none() {
+        assert_eq!(slow("connection", &vec![around(200, 1_000); 8]), None);
+        let mut all = vec![around(200, 1_000); 8];
+        all[0] = around(900, 99);
+        assert_eq!(slow("connection", &all), None);
+        assert_eq!(slow("connection", &[]), None);
+        assert_eq!(slow("connection", &[around(5, 500)]), None);
+    }
+}

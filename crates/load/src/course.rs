@@ -1,0 +1,235 @@
+//! What a trial records about its own course, so that checks can tell whether one number describes all of it: windows of
+//! time, batches, the first releases and answers in their order, samples of what is in flight, and every connection.
+
+use hdrhistogram::Histogram;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::coarse::Coarse;
+use crate::distribution::Distribution;
+
+/// Windows of a trial.
+pub(crate) const WINDOWS: usize = 100;
+/// Batches of a trial, for intervals of quantiles: twenty, as in the method of batch means.
+pub(crate) const BATCHES: usize = 20;
+/// Releases and answers that are kept one by one.
+const KEPT: usize = 16_384;
+/// Mean time between two looks at what is in flight, nanoseconds.
+const LOOK_NS: f64 = 200_000.0;
+
+/// One window.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Window {
+    /// Requests planned in it.
+    pub(crate) planned: u64,
+    /// Requests whose bytes were handed over in it, whenever they were planned.
+    pub(crate) sent: u64,
+    /// Response times of the answered requests that were planned in it, to two digits.
+    pub(crate) response: Histogram<u32>,
+    /// Connections that were open when it began.
+    pub(crate) connections: u64,
+}
+
+impl Window {
+    #[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
+    fn new() -> Self {
+        let response =
+            Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid");
+        Self { planned: 0, sent: 0, response, connections: 0 }
+    }
+}
+
+/// The course of one worker's record, or of all workers together.
+#[derive(Clone, Debug)]
+pub struct Course {
+    from_ns: u64,
+    length_ns: u64,
+    pub(crate) windows: Vec<Window>,
+    /// Times of the first releases, one list for each worker, in their order.
+    pub(crate) releases_ns: Vec<Vec<u64>>,
+    /// How far each gap between two releases was from the planned one.
+    pub(crate) gap_error: Distribution,
+    last_lag_ns: Option<u64>,
+    /// Planned time and response time of the first answers.
+    pub(crate) answers_ns: Vec<(u64, u64)>,
+    /// Requests in flight over all looks, and the number of looks, for each worker.
+    looks: Vec<(u64, u64)>,
+    next_look_ns: u64,
+    random: SmallRng,
+    /// Time that requests were in flight within the record, nanoseconds.
+    pub(crate) in_flight_ns: u64,
+    /// Response times by connection.
+    pub(crate) connections: Vec<Coarse>,
+    /// The last window whose beginning has been seen.
+    window: Option<usize>,
+}
+
+impl Course {
+    /// The course of a record from `from_ns` to `end_ns`, over `connections`.
+    pub fn new(from_ns: u64, end_ns: u64, connections: usize, seed: u64) -> Self {
+        Self {
+            from_ns,
+            length_ns: end_ns.saturating_sub(from_ns).max(1),
+            windows: vec![Window::new(); WINDOWS],
+            releases_ns: vec![Vec::with_capacity(KEPT)],
+            gap_error: Distribution::new(),
+            last_lag_ns: None,
+            answers_ns: Vec::with_capacity(KEPT),
+            looks: vec![(0, 0)],
+            next_look_ns: from_ns,
+            random: SmallRng::seed_from_u64(seed),
+            in_flight_ns: 0,
+            connections: vec![Coarse::default(); connections],
+            window: None,
+        }
+    }
+
+    /// Length of the record, seconds.
+    pub(crate) fn length_s(&self) -> f64 {
+        self.length_ns as f64 / 1e9
+    }
+
+    /// Requests in flight in the mean, as seen, and how often it was looked; None where some worker never looked.
+    pub(crate) fn in_flight(&self) -> Option<(f64, u64)> {
+        let fewest = self.looks.iter().map(|(_, looks)| *looks).min().filter(|looks| *looks > 0)?;
+        Some((self.looks.iter().map(|(seen, looks)| *seen as f64 / *looks as f64).sum(), fewest))
+    }
+
+    /// Response times by batch: each is some windows.
+    pub(crate) fn batches(&self) -> Vec<Histogram<u32>> {
+        let sum = |windows: &[Window]| {
+            windows.iter().fold(Window::new().response, |mut all, window| {
+                all += &window.response;
+                all
+            })
+        };
+        self.windows.chunks(WINDOWS / BATCHES).map(sum).collect()
+    }
+
+    fn number_at(&self, at_ns: u64) -> usize {
+        let since_ns = u128::from(at_ns.saturating_sub(self.from_ns));
+        ((since_ns * WINDOWS as u128 / u128::from(self.length_ns)) as usize).min(WINDOWS - 1)
+    }
+
+    fn window_at(&mut self, at_ns: u64) -> Option<&mut Window> {
+        let number = self.number_at(at_ns);
+        self.windows.get_mut(number)
+    }
+
+    /// Looks at what goes on; `in_flight` has been so since the last look.
+    pub(crate) fn look(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+        if now_ns < self.from_ns || now_ns >= self.from_ns + self.length_ns {
+            return;
+        }
+        // At random moments: what arrives at random sees averages of time (Wolff 1982), and moments in step with the
+        // load would not.
+        while self.next_look_ns <= now_ns {
+            if let Some((seen, looks)) = self.looks.first_mut() {
+                *seen += in_flight as u64;
+                *looks += 1;
+            }
+            let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * LOOK_NS;
+            self.next_look_ns += gap_ns as u64 + 1;
+        }
+        let number = self.number_at(now_ns);
+        if self.window != Some(number) {
+            self.window = Some(number);
+            if let Some(window) = self.windows.get_mut(number) {
+                window.connections = open_connections as u64;
+            }
+        }
+    }
+
+    pub(crate) fn plan(&mut self, planned_ns: u64) {
+        if let Some(window) = self.window_at(planned_ns) {
+            window.planned += 1;
+        }
+    }
+
+    pub(crate) fn send(&mut self, planned_ns: u64, started_ns: u64) {
+        if let Some(window) = self.window_at(started_ns) {
+            window.sent += 1;
+        }
+        if let Some(releases_ns) = self.releases_ns.first_mut().filter(|releases_ns| releases_ns.len() < KEPT)
+        {
+            releases_ns.push(started_ns);
+        }
+        let lag_ns = started_ns.saturating_sub(planned_ns);
+        if let Some(last_ns) = self.last_lag_ns.replace(lag_ns) {
+            self.gap_error.record(lag_ns.abs_diff(last_ns));
+        }
+    }
+
+    pub(crate) fn answer(&mut self, planned_ns: u64, response_ns: u64, connection: usize) {
+        if let Some(window) = self.window_at(planned_ns) {
+            window.response.saturating_record(response_ns);
+        }
+        if self.answers_ns.len() < KEPT {
+            self.answers_ns.push((planned_ns, response_ns));
+        }
+        if let Some(coarse) = self.connections.get_mut(connection) {
+            coarse.record(response_ns);
+        }
+    }
+
+    /// A request was in flight from `started_ns` to `ended_ns`.
+    pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
+        let until_ns = ended_ns.min(self.from_ns + self.length_ns);
+        self.in_flight_ns += until_ns.saturating_sub(started_ns.max(self.from_ns));
+    }
+
+    /// Takes over what another worker saw in the same time; its connections come after these.
+    pub(crate) fn join(&mut self, other: Self) {
+        for (ours, theirs) in self.windows.iter_mut().zip(other.windows) {
+            ours.planned += theirs.planned;
+            ours.sent += theirs.sent;
+            ours.response += &theirs.response;
+            ours.connections += theirs.connections;
+        }
+        self.releases_ns.extend(other.releases_ns);
+        self.gap_error += &other.gap_error;
+        self.answers_ns.extend(other.answers_ns);
+        self.looks.extend(other.looks);
+        self.in_flight_ns += other.in_flight_ns;
+        self.connections.extend(other.connections);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_falls_into_its_window() {
+        let mut course = Course::new(1_000, 101_000, 2, 1);
+        course.plan(1_000);
+        course.plan(1_999);
+        course.send(1_999, 2_100);
+        course.answer(100_999, 5, 1);
+        course.plan(100_999);
+        assert_eq!((course.windows[0].planned, course.windows[1].sent), (2, 1));
+        assert_eq!((course.windows[99].planned, course.windows[99].response.len()), (1, 1));
+        assert_eq!((course.connections[1].count(), course.batches()[19].len()), (1, 1));
+    }
+
+    #[test]
+    fn looks_find_the_mean_number_in_flight() {
+        let mut course = Course::new(0, 1_000_000_000, 0, 1);
+        // Three in flight for the first quarter, then one.
+        for step in 0..10_000_u64 {
+            course.look(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
+        }
+        let (mean, _) = course.in_flight().unwrap();
+        assert!((mean - 1.5).abs() < 0.1, "{mean}");
+        assert!(course.windows.iter().all(|window| window.connections == 4));
+    }
+
+    #[test]
+    fn time_in_flight_outside_the_record_does_not_count() {
+        let mut course = Course::new(100, 200, 0, 1);
+        course.end(50, 150);
+        course.end(150, 400);
+        course.end(0, 50);
+        assert_eq!(course.in_flight_ns, 100);
+    }
+}

@@ -1,0 +1,234 @@
+//! A distribution of times: a histogram for its quantiles, and exact sums for its mean and its spread.
+//!
+//! The histogram is an HDR histogram of three digits in nanoseconds (a quantile is at most 0.1 % above the recorded
+//! value), bounded at one hour; what is longer is counted as overflow beside being recorded as an hour. The sums are
+//! integers: they merge exactly and cannot cancel, as the usual difference of two large floating-point numbers does.
+
+use std::ops::AddAssign;
+
+use hdrhistogram::Histogram;
+use hoptax_result::{Latency, LowerBounds};
+
+/// Largest time that is told apart, nanoseconds.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Times, in nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    histogram: Histogram<u64>,
+    /// Times above an hour.
+    overflow: u64,
+    sum_ns: u128,
+    sum_of_squares: u128,
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Distribution {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self { histogram: histogram(), overflow: 0, sum_ns: 0, sum_of_squares: 0 }
+    }
+
+    /// Takes a time.
+    pub fn record(&mut self, ns: u64) {
+        self.histogram.saturating_record(ns);
+        self.overflow += u64::from(ns > LONGEST_NS);
+        let ns = u128::from(ns.min(LONGEST_NS));
+        self.sum_ns += ns;
+        self.sum_of_squares += ns * ns;
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        (self.overflow, self.sum_ns, self.sum_of_squares) = (0, 0, 0);
+    }
+
+    /// How many times it holds.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.histogram.is_empty()
+    }
+
+    /// The histogram.
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+
+    /// The quantile `p`, microseconds; None without times.
+    pub fn quantile_us(&self, p: f64) -> Option<f64> {
+        (!self.is_empty()).then(|| self.histogram.value_at_quantile(p) as f64 / 1e3)
+    }
+
+    /// The arithmetic mean, microseconds; None without times.
+    pub fn mean_us(&self) -> Option<f64> {
+        let count = u128::from(self.count());
+        let whole = self.sum_ns.checked_div(count)?;
+        Some((whole as f64 + (self.sum_ns - whole * count) as f64 / count as f64) / 1e3)
+    }
+
+    /// The standard deviation, microseconds; None with fewer than two times.
+    ///
+    /// With the mean rounded to `m`, the sum of `(x - m)^2` is `sum(x^2) - 2 m sum(x) + n m^2`, in integers without
+    /// any loss; what the rounding of `m` is wrong by is taken off at the end.
+    pub fn standard_deviation_us(&self) -> Option<f64> {
+        let count = u128::from(self.count());
+        if count < 2 {
+            return None;
+        }
+        let mean = self.sum_ns / count;
+        let squares = (self.sum_of_squares + count * mean * mean).saturating_sub(2 * mean * self.sum_ns);
+        let rest = (self.sum_ns - mean * count) as f64;
+        let squares = squares as f64 - rest * rest / count as f64;
+        Some((squares.max(0.0) / (count - 1) as f64).sqrt() / 1e3)
+    }
+
+    /// What a result says of it.
+    pub fn summary(&self) -> Latency {
+        self.summary_with(None)
+    }
+
+    /// What a result says of it when some requests took at least as long as `censored` says, and how long is not known.
+    /// A quantile is a number as long as all of those lie above it: then their true times do not matter. Beyond that
+    /// only a bound is known, the quantile with each counted as no longer than it has been waited for.
+    pub fn summary_with(&self, censored: Option<&Histogram<u64>>) -> Latency {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let censored = censored.filter(|censored| !censored.is_empty());
+        let mut all = std::borrow::Cow::Borrowed(&self.histogram);
+        if let Some(censored) = censored {
+            *all.to_mut() += censored;
+        }
+        if all.is_empty() {
+            return Latency::default();
+        }
+        let first_censored_ns = censored.map_or(u64::MAX, Histogram::min);
+        let (mut known, mut bounds) = ([None; 5], [None; 5]);
+        for ((p, known), bound) in [0.5, 0.9, 0.99, 0.999, 1.0].into_iter().zip(&mut known).zip(&mut bounds) {
+            let ns = if p < 1.0 { all.value_at_quantile(p) } else { all.max() };
+            *(if ns < first_censored_ns { known } else { bound }) = Some(us(ns));
+        }
+        let [p50_us, p90_us, p99_us, p99_9_us, max_us] = known;
+        let mut at_least = LowerBounds::default();
+        [at_least.p50_us, at_least.p90_us, at_least.p99_us, at_least.p99_9_us, at_least.max_us] = bounds;
+        Latency {
+            count: all.len(),
+            overflow: self.overflow,
+            min_us: Some(us(all.min())).filter(|_| all.min() < first_censored_ns),
+            mean_us: self.mean_us().filter(|_| censored.is_none()),
+            standard_deviation_us: self.standard_deviation_us().filter(|_| censored.is_none()),
+            p50_us,
+            p90_us,
+            p99_us,
+            p99_9_us,
+            max_us,
+            at_least,
+        }
+    }
+}
+
+impl AddAssign<&Self> for Distribution {
+    fn add_assign(&mut self, other: &Self) {
+        self.histogram += &other.histogram;
+        self.overflow += other.overflow;
+        self.sum_ns += other.sum_ns;
+        self.sum_of_squares += other.sum_of_squares;
+    }
+}
+
+/// An empty histogram of the kind that is recorded in.
+#[expect(clippy::missing_panics_doc, reason = "it cannot")]
+#[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(times_ns: &[u64]) -> Distribution {
+        let mut distribution = Distribution::new();
+        for ns in times_ns {
+            distribution.record(*ns);
+        }
+        distribution
+    }
+
+    #[test]
+    fn recorded_values_are_at_most_a_thousandth_too_large() {
+        let mut histogram = histogram();
+        for value in (1_u64..60_000_000_000).step_by(97_000_003) {
+            histogram.reset();
+            histogram.record(value).unwrap();
+            let read = histogram.value_at_quantile(1.0);
+            assert!(read >= value && (read - value) as f64 <= 0.001 * value as f64, "{value} read as {read}");
+        }
+    }
+
+    #[test]
+    fn a_small_spread_around_a_large_mean_does_not_cancel() {
+        // An hour, give or take a nanosecond: 64-bit floating-point sums of squares have lost it long before.
+        let base = LONGEST_NS - 10;
+        let spread = of(&[base - 1, base, base + 1]).standard_deviation_us().unwrap();
+        assert!((spread - 0.001).abs() < 1e-9, "{spread}");
+    }
+
+    #[test]
+    fn what_is_longer_than_an_hour_is_counted() {
+        let long = of(&[5, LONGEST_NS, LONGEST_NS + 1, u64::MAX]).summary();
+        assert_eq!((long.count, long.overflow), (4, 2));
+    }
+
+    #[test]
+    fn a_quantile_is_a_bound_where_unfinished_requests_reach_it() {
+        let answered = of(&vec![1_000_000; 980]);
+        let mut censored = histogram();
+        censored.record_n(5_000_000_000, 20).unwrap();
+        let latency = answered.summary_with(Some(&censored));
+        assert_eq!(latency.count, 1_000);
+        assert!((latency.p90_us.unwrap() - 1_000.0).abs() < 1.0 && latency.at_least.p90_us.is_none());
+        assert_eq!((latency.p99_us, latency.max_us, latency.mean_us), (None, None, None));
+        assert!(latency.at_least.p99_us.unwrap() >= 5_000_000.0);
+        // Waited for only briefly, they leave even the median open.
+        let mut censored = histogram();
+        censored.record_n(10, 1).unwrap();
+        let latency = answered.summary_with(Some(&censored));
+        assert_eq!((latency.p50_us, latency.min_us), (None, None));
+        assert!(latency.at_least.p50_us.is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_recording_together(
+            one in prop::collection::vec(0..LONGEST_NS * 2, 0..50),
+            two in prop::collection::vec(0..LONGEST_NS * 2, 0..50),
+        ) {
+            let mut merged = of(&one);
+            merged += &of(&two);
+            prop_assert_eq!(&merged, &of(&[one, two].concat()));
+        }
+
+        #[test]
+        fn moments_are_those_of_the_textbook(times in prop::collection::vec(0_u64..1_000_000_000, 2..50)) {
+            let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
+            let squares: f64 = times.iter().map(|ns| (*ns as f64 - mean).powi(2)).sum();
+            let deviation = (squares / (times.len() - 1) as f64).sqrt();
+            let distribution = of(&times);
+            prop_assert!((distribution.mean_us().unwrap() * 1e3 - mean).abs() <= 1e-6 * mean.max(1.0));
+            prop_assert!(
+                (distribution.standard_deviation_us().unwrap() * 1e3 - deviation).abs() <= 1e-6 * deviation.max(1.0)
+            );
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How long a connection of a closed loop waits between an answer and its next request, as a user who reads does.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand_distr::{Distribution, Exp1};
+
+use crate::pace::duration;
+
+/// Think time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Think {
+    /// Always the same.
+    Constant(Duration),
+    /// Exponential with this mean.
+    Exponential(Duration),
+}
+
+impl Think {
+    pub(crate) fn draw_ns(self, random: &mut SmallRng) -> u64 {
+        match self {
+            Self::Constant(time) => time.as_nanos() as u64,
+            Self::Exponential(mean) => {
+                let factor: f64 = Exp1.sample(random);
+                (factor * mean.as_nanos() as f64) as u64
+            }
+        }
+    }
+}
+
+impl fmt::Display for Think {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(time) => write!(f, "{}s", time.as_secs_f64()),
+            Self::Exponential(mean) => write!(f, "exp:{}s", mean.as_secs_f64()),
+        }
+    }
+}
+
+impl FromStr for Think {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (is_exponential, time) = match text.strip_prefix("exp:") {
+            Some(mean) => (true, mean),
+            None => (false, text),
+        };
+        let time = duration(time.trim()).filter(|time| !time.is_zero());
+        let time =
+            time.ok_or("it must be a time as `40ms`, or `exp:40ms` for exponential times of that mean")?;
+        Ok(if is_exponential { Self::Exponential(time) } else { Self::Constant(time) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_drawn() {
+        let mut random = SmallRng::seed_from_u64(1);
+        assert_eq!("40ms".parse::<Think>().unwrap().draw_ns(&mut random), 40_000_000);
+        let exponential: Think = "exp:1ms".parse().unwrap();
+        let mean = (0..10_000).map(|_| exponential.draw_ns(&mut random)).sum::<u64>() / 10_000;
+        assert!((950_000..1_050_000).contains(&mean), "{mean}");
+        assert_eq!(exponential.to_string(), "exp:0.001s");
+        for text in ["", "0s", "exp:", "5"] {
+            assert!(text.parse::<Think>().is_err(), "{text}");
+        }
+    }
+}

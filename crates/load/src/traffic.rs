@@ -1,0 +1,200 @@
+//! What a load sends: one request or several, in turn or by weight, to one address or several.
+
+use std::net::SocketAddr;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::expect::Expectation;
+use crate::target::Target;
+
+/// The requests of a load.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) hosts: Vec<Host>,
+    /// The host of each target.
+    host_of: Vec<usize>,
+    order: Order,
+    /// What is expected of every answer.
+    pub expectation: Expectation,
+}
+
+/// One address, and the share of the requests that go there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Host {
+    pub(crate) address: SocketAddr,
+    share: f64,
+}
+
+/// Which request is next.
+#[derive(Clone, Debug, PartialEq)]
+enum Order {
+    /// One after the other, and from the first again.
+    InTurn,
+    /// Drawn: the sums of the shares up to each.
+    ByWeight(Vec<f64>),
+}
+
+impl Traffic {
+    /// Requests that are sent one after the other, each as often as the others.
+    pub fn in_turn(targets: Vec<Target>) -> Self {
+        let weights = vec![1.0; targets.len()];
+        Self::new(targets, &weights, Order::InTurn)
+    }
+
+    /// Requests that are drawn by their weights, which are above zero and as many as the requests.
+    pub fn by_weight(targets: Vec<Target>, weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        let mut sum = 0.0;
+        let sums = weights.iter().map(|weight| {
+            sum += weight / total;
+            sum
+        });
+        let order = Order::ByWeight(sums.collect());
+        Self::new(targets, weights, order)
+    }
+
+    fn new(targets: Vec<Target>, weights: &[f64], order: Order) -> Self {
+        let total: f64 = weights.iter().sum();
+        let mut hosts: Vec<Host> = Vec::new();
+        let mut host_of = Vec::with_capacity(targets.len());
+        for (target, weight) in targets.iter().zip(weights) {
+            let number = hosts.iter().position(|host| host.address == target.address).unwrap_or(hosts.len());
+            if number == hosts.len() {
+                hosts.push(Host { address: target.address, share: 0.0 });
+            }
+            if let Some(host) = hosts.get_mut(number) {
+                host.share += weight / total;
+            }
+            host_of.push(number);
+        }
+        Self { targets, hosts, host_of, order, expectation: Expectation::default() }
+    }
+
+    /// How many requests there are.
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// How many addresses they go to.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> Option<&Target> {
+        self.targets.first()
+    }
+
+    pub(crate) fn host_of(&self, target: usize) -> usize {
+        self.host_of.get(target).copied().unwrap_or_default()
+    }
+
+    /// Connections of each host, of all together, by share and at least one.
+    pub(crate) fn share_out(&self, connections: usize) -> Vec<usize> {
+        let spare = connections.saturating_sub(self.hosts.len());
+        let mut shares: Vec<usize> =
+            self.hosts.iter().map(|host| 1 + (host.share * spare as f64) as usize).collect();
+        let mut left = connections.saturating_sub(shares.iter().sum());
+        for share in &mut shares {
+            let one = usize::from(left > 0);
+            *share += one;
+            left -= one;
+        }
+        shares
+    }
+}
+
+impl From<Target> for Traffic {
+    fn from(target: Target) -> Self {
+        Self::in_turn(vec![target])
+    }
+}
+
+/// Picks requests, and draws the numbers in them.
+#[derive(Debug)]
+pub(crate) struct Picker {
+    random: SmallRng,
+    next: usize,
+    /// Number of the next request of this worker; those of several workers count in turn.
+    counter: u64,
+    step: u64,
+}
+
+/// A request that was picked, with its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Picked {
+    pub(crate) target: usize,
+    pub(crate) counter: u64,
+    pub(crate) random: u64,
+}
+
+impl Picker {
+    pub(crate) fn new(seed: u64, worker: u32, workers: u32) -> Self {
+        Self {
+            random: SmallRng::seed_from_u64(seed),
+            next: worker as usize,
+            counter: u64::from(worker),
+            step: u64::from(workers.max(1)),
+        }
+    }
+
+    pub(crate) fn pick(&mut self, traffic: &Traffic) -> Picked {
+        let counter = self.counter;
+        self.counter += self.step;
+        let target = match &traffic.order {
+            Order::InTurn if traffic.targets.len() < 2 => 0,
+            Order::InTurn => {
+                let target = self.next % traffic.targets.len();
+                self.next = (target + self.step as usize) % traffic.targets.len();
+                target
+            }
+            Order::ByWeight(sums) => {
+                let draw: f64 = self.random.random();
+                sums.iter().position(|sum| draw < *sum).unwrap_or(sums.len().saturating_sub(1))
+            }
+        };
+        let has_numbers = traffic.targets.get(target).is_some_and(|target| !target.places.is_empty());
+        Picked { target, counter, random: if has_numbers { self.random.random() } else { 0 } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(urls: &[&str]) -> Vec<Target> {
+        urls.iter().map(|url| Target::new(url, "GET", Vec::new(), Vec::new()).unwrap()).collect()
+    }
+
+    #[test]
+    fn requests_in_turn_are_shared_by_workers() {
+        let traffic =
+            Traffic::in_turn(targets(&["http://127.0.0.1/a", "http://127.0.0.1/b", "http://127.0.0.1/c"]));
+        let picked = |worker| {
+            let mut picker = Picker::new(1, worker, 2);
+            (0..3).map(|_| picker.pick(&traffic)).map(|one| (one.target, one.counter)).collect::<Vec<_>>()
+        };
+        assert_eq!(picked(0), [(0, 0), (2, 2), (1, 4)]);
+        assert_eq!(picked(1), [(1, 1), (0, 3), (2, 5)]);
+        assert_eq!(traffic.hosts(), 1);
+    }
+
+    #[test]
+    fn weights_decide_how_often() {
+        let traffic =
+            Traffic::by_weight(targets(&["http://127.0.0.1:1/", "http://127.0.0.1:2/"]), &[3.0, 1.0]);
+        let mut picker = Picker::new(1, 0, 1);
+        let first = (0..10_000).filter(|_| picker.pick(&traffic).target == 0).count();
+        assert!((7_300..7_700).contains(&first), "{first}");
+        assert_eq!(traffic.share_out(10), [7, 3]);
+        assert_eq!(traffic.share_out(2), [1, 1]);
+        assert_eq!(traffic.share_out(101).iter().sum::<usize>(), 101);
+    }
+}

@@ -1,0 +1,60 @@
+//! The line that says how a trial goes while it runs.
+
+use std::sync::mpsc::Receiver;
+
+use hdrhistogram::Histogram;
+use hoptax_host::clock::now_ns;
+
+use crate::run::LiveSample;
+
+/// What a live line shows: the time since the one before.
+#[derive(Debug)]
+pub struct LiveLine {
+    /// Seconds of the trial that have passed, warm-up included.
+    pub elapsed_s: f64,
+    /// Seconds that the trial takes, warm-up included.
+    pub total_s: f64,
+    /// Answers per second.
+    pub rate: f64,
+    /// Median response time, microseconds.
+    pub p50_us: f64,
+    /// 99th percentile of response time, microseconds.
+    pub p99_us: f64,
+    /// Requests without an answer, since the start of the record.
+    pub errors: u64,
+}
+
+/// Puts the samples of all workers together into a line twice a second, until all workers are done.
+pub(super) fn show(
+    receiver: &Receiver<LiveSample>,
+    start_ns: u64,
+    end_ns: u64,
+    on_live: &mut dyn FnMut(&LiveLine),
+) {
+    const INTERVAL_NS: u64 = 500_000_000;
+    let mut response: Option<Histogram<u64>> = None;
+    let mut errors = 0;
+    let mut last_ns = start_ns;
+    while let Ok(sample) = receiver.recv() {
+        errors += sample.errors;
+        match &mut response {
+            Some(all) => *all += &sample.response,
+            None => response = Some(sample.response),
+        }
+        let now = now_ns();
+        if now.saturating_sub(last_ns) < INTERVAL_NS {
+            continue;
+        }
+        if let Some(all) = response.take() {
+            on_live(&LiveLine {
+                elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
+                total_s: (end_ns - start_ns) as f64 / 1e9,
+                rate: all.len() as f64 / (now.saturating_sub(last_ns) as f64 / 1e9),
+                p50_us: all.value_at_quantile(0.5) as f64 / 1e3,
+                p99_us: all.value_at_quantile(0.99) as f64 / 1e3,
+                errors,
+            });
+        }
+        last_ns = now;
+    }
+}

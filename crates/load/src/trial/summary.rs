@@ -1,0 +1,244 @@
+//! From what the workers of a trial recorded to its result.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use hoptax_result::{
+    Drift, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode, Pacing,
+    QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
+};
+use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
+
+use super::TrialSpec;
+use crate::apart::apart;
+use crate::course::{BATCHES, Course};
+use crate::pace::Pace;
+use crate::recording::Recording;
+use crate::schedule::Arrivals;
+
+/// The result of a trial; `recordings` has the parts of each worker.
+pub(super) fn result(
+    spec: &TrialSpec,
+    mut recordings: Vec<Vec<Recording>>,
+    recorded_s: f64,
+    generator: Generator,
+    environment: Environment,
+) -> LoadResult {
+    let course =
+        recordings.iter_mut().filter_map(|parts| parts.first_mut()?.course.take()).reduce(|mut all, one| {
+            all.join(*one);
+            all
+        });
+    let mut all = Recording::new();
+    recordings.iter().flatten().for_each(|recording| all.merge(recording));
+    let workers: Vec<u32> = vec![0; generator.workers.len()];
+    let target = spec.open.as_ref().map(|(pace, _)| pace.mean_rate());
+    LoadResult {
+        format: "hoptax.load/1".to_owned(),
+        verdict: Verdict::Sound,
+        findings: Vec::new(),
+        plan: plan(spec, workers.len()),
+        book: all.book,
+        unsent: unsent(&all),
+        waiting: Waiting { most: all.most_waiting, total_s: all.waited_ns as f64 / 1e9 },
+        failures: failures(&all),
+        statuses: all.statuses.clone(),
+        rate: rate(&all, target, recorded_s),
+        latency: all.latencies(),
+        response_intervals: course.as_ref().map(|course| intervals(course, &all)).unwrap_or_default(),
+        outcomes: outcomes(&all),
+        modes: found_modes(&all),
+        windows: course.as_ref().map(|course| windows(course)).unwrap_or_default(),
+        pacing: course.as_ref().and_then(|course| pacing(course, spec)),
+        serial_correlation: course.as_ref().and_then(|course| correlation(course)),
+        in_flight: course.as_ref().and_then(|course| in_flight(course)),
+        apart: course.as_ref().map(|course| apart(course, &recordings)).unwrap_or_default(),
+        kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
+        stages: stages(spec, &recordings),
+        drift: course.as_ref().and_then(|course| drift(course)),
+        generator,
+        calibration: None,
+        imported: None,
+        loosened: Vec::new(),
+        environment,
+    }
+}
+
+fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
+    let first = spec.traffic.first();
+    let lifetime = spec.pooling.lifetime;
+    LoadPlan {
+        url: first.map(|target| target.url.clone()).unwrap_or_default(),
+        method: first.map(|target| target.method.clone()).unwrap_or_default(),
+        requests: spec.traffic.len() as u32,
+        loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
+        arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
+        connections: spec.connections as u32,
+        pool: spec.pooling.order.to_string(),
+        when_busy: spec.pooling.when_busy.to_string(),
+        when_late: spec.pooling.when_late.to_string(),
+        connect: lifetime.connect.to_string(),
+        requests_per_connection: lifetime.requests.map(|requests| requests.to_string()),
+        connection_age_s: lifetime.age.map(|age| age.as_secs_f64()),
+        think: spec.think.map(|think| think.to_string()),
+        stages: spec
+            .open
+            .as_ref()
+            .filter(|(pace, _)| matches!(pace, Pace::Stages(_)))
+            .map(|(pace, _)| pace.to_string()),
+        expect: spec.traffic.expectation.to_string(),
+        workers: workers as u32,
+        duration_s: spec.duration.as_secs_f64(),
+        warmup_s: spec.warmup.as_secs_f64(),
+        timeout_s: spec.timeout.as_secs_f64(),
+        seed: spec.seed,
+        max_error_share: spec.max_error_share,
+    }
+}
+
+fn rate(recording: &Recording, target: Option<f64>, recorded_s: f64) -> LoadRate {
+    let per_second = |count: u64| if recorded_s > 0.0 { count as f64 / recorded_s } else { 0.0 };
+    LoadRate {
+        target,
+        offered: per_second(recording.book.sent),
+        achieved: Some(per_second(recording.book.answered)),
+    }
+}
+
+fn unsent(recording: &Recording) -> BTreeMap<String, u64> {
+    recording.unsent.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect()
+}
+
+fn failures(recording: &Recording) -> BTreeMap<String, u64> {
+    recording.failures.iter().map(|(failure, count)| (failure.word().to_owned(), *count)).collect()
+}
+
+fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {
+    let failed = recording.outcomes.iter().map(|(word, one)| ((*word).to_owned(), one.summary()));
+    let answered =
+        (!recording.response.is_empty()).then(|| ("answered".to_owned(), recording.response.summary()));
+    failed.chain(answered).collect()
+}
+
+fn found_modes(recording: &Recording) -> Vec<Mode> {
+    let recorded = recording.response.histogram().iter_recorded();
+    let values = recorded.map(|value| (value.value_iterated_to() as f64 / 1e3, value.count_at_value()));
+    modes(values)
+        .into_iter()
+        .map(|mode| Mode { low_us: mode.low, peak_us: mode.peak, high_us: mode.high, share: mode.share })
+        .collect()
+}
+
+/// Intervals of the quantiles of the answered requests.
+fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
+    let interval = |p: f64| {
+        let all = recording.response.histogram();
+        let quantile_ns = all.value_at_quantile(p);
+        let batches = course.batches();
+        let share = |batch: &Histogram<u32>| {
+            (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
+        };
+        let shares: Vec<f64> = batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
+        // Where a batch is empty, batches do not stand for equal parts of the trial.
+        let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == BATCHES)?;
+        let us = |rank: f64| all.value_at_quantile(rank) as f64 / 1e3;
+        Some(Range { low: us(low), high: us(high) })
+    };
+    QuantileIntervals {
+        p50_us: interval(0.5),
+        p90_us: interval(0.9),
+        p99_us: interval(0.99),
+        p99_9_us: interval(0.999),
+    }
+}
+
+fn windows(course: &Course) -> Vec<Window> {
+    course
+        .windows
+        .iter()
+        .map(|window| Window {
+            planned: window.planned,
+            sent: window.sent,
+            answered: window.response.len(),
+            median_response_us: median_us(&window.response),
+            connections: window.connections,
+        })
+        .collect()
+}
+
+fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
+    let (pace, arrivals) = spec.open.as_ref()?;
+    // All workers together, for as long as the first releases of each are known.
+    let known_until_ns =
+        course.releases_ns.iter().filter_map(|releases_ns| releases_ns.last()).min().copied()?;
+    let mut releases_ns: Vec<u64> =
+        course.releases_ns.iter().flatten().copied().filter(|at_ns| *at_ns <= known_until_ns).collect();
+    releases_ns.sort_unstable();
+    let gaps: Vec<f64> =
+        releases_ns.windows(2).filter_map(|pair| Some((pair.get(1)? - pair.first()?) as f64 / 1e9)).collect();
+    let is_poisson = matches!(arrivals, Arrivals::Poisson);
+    Some(Pacing {
+        gap_error: course.gap_error.summary(),
+        exponential_distance: is_poisson.then(|| exponential_distance(&gaps, pace.mean_rate())).flatten(),
+        gaps: gaps.len() as u64,
+    })
+}
+
+fn correlation(course: &Course) -> Option<f64> {
+    let mut answers_ns = course.answers_ns.clone();
+    answers_ns.sort_unstable();
+    serial_correlation(&answers_ns.iter().map(|(_, response_ns)| *response_ns as f64).collect::<Vec<f64>>())
+}
+
+fn in_flight(course: &Course) -> Option<InFlight> {
+    let (seen, looks) = course.in_flight()?;
+    Some(InFlight { seen, looks, computed: course.in_flight_ns as f64 / 1e9 / course.length_s() })
+}
+
+fn drift(course: &Course) -> Option<Drift> {
+    let batches = course.batches();
+    let third = BATCHES / 3;
+    let median = |batches: &[Histogram<u32>]| {
+        let all = batches.iter().cloned().reduce(|mut all, one| {
+            all += one;
+            all
+        })?;
+        median_us(&all)
+    };
+    Some(Drift {
+        first_third_p50_us: median(batches.get(..third)?)?,
+        last_third_p50_us: median(batches.get(BATCHES - third..)?)?,
+    })
+}
+
+fn median_us(times: &Histogram<u32>) -> Option<f64> {
+    (!times.is_empty()).then(|| times.value_at_quantile(0.5) as f64 / 1e3)
+}
+
+fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>]) -> Vec<Stage> {
+    let Some((Pace::Stages(stages), _)) = &spec.open else { return Vec::new() };
+    let part = |number: usize| {
+        let mut all = Recording::new();
+        recordings.iter().filter_map(|parts| parts.get(number)).for_each(|recording| all.merge(recording));
+        all
+    };
+    stages
+        .iter()
+        .enumerate()
+        .map(|(number, stage)| {
+            let recording = part(number);
+            let duration_s = stage.length.as_secs_f64();
+            let target = f64::midpoint(stage.from_rate, stage.to_rate);
+            Stage {
+                from_rate: stage.from_rate,
+                to_rate: stage.to_rate,
+                duration_s,
+                book: recording.book,
+                unsent: unsent(&recording),
+                failures: failures(&recording),
+                rate: rate(&recording, Some(target), duration_s),
+                latency: recording.latencies(),
+            }
+        })
+        .collect()
+}

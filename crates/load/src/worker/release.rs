@@ -1,0 +1,186 @@
+//! Releasing what is due onto free connections.
+
+use std::cmp::Reverse;
+
+use hoptax_host::clock::now_ns;
+
+use super::answers::failure_of;
+use super::{Due, Worker};
+use crate::connection::InFlight;
+use crate::pool::{LATE_NS, Offer, WhenLate};
+use crate::recording::{Failure, Unsent};
+use crate::run::{Current, Release};
+
+impl Worker {
+    /// Whether the next release would find what it needs.
+    pub(super) fn may_release(&self, current: &Current) -> bool {
+        if current.is_open() {
+            let host = self.traffic.host_of(current.next.target);
+            return self.hosts.get(host).is_some_and(|host| host.pool.has_free());
+        }
+        self.hosts.iter().any(|host| host.pool.has_free())
+    }
+
+    /// Every connection of a closed loop with think time begins by thinking, so that they do not set out together.
+    pub(super) fn begin_thinking(&mut self, current: &Current) {
+        let Release::Thinking(think) = current.run.release else { return };
+        self.thinking.clear();
+        let first = self.hosts.iter_mut().flat_map(|host| {
+            let first = host.first;
+            std::iter::from_fn(move || host.pool.take().map(|index| first + index))
+        });
+        let indices: Vec<usize> = first.collect();
+        for index in indices {
+            let until_ns = current.run.start_ns + think.draw_ns(&mut self.random);
+            self.thinking.push(Reverse((until_ns, index)));
+        }
+    }
+
+    /// Sends what is due onto free connections, and decides what becomes of the rest.
+    pub(super) fn release(&mut self, current: &mut Current, now: u64) {
+        match current.run.release {
+            Release::Open(_) => self.release_planned(current, now),
+            // A closed loop plans a request for the moment when it finds a connection free.
+            Release::Closed if current.next_ns <= now && now < current.run.end_ns => {
+                for host in 0..self.hosts.len() {
+                    while let Some(index) = self.take_free(host) {
+                        self.start_any(current, index, now);
+                    }
+                }
+            }
+            Release::Thinking(_) => {
+                while let Some(&Reverse((thought_ns, index))) = self.thinking.peek()
+                    && thought_ns <= now
+                {
+                    self.thinking.pop();
+                    if thought_ns < current.run.end_ns {
+                        self.start_any(current, index, thought_ns);
+                    } else {
+                        self.set_free(index);
+                    }
+                }
+            }
+            Release::Closed => {}
+        }
+    }
+
+    fn take_free(&mut self, host: usize) -> Option<usize> {
+        let host = self.hosts.get_mut(host)?;
+        host.pool.take().map(|index| host.first + index)
+    }
+
+    fn release_planned(&mut self, current: &mut Current, now: u64) {
+        while current.next_ns <= now && current.next_ns < current.run.end_ns {
+            let due = Due { planned_ns: current.next_ns, picked: current.next };
+            current.plan_next(self.picker.pick(&self.traffic));
+            let number = self.traffic.host_of(due.picked.target);
+            let Some(host) = self.hosts.get_mut(number) else { return };
+            match host.pool.offer(due) {
+                Offer::Start(index)
+                    if self.when_late == WhenLate::Skip && now.saturating_sub(due.planned_ns) > LATE_NS =>
+                {
+                    host.pool.set_free(index);
+                    current.record_unsent(due.planned_ns, Unsent::Late);
+                }
+                Offer::Start(index) => {
+                    let index = host.first + index;
+                    self.start(current, index, due, false);
+                }
+                Offer::Waits => {
+                    let waiting = self.hosts.iter().map(|host| host.pool.waiting() as u64).sum();
+                    let recording = current.recording(due.planned_ns);
+                    recording.most_waiting = recording.most_waiting.max(waiting);
+                }
+                Offer::Refused => current.record_unsent(due.planned_ns, Unsent::Busy),
+            }
+        }
+    }
+
+    /// Gives a connection back at `now`; a request that has waited for it takes it.
+    pub(super) fn give_back(&mut self, current: &mut Current, index: usize, now: u64) {
+        if now >= current.run.end_ns {
+            return self.set_free(index);
+        }
+        match current.run.release {
+            Release::Closed => self.set_free(index),
+            Release::Thinking(think) => {
+                let until_ns = now + think.draw_ns(&mut self.random);
+                self.thinking.push(Reverse((until_ns, index)));
+            }
+            Release::Open(_) => {
+                // What came due before this is decided before it.
+                self.release_planned(current, now);
+                let Some(host) = self.host_of(index) else { return };
+                let local = index - host.first;
+                if let Some(due) = host.pool.give(local) {
+                    self.start(current, index, due, true);
+                }
+            }
+        }
+    }
+
+    /// Hands the next request of a closed loop to a connection; it must be one for its host.
+    pub(super) fn start_any(&mut self, current: &mut Current, index: usize, planned_ns: u64) {
+        let Some(host) = self.connections.get(index).map(|connection| connection.host) else { return };
+        let mut picked = self.picker.pick(&self.traffic);
+        while self.traffic.host_of(picked.target) != host {
+            picked = self.picker.pick(&self.traffic);
+        }
+        self.start(current, index, Due { planned_ns, picked }, false);
+    }
+
+    /// Hands a request to a connection, opening it first where it is closed.
+    fn start(&mut self, current: &mut Current, index: usize, due: Due, blocked: bool) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let started_ns = now_ns();
+        let is_open = connection.is_established();
+        let in_flight = InFlight {
+            planned_ns: due.planned_ns,
+            picked: due.picked,
+            started_ns,
+            written_ns: if is_open { started_ns } else { 0 },
+            first_byte_ns: 0,
+            written_bytes: 0,
+            recorded: due.planned_ns >= current.run.record_from_ns,
+            blocked,
+            connected: !is_open,
+        };
+        connection.in_flight = Some(in_flight);
+        self.in_flight += 1;
+        if in_flight.recorded {
+            current.record_start(&in_flight);
+        }
+        if is_open {
+            self.begin_write(current, index);
+        } else if self.open(index).is_err() {
+            self.fail(current, index, Failure::Refused);
+        }
+    }
+
+    /// Writes the request in flight from its beginning.
+    pub(super) fn begin_write(&mut self, current: &mut Current, index: usize) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let target =
+            connection.in_flight.and_then(|in_flight| self.traffic.targets.get(in_flight.picked.target));
+        connection.begin(target.is_some_and(|target| target.method == "HEAD"));
+        self.write(current, index);
+    }
+
+    /// Writes what is left of the request in flight.
+    pub(super) fn write(&mut self, current: &mut Current, index: usize) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let Some(picked) = connection.in_flight.map(|in_flight| in_flight.picked) else { return };
+        let Some(target) = self.traffic.targets.get(picked.target) else { return };
+        let written = if target.places.is_empty() {
+            connection.write(&target.request)
+        } else {
+            self.filled.clear();
+            self.filled.extend_from_slice(&target.request);
+            target.fill(&mut self.filled, picked.counter, picked.random);
+            connection.write(&self.filled)
+        };
+        if let Err(error) = written {
+            self.fail(current, index, failure_of(error));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Servers on loopback that behave and misbehave, and a short trial on one.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use hoptax_load::Target;
+use hoptax_load::trial::{self, TrialSpec};
+use hoptax_result::{Environment, LoadResult};
+
+pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+/// A server on loopback that hands each connection to `serve`. Its threads end with their connections; the
+/// listener ends with the test process.
+pub fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            stream.set_nodelay(true).unwrap();
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Reads one request (they have no bodies here); false at the end of the connection.
+pub fn read_request(stream: &mut TcpStream) -> bool {
+    let mut head = Vec::new();
+    let mut byte = [0; 512];
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(0) | Err(_) => return false,
+            Ok(count) => head.extend_from_slice(&byte[..count]),
+        }
+    }
+    true
+}
+
+/// A server that gives `answer` to every request.
+pub fn answering(answer: &'static [u8]) -> SocketAddr {
+    server(move |mut stream| while read_request(&mut stream) && stream.write_all(answer).is_ok() {})
+}
+
+pub fn target(address: SocketAddr) -> Target {
+    Target::new(&format!("http://{address}/"), "GET", Vec::new(), Vec::new()).unwrap()
+}
+
+pub fn spec(address: SocketAddr) -> TrialSpec {
+    TrialSpec {
+        connections: 4,
+        duration: Duration::from_millis(300),
+        warmup: Duration::ZERO,
+        max_error_share: 0.0,
+        ..TrialSpec::of(target(address))
+    }
+}
+
+pub fn run(spec: &TrialSpec) -> LoadResult {
+    let result = trial::run(spec, Environment::default(), &AtomicBool::new(false), None).unwrap();
+    assert!(result.book.balances(), "{:?}", result.book);
+    assert_eq!(result.book.failed, result.failures.values().sum::<u64>());
+    let waits = result.unsent.get("end").copied().unwrap_or(0);
+    let book = &result.book;
+    assert_eq!(result.latency.response.count, book.answered + book.timed_out + book.unfinished + waits);
+    result
+}
+
+pub fn only_failure(result: &LoadResult) -> &str {
+    assert!(result.book.failed > 0, "{:?}", result.book);
+    let kinds: Vec<_> = result.failures.keys().collect();
+    assert_eq!(kinds.len(), 1, "{kinds:?}");
+    kinds[0]
+}

@@ -1,0 +1,240 @@
+//! What is sent, over which connections, and what is recorded of it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use hoptax_load::{Arrivals, Connect, Pace, PoolOrder, Target, Traffic};
+use support::{OK, answering, read_request, run, server, spec};
+
+/// A server that keeps the heads of the requests that it answers.
+fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let ours = Arc::clone(&kept);
+    let address = server(move |mut stream| {
+        let mut buffer = [0; 4096];
+        while let Ok(count) = stream.read(&mut buffer) {
+            if count == 0 {
+                return;
+            }
+            ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..count]).into_owned());
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    (address, kept)
+}
+
+fn get(url: &str) -> Target {
+    Target::new(url, "GET", Vec::new(), Vec::new()).unwrap()
+}
+
+fn counting(accepted: &Arc<AtomicUsize>) -> SocketAddr {
+    let accepted = Arc::clone(accepted);
+    server(move |mut stream| {
+        accepted.fetch_add(1, Ordering::Relaxed);
+        while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
+    })
+}
+
+#[test]
+fn every_request_has_numbers_of_its_own() {
+    let (address, kept) = keeping();
+    let url = format!("http://{address}/{{counter}}?id={{random}}");
+    let mut spec = spec(address);
+    spec.traffic = get(&url).into();
+    (spec.workers, spec.open) = (2, Some((Pace::Constant(200.0), Arrivals::Uniform)));
+    let result = run(&spec);
+    let kept = kept.lock().unwrap();
+    assert_eq!(kept.len() as u64, result.book.answered);
+    let word = |head: &String| head.split(' ').nth(1).unwrap().to_owned();
+    let targets: BTreeSet<String> = kept.iter().map(word).collect();
+    assert_eq!(targets.len(), kept.len(), "no two are alike");
+    assert!(
+        targets.contains(
+            &targets.iter().find(|target| target.starts_with("/000000000007?id=")).unwrap().clone()
+        )
+    );
+}
+
+#[test]
+fn weights_and_hosts_share_requests_and_connections() {
+    let (one, two) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let addresses = [counting(&one), counting(&two)];
+    let targets = addresses.iter().map(|address| get(&format!("http://{address}/"))).collect();
+    let mut spec = spec(addresses[0]);
+    spec.traffic = Traffic::by_weight(targets, &[3.0, 1.0]);
+    (spec.connections, spec.open) = (8, Some((Pace::Constant(1_000.0), Arrivals::Uniform)));
+    let result = run(&spec);
+    assert_eq!(result.book.answered, 300);
+    assert_eq!((one.load(Ordering::Relaxed), two.load(Ordering::Relaxed)), (6, 2));
+}
+
+#[test]
+fn a_closed_loop_on_two_hosts_asks_each_for_its_own() {
+    let (one, two) = (keeping(), keeping());
+    let targets = [(one.0, "/a"), (two.0, "/b"), (one.0, "/c")];
+    let targets = targets.map(|(address, path)| get(&format!("http://{address}{path}"))).to_vec();
+    let mut spec = spec(one.0);
+    spec.traffic = Traffic::in_turn(targets);
+    run(&spec);
+    let paths = |kept: &Mutex<Vec<String>>| -> BTreeSet<String> {
+        kept.lock().unwrap().iter().map(|head| head.split(' ').nth(1).unwrap().to_owned()).collect()
+    };
+    assert_eq!(paths(&one.1), BTreeSet::from(["/a".to_owned(), "/c".to_owned()]));
+    assert_eq!(paths(&two.1), BTreeSet::from(["/b".to_owned()]));
+}
+
+#[test]
+fn connections_on_demand_are_opened_when_they_are_needed() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let mut spec = spec(counting(&accepted));
+    (spec.connections, spec.open) = (50, Some((Pace::Constant(50.0), Arrivals::Uniform)));
+    (spec.pooling.order, spec.pooling.lifetime.connect) = (PoolOrder::MostRecent, Connect::OnDemand);
+    let result = run(&spec);
+    assert_eq!(result.book.answered, 15);
+    let opened = accepted.load(Ordering::Relaxed);
+    // One is enough, unless the machine was slower than 20 ms.
+    assert!((1..=5).contains(&opened), "{opened}");
+    assert_eq!(result.latency.connect.count, opened as u64);
+}
+
+#[test]
+fn a_connection_is_closed_at_its_age() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let mut spec = spec(counting(&accepted));
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
+    spec.pooling.lifetime.age = Some(Duration::from_millis(100));
+    assert_eq!(run(&spec).book.answered, 30);
+    // 300 ms, each connection a little over 100 ms old.
+    assert!((2..=3).contains(&accepted.load(Ordering::Relaxed)), "{accepted:?}");
+}
+
+#[test]
+fn connecting_is_not_the_generators_own_lag() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let mut spec = spec(counting(&accepted));
+    (spec.connections, spec.open) = (4, Some((Pace::Constant(200.0), Arrivals::Uniform)));
+    spec.pooling.lifetime.requests = Some("1".parse().unwrap());
+    let result = run(&spec);
+    assert_eq!(accepted.load(Ordering::Relaxed), 60);
+    // The first four connections were opened beforehand.
+    assert_eq!(result.latency.connect.count, 56);
+    assert!(result.latency.send_lag.max_us >= result.latency.own_lag.max_us);
+    assert!(result.latency.send_lag.mean_us > result.latency.own_lag.mean_us);
+}
+
+#[test]
+fn each_stage_has_its_own_record() {
+    let mut spec = spec(answering(OK));
+    let pace: Pace = "100@200ms,100:300@200ms,300@200ms".parse().unwrap();
+    spec.duration = pace.length().unwrap();
+    spec.open = Some((pace, Arrivals::Uniform));
+    let result = run(&spec);
+    let planned: Vec<u64> = result.stages.iter().map(|stage| stage.book.planned).collect();
+    assert_eq!(planned.iter().sum::<u64>(), result.book.planned);
+    for (planned, expected) in planned.iter().zip([20, 40, 60]) {
+        assert!(planned.abs_diff(expected) <= 1, "{planned} of {expected}");
+    }
+    assert!(result.stages.iter().all(|stage| stage.latency.response.count == stage.book.answered));
+    assert_eq!(result.drift, None, "stages differ by design");
+}
+
+#[test]
+fn think_time_keeps_a_closed_loop_from_running_as_fast_as_it_can() {
+    let mut spec = spec(answering(OK));
+    (spec.connections, spec.think) = (10, Some("20ms".parse().unwrap()));
+    let result = run(&spec);
+    // Ten connections, 300 ms, each request 20 ms after the one before: at most 15 each.
+    assert!(result.book.answered <= 150 && result.book.answered > 20, "{:?}", result.book);
+    assert!(result.book.balances() && result.plan.think.as_deref() == Some("0.02s"));
+}
+
+#[test]
+fn an_answer_that_does_not_come_leaves_a_bound_and_not_a_number() {
+    // The tenth request of each connection is never answered.
+    let address = server(|mut stream| {
+        for _ in 0..9 {
+            if !read_request(&mut stream) || stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+        thread::sleep(Duration::from_secs(2));
+    });
+    let mut spec = spec(address);
+    (spec.timeout, spec.open) =
+        (Duration::from_millis(100), Some((Pace::Constant(400.0), Arrivals::Uniform)));
+    let result = run(&spec);
+    assert!(result.book.timed_out + result.book.unfinished > 0, "{:?}", result.book);
+    let response = result.latency.response;
+    assert!(response.p50_us.is_some() && response.p99_us.is_none(), "{response:?}");
+    assert!(response.at_least.p99_us.unwrap() >= 100_000.0, "{response:?}");
+    assert_eq!(result.outcomes.get("timed-out").map_or(0, |one| one.count), result.book.timed_out);
+}
+
+#[test]
+fn a_hot_spot_is_found_by_its_connections() {
+    let accepted = AtomicUsize::new(0);
+    let address = server(move |mut stream| {
+        let is_hot = accepted.fetch_add(1, Ordering::Relaxed).is_multiple_of(4);
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(if is_hot { 4 } else { 1 }));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let mut spec = spec(address);
+    (spec.connections, spec.duration) = (8, Duration::from_secs(1));
+    let result = run(&spec);
+    let [apart] = result.apart.as_slice() else { panic!("{:?}", result.apart) };
+    assert_eq!((apart.of.as_str(), apart.numbers.len(), apart.total), ("connection", 2, 8), "{apart:?}");
+    assert!(apart.p50_us > 2.0 * apart.others_p50_us, "{apart:?}");
+}
+
+#[test]
+fn kernel_stamps_part_the_wire_from_the_rest() {
+    let mut spec = spec(answering(OK));
+    (spec.connections, spec.kernel_stamps) = (2, true);
+    spec.open = Some((Pace::Constant(200.0), Arrivals::Uniform));
+    let result = run(&spec);
+    assert_eq!(result.book.answered, 60);
+    let kernel = result.kernel.unwrap();
+    assert!((20..=30).contains(&kernel.on_wire.count), "{kernel:?}");
+    assert!(kernel.on_wire.p50_us < result.latency.service.max_us, "{kernel:?}");
+}
+
+#[test]
+fn what_is_in_flight_is_as_it_is_computed() {
+    let address = server(|mut stream| {
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(10));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let mut spec = spec(address);
+    (spec.connections, spec.duration) = (4, Duration::from_secs(1));
+    let in_flight = run(&spec).in_flight.unwrap();
+    assert!((in_flight.seen - 4.0).abs() < 0.2 && (in_flight.computed - 4.0).abs() < 0.2, "{in_flight:?}");
+}
+
+#[test]
+fn workers_with_one_seed_would_be_found_out() {
+    let mut spec = spec(answering(OK));
+    (spec.workers, spec.connections) = (2, 32);
+    (spec.duration, spec.open) = (Duration::from_secs(2), Some((Pace::Constant(2_000.0), Arrivals::Poisson)));
+    let distance = run(&spec).pacing.unwrap().exponential_distance.unwrap();
+    // Were the two workers in step, every other gap would be zero, and the distance a half.
+    assert!(distance < 0.1, "{distance}");
+}

@@ -1,0 +1,120 @@
+//! A load result that no check objects to, for the tests of checks and outputs.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Book, Drift, Environment, Generator, GeneratorWorker, InFlight, Latency, LatencySet, LoadPlan, LoadRate,
+    LoadResult, Loop, LowerBounds, Mode, Pacing, QuantileIntervals, Range, Verdict, Waiting, Window,
+};
+
+/// A distribution of 200,000 times around a median.
+pub fn latency(p50_us: f64) -> Latency {
+    Latency {
+        count: 200_000,
+        overflow: 0,
+        min_us: Some(p50_us / 2.0),
+        mean_us: Some(p50_us),
+        standard_deviation_us: Some(p50_us / 4.0),
+        p50_us: Some(p50_us),
+        p90_us: Some(p50_us * 1.5),
+        p99_us: Some(p50_us * 2.0),
+        p99_9_us: Some(p50_us * 3.0),
+        max_us: Some(p50_us * 5.0),
+        at_least: LowerBounds::default(),
+    }
+}
+
+/// Ten seconds at 20,000 requests per second.
+pub fn load() -> LoadResult {
+    let range = |us: f64| Some(Range { low: us * 0.99, high: us * 1.01 });
+    // A hundred windows that differ by a little and at no point for good.
+    let window = |number: u32| Window {
+        planned: 2_000,
+        sent: 2_000,
+        answered: 2_000,
+        median_response_us: Some(100.0 + f64::from(number * 7 % 5)),
+        connections: 16,
+    };
+    LoadResult {
+        format: "hoptax.load/1".to_owned(),
+        verdict: Verdict::Sound,
+        findings: Vec::new(),
+        plan: plan(),
+        book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
+        unsent: BTreeMap::new(),
+        waiting: Waiting::default(),
+        failures: BTreeMap::new(),
+        statuses: [(200, 200_000)].into(),
+        rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
+        latency: LatencySet {
+            response: latency(100.0),
+            service: latency(95.0),
+            send_lag: latency(5.0),
+            own_lag: latency(5.0),
+            first_byte: latency(94.0),
+            last_byte: latency(1.0),
+            connect: Latency::default(),
+        },
+        response_intervals: QuantileIntervals {
+            p50_us: range(100.0),
+            p90_us: range(150.0),
+            p99_us: range(200.0),
+            p99_9_us: range(300.0),
+        },
+        outcomes: [("answered".to_owned(), latency(100.0))].into(),
+        modes: vec![Mode { low_us: 50.0, peak_us: 100.0, high_us: 500.0, share: 1.0 }],
+        windows: (0..100).map(window).collect(),
+        pacing: Some(Pacing { gap_error: latency(2.0), exponential_distance: None, gaps: 16_383 }),
+        serial_correlation: Some(0.01),
+        in_flight: Some(InFlight { seen: 2.0, looks: 50_000, computed: 2.0 }),
+        apart: Vec::new(),
+        kernel: None,
+        stages: Vec::new(),
+        drift: Some(Drift { first_third_p50_us: 100.0, last_third_p50_us: 101.0 }),
+        generator: Generator {
+            cpu_seconds: 2.0,
+            run_delay_us: 1000.0,
+            wall_seconds: 10.0,
+            steal_share: 0.0,
+            pressure_share: Some(0.01),
+            throttled: Some(0),
+            clock_read_ns: 30.0,
+            clock_step_back_ns: 0,
+            workers: vec![GeneratorWorker {
+                cpu_seconds: 2.0,
+                run_delay_us: 1000.0,
+                response: latency(100.0),
+            }],
+        },
+        calibration: None,
+        imported: None,
+        loosened: Vec::new(),
+        environment: Environment::default(),
+    }
+}
+
+fn plan() -> LoadPlan {
+    LoadPlan {
+        url: "http://127.0.0.1:1/".to_owned(),
+        method: "GET".to_owned(),
+        requests: 1,
+        loop_: Loop::Open,
+        arrivals: Some("uniform".to_owned()),
+        connections: 16,
+        pool: "least-recent".to_owned(),
+        when_busy: "wait".to_owned(),
+        when_late: "send".to_owned(),
+        connect: "ahead".to_owned(),
+        requests_per_connection: None,
+        connection_age_s: None,
+        think: None,
+        stages: None,
+        expect: String::new(),
+        workers: 1,
+        duration_s: 10.0,
+        warmup_s: 1.0,
+        timeout_s: 5.0,
+        seed: 1,
+        max_error_share: 0.001,
+    }
+}
