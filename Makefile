@@ -44,6 +44,10 @@ bench: build ## Set the load generator against its peers and against its own tar
 	bench/generator
 	bench/send-lag
 
+.PHONY: crosscheck-tools
+crosscheck-tools: ## Install the load generators that `hoptax crosscheck` sets beside hoptax
+	tools/crosscheck-tools
+
 .PHONY: fuzz
 fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_SECONDS for each
 	for target in $$(ls fuzz/targets | sed 's/\.rs$$//'); do \
@@ -52,7 +56,7 @@ fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random on
 
 .PHONY: schemas
 schemas: build ## Write schemas/ from the types
-	for name in study-file study load calibration; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
+	for name in study-file study load calibration crosscheck tune; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
 
 $(TOOLS)/bin/cargo-deny:
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_DENY_VERSION) cargo-deny

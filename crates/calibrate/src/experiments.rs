@@ -132,6 +132,8 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
         },
         Spec {
             length: length(16.0),
+            // Half of the requests find the server idle: the median is on an edge.
+            quantiles: &[0.9, 0.95, 0.99],
             theory: Theory::ConstantService { utilisation: 0.5, service_us: 4_000.0 },
             ..spec(
                 "constant-queue",

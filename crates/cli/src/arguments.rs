@@ -1,5 +1,6 @@
 //! The command line.
 
+mod crosscheck;
 mod load;
 mod values;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use load::{ArrivalsChoice, LoadArguments};
 
 const EXIT_CODES: &str = "\
@@ -42,6 +44,12 @@ pub(crate) enum Command {
     Functions(FunctionsArguments),
     /// Measure how wrong the load generator is on this machine
     Calibrate(CalibrateArguments),
+    /// Set the load generator against others, and all of them against what the server saw
+    Crosscheck(CrosscheckArguments),
+    /// Read the output of another load generator as a result
+    Import(ImportArguments),
+    /// Find the rate at which a server answers in its fastest mode
+    Tune(TuneArguments),
     /// List and explain the checks that a result must pass
     Checks(ChecksArguments),
     /// Print a raw log of `hoptax load` as CSV
@@ -157,11 +165,15 @@ pub(crate) enum SchemaOf {
     Load,
     /// The result of `hoptax calibrate`
     Calibration,
+    /// The result of `hoptax crosscheck`
+    Crosscheck,
+    /// The result of `hoptax tune`
+    Tune,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments with known answers, about a minute: an origin plans when each answer is to leave, and what was measured is
+Experiments with known answers, about two minutes: an origin plans when each answer is to leave, and what was measured is
 held against that, request by request.
 
 Examples:

@@ -2,10 +2,13 @@
 
 pub(crate) mod calibrate;
 pub(crate) mod checks;
+pub(crate) mod crosscheck;
 pub(crate) mod envoy;
 pub(crate) mod functions;
+pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod origin;
 pub(crate) mod reference;
 pub(crate) mod study;
+pub(crate) mod tune;

@@ -146,6 +146,18 @@ fn parse_stat(text: &str) -> Vec<(u32, ProcessorTicks)> {
         .collect()
 }
 
+/// CPU time of all children of this process that have ended and were waited for, and of theirs, nanoseconds.
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn ended_children_cpu_ns() -> io::Result<u64> {
+    let used = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)?;
+    let ns = |time: nix::sys::time::TimeVal| {
+        (time.tv_sec() * 1_000_000_000 + time.tv_usec() * 1_000).cast_unsigned()
+    };
+    Ok(ns(used.user_time()) + ns(used.system_time()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};

@@ -33,12 +33,23 @@ pub(crate) fn body_piece(offset: u64, most: u64) -> &'static [u8] {
     rest.get(..(most.min(rest.len() as u64)) as usize).unwrap_or(rest)
 }
 
+/// What becomes of a connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It carries another request, as is the rule since HTTP/1.1.
+    Keep,
+    /// The same for a client of HTTP/1.0, which must be told.
+    KeepAndSay,
+    /// It is closed.
+    Close,
+}
+
 /// Appends the head of an answer to `output`.
 pub(crate) fn write_head(
     output: &mut Vec<u8>,
     status: u16,
     size: u64,
-    keep_alive: bool,
+    after: After,
     headers: &[(String, String)],
 ) {
     // Writing into a Vec cannot fail.
@@ -55,7 +66,11 @@ pub(crate) fn write_head(
     for (name, value) in headers {
         let _ = write!(output, "\r\n{name}: {value}");
     }
-    output.extend_from_slice(if keep_alive { b"\r\n\r\n" } else { b"\r\nconnection: close\r\n\r\n" });
+    output.extend_from_slice(match after {
+        After::Keep => b"\r\n\r\n".as_slice(),
+        After::KeepAndSay => b"\r\nconnection: keep-alive\r\n\r\n",
+        After::Close => b"\r\nconnection: close\r\n\r\n",
+    });
 }
 
 /// Whether an answer with this status has neither body nor length (RFC 9110, section 6.4.1).
@@ -98,7 +113,7 @@ mod tests {
     #[test]
     fn a_head_is_http() {
         let mut head = Vec::new();
-        write_head(&mut head, 503, 7, false, &[("x-a".to_owned(), "b".to_owned())]);
+        write_head(&mut head, 503, 7, After::Close, &[("x-a".to_owned(), "b".to_owned())]);
         let expected = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\ncontent-length: 7\r\n\
                         x-a: b\r\nconnection: close\r\n\r\n";
         assert_eq!(String::from_utf8(head).unwrap(), expected);

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use crate::Served;
-use crate::answer::{body_piece, has_no_body, write_head};
+use crate::answer::{After, body_piece, has_no_body, write_head};
 use crate::behaviour::{Behaviour, Drawn};
 use crate::queue::Queue;
 use crate::request::{BadRequest, Next, Request, RequestReader};
@@ -46,7 +46,7 @@ struct Answer {
     status: u16,
     size: u64,
     is_head: bool,
-    keep_alive: bool,
+    after: After,
     headers: Vec<(String, String)>,
 }
 
@@ -161,7 +161,7 @@ impl Connection {
                 self.queue_text(
                     400,
                     &format!("{error}\n"),
-                    request.keep_alive && !kitchen.ending,
+                    if kitchen.ending { After::Close } else { request.after },
                     request.is_head,
                 );
                 *kitchen.answered += 1;
@@ -175,7 +175,7 @@ impl Connection {
             status: drawn.status,
             size: drawn.size,
             is_head: request.is_head,
-            keep_alive: request.keep_alive && !drawn.close,
+            after: if drawn.close { After::Close } else { request.after },
             headers: behaviour.headers().to_vec(),
         };
         let delay = Duration::from_nanos(plan.departs_ns - plan.arrived_ns);
@@ -220,8 +220,8 @@ impl Connection {
         }
         let size = if has_no_body(answer.status) { 0 } else { answer.size };
         // The end may have come while the answer waited for its delay.
-        let keep_alive = answer.keep_alive && !kitchen.ending;
-        write_head(&mut self.output, answer.status, size, keep_alive, &answer.headers);
+        let after = if kitchen.ending { After::Close } else { answer.after };
+        write_head(&mut self.output, answer.status, size, after, &answer.headers);
         let body = if answer.is_head { 0 } else { size };
         if body <= COPIED_BYTES {
             self.output.extend_from_slice(body_piece(0, body));
@@ -229,21 +229,21 @@ impl Connection {
         } else {
             self.body = (body, 0);
         }
-        self.closing = !keep_alive;
+        self.closing = after == After::Close;
         *kitchen.answered += 1;
     }
 
-    fn queue_text(&mut self, status: u16, text: &str, keep_alive: bool, is_head: bool) {
-        write_head(&mut self.output, status, text.len() as u64, keep_alive, &[]);
+    fn queue_text(&mut self, status: u16, text: &str, after: After, is_head: bool) {
+        write_head(&mut self.output, status, text.len() as u64, after, &[]);
         if !is_head {
             self.output.extend_from_slice(text.as_bytes());
         }
-        self.closing = !keep_alive;
+        self.closing = after == After::Close;
     }
 
     fn refuse(&mut self, error: BadRequest) {
         let status = if error == BadRequest::TooLarge { 431 } else { 400 };
-        self.queue_text(status, &format!("{error}\n"), false, false);
+        self.queue_text(status, &format!("{error}\n"), After::Close, false);
     }
 
     fn is_sent(&self) -> bool {

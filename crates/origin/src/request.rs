@@ -3,6 +3,7 @@
 use hoptax_wire::http1::ChunkedBody;
 use httparse::Status;
 
+use crate::answer::After;
 use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
 use crate::table::Tables;
 
@@ -18,8 +19,8 @@ pub struct Request {
     pub(crate) behaviour: Result<Behaviour, BadParameter>,
     /// Whether it is a HEAD request, whose answer has no body.
     pub(crate) is_head: bool,
-    /// Whether the connection stays open after the answer.
-    pub(crate) keep_alive: bool,
+    /// What it asks to become of the connection.
+    pub(crate) after: After,
 }
 
 /// What comes next on a connection.
@@ -192,7 +193,12 @@ fn parse_head(
     if chunked && length.is_some() {
         return Err(BadRequest::BodyLength);
     }
-    let request = Request { behaviour, is_head: parsed.method == Some("HEAD"), keep_alive };
+    let after = match keep_alive {
+        true if parsed.version == Some(1) => After::Keep,
+        true => After::KeepAndSay,
+        false => After::Close,
+    };
+    let request = Request { behaviour, is_head: parsed.method == Some("HEAD"), after };
     let body =
         if chunked { Body::Chunked(ChunkedBody::default()) } else { Body::Length(length.unwrap_or(0)) };
     Ok(Some((Head { request, body, expects_continue }, used)))
@@ -243,9 +249,9 @@ mod tests {
     fn requests_follow_each_other_on_a_connection() {
         let (seen, error) = read(SEVERAL, &[]);
         assert_eq!((seen.len(), error), (4, None));
-        assert!(seen[0].contains("size: Chances { otherwise: 5") && seen[0].contains("keep_alive: true"));
+        assert!(seen[0].contains("size: Chances { otherwise: 5") && seen[0].contains("after: Keep"));
         assert!(seen[2].contains("status: Chances { otherwise: 503"));
-        assert!(seen[3].contains("is_head: true") && seen[3].contains("keep_alive: false"));
+        assert!(seen[3].contains("is_head: true") && seen[3].contains("after: Close"));
     }
 
     #[test]

@@ -232,3 +232,14 @@ fn the_default_is_what_a_request_gets_that_asks_for_nothing() {
     let missing = Origin::bind(&OriginOptions { tables: vec![PathBuf::from("/nonexistent")], ..options() });
     assert!(matches!(missing, Err(OriginError::Table(_))));
 }
+
+#[test]
+fn a_client_of_http_1_0_that_asks_for_it_is_told_that_the_connection_stays() {
+    let origin = start(&options());
+    let mut stream = origin.connect();
+    for _ in 0..2 {
+        stream.write_all(b"GET /?size=3 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap();
+        assert!(read_answer(&mut stream).contains("connection: keep-alive\r\n"));
+    }
+    assert!(origin.exchange(b"GET / HTTP/1.0\r\n\r\n").contains("connection: close"));
+}

@@ -1,12 +1,17 @@
 //! A result in a terminal.
 
 mod calibration;
+mod crosscheck;
 mod load;
+mod rows;
 mod study;
+mod tune;
 
 pub use calibration::calibration;
+pub use crosscheck::crosscheck;
 pub use load::load;
 pub use study::study;
+pub use tune::tune;
 
 /// How a table is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

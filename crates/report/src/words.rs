@@ -131,8 +131,8 @@ pub(crate) fn machine(result: &StudyResult) -> String {
 
 /// Value against threshold of a finding: `212 us, threshold 200 us`.
 pub(crate) fn measured(finding: &Finding) -> String {
-    let decimals = if finding.value.abs() < 10.0 { 2 } else { 0 };
-    let number = |value: f64| grouped(value, if value.abs() < 10.0 { decimals.max(2) } else { 0 });
+    let is_whole = finding.value.fract() == 0.0 && finding.threshold.fract() == 0.0;
+    let number = |value: f64| grouped(value, if value.abs() < 10.0 && !is_whole { 2 } else { 0 });
     let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
     format!("{}{unit}, threshold {}{unit}", number(finding.value), number(finding.threshold))
 }

@@ -5,10 +5,12 @@
 //! contract: the JSON Schemas in `schemas/` are generated from these types.
 
 mod calibration;
+mod crosscheck;
 mod environment;
 mod finding;
 mod load;
 mod study;
+mod tune;
 
 #[cfg(feature = "sample")]
 pub mod sample;
@@ -16,6 +18,7 @@ pub mod sample;
 pub use calibration::{
     CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError, RateError, Recorder,
 };
+pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{
@@ -27,3 +30,4 @@ pub use study::{
     ArmKind, ArmResult, Cost, GeneratorUse, HostUse, Interval, KnownAnswer, LoadSpec, ProxyUse, ResponseCost,
     Slices, StudyPlan, StudyResult,
 };
+pub use tune::{TuneResult, TuneStep};

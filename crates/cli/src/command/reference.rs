@@ -3,7 +3,7 @@
 use std::fs;
 
 use clap::CommandFactory;
-use hoptax_result::{CalibrationResult, LoadResult, StudyResult};
+use hoptax_result::{CalibrationResult, CrosscheckResult, LoadResult, StudyResult, TuneResult};
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
 use crate::exit::{Code, Failure};
@@ -16,6 +16,8 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
+        SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
+        SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),
     };
     print::result(&format!("{schema:#}"))?;
     Ok(Code::Fine)

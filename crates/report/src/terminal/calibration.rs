@@ -1,8 +1,8 @@
 //! The table of a calibration.
 
-use comfy_table::{CellAlignment, Table, presets};
 use hoptax_result::{CalibrationResult, Experiment};
 
+use super::rows::Rows;
 use super::{Paint, Style};
 use crate::numbers::grouped;
 
@@ -52,28 +52,20 @@ pub fn calibration(result: &CalibrationResult, style: Style) -> String {
 }
 
 fn errors(result: &CalibrationResult) -> String {
-    let mut table = Table::new();
-    table.set_header(["experiment", "requests", "least", "p50", "p99", "most"]);
+    let mut rows = Rows::new(&["experiment", "requests", "least", "p50", "p99", "most"]);
     for experiment in &result.experiments {
         let Some(error) = &experiment.error else { continue };
-        table.add_row([
-            experiment.name.clone(),
-            grouped(experiment.requests as f64, 0),
-            us(error.min_us),
-            us(error.p50_us),
-            us(error.p99_us),
-            us(error.max_us),
-        ]);
+        let requests = grouped(experiment.requests as f64, 0);
+        let errors = [error.min_us, error.p50_us, error.p99_us, error.max_us].map(us);
+        rows.add(&experiment.name, std::iter::once(requests).chain(errors).collect());
     }
-    lines(table)
+    rows.text()
 }
 
 fn quantiles(experiment: &Experiment) -> String {
-    let mut table = Table::new();
-    table.set_header(["", "reported us", "true us", "error us", "analytic us"]);
+    let mut rows = Rows::new(&["", "reported us", "true us", "error us", "analytic us"]);
     for one in &experiment.quantiles {
-        table.add_row([
-            format!("p{}", one.quantile * 100.0),
+        let cells = vec![
             if one.is_lower_bound { format!(">= {}", us(one.reported_us)) } else { us(one.reported_us) },
             us(one.true_us),
             if one.is_lower_bound {
@@ -82,20 +74,10 @@ fn quantiles(experiment: &Experiment) -> String {
                 us(one.reported_us - one.true_us)
             },
             one.analytic_us.map_or("-".to_owned(), us),
-        ]);
+        ];
+        rows.add(&format!("p{}", one.quantile * 100.0), cells);
     }
-    lines(table)
-}
-
-fn lines(mut table: Table) -> String {
-    table.load_style(presets::NOTHING);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    rows.text()
 }
 
 fn us(us: f64) -> String {

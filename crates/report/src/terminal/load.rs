@@ -1,8 +1,8 @@
 //! The summary of a load.
 
-use comfy_table::{CellAlignment, Table, presets};
 use hoptax_result::{Latency, LoadResult};
 
+use super::rows::Rows;
 use super::{Paint, Style, findings};
 use crate::numbers::grouped;
 use crate::words;
@@ -195,32 +195,6 @@ fn stages(result: &LoadResult) -> String {
         rows.add(&name, cells);
     }
     format!("\n{}", rows.text())
-}
-
-/// A table without lines: a name, then numbers.
-struct Rows(Table);
-
-impl Rows {
-    fn new(header: &[&str]) -> Self {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(header.iter().map(ToString::to_string));
-        Self(table)
-    }
-
-    fn add(&mut self, name: &str, cells: Vec<String>) {
-        self.0.add_row(std::iter::once(name.to_owned()).chain(cells));
-    }
-
-    fn text(mut self) -> String {
-        for (index, column) in self.0.column_iter_mut().enumerate() {
-            column.set_padding((0, 2));
-            if index > 0 {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        self.0.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
-    }
 }
 
 fn quantiles(latency: &Latency) -> Vec<String> {

@@ -1,0 +1,128 @@
+//! `hoptax crosscheck`: what do load generators say of the same load, and what did the server see?
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use hoptax_crosscheck::{CrosscheckError, Options, SCENARIOS, Server, Tool, scenario};
+use hoptax_host::environment;
+use hoptax_host::processors::{self, Placement};
+use hoptax_peers::{ALL, Peer};
+use hoptax_report::terminal;
+
+use crate::arguments::CrosscheckArguments;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::{print, progress};
+
+/// Where `make crosscheck-tools` puts what it installs.
+const TOOLS: &str = ".tools/bin";
+
+/// Runs the command.
+pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
+    let tools = tools(arguments)?;
+    let servers = servers(arguments)?;
+    let allowed = processors::allowed().map_err(Failure::environment)?;
+    let folder = env::temp_dir().join(format!("hoptax-crosscheck-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::environment(format!("cannot make `{}`: {error}", folder.display())))?;
+    let options = Options {
+        tools,
+        servers,
+        rate: (!arguments.closed).then_some(arguments.rate),
+        connections: arguments.connections,
+        seconds: arguments.seconds,
+        rounds: arguments.rounds,
+        placement: Placement::split(&allowed, 1),
+        folder,
+    };
+    let interrupt = Interrupt::listen()?;
+    let spinner = progress::spinner();
+    let environment = environment::capture(env!("CARGO_PKG_VERSION"));
+    let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
+        spinner.set_message(step.to_owned());
+    });
+    spinner.finish_and_clear();
+    // Only scripts and output of tools; what was to be told of them is in the result.
+    let _ = std::fs::remove_dir_all(&options.folder);
+    let result = match found {
+        Err(CrosscheckError::Interrupted) => return Ok(Code::Interrupted),
+        found => found.map_err(Failure::environment)?,
+    };
+    print::or_write_json(arguments.json.as_deref(), &result, || {
+        terminal::crosscheck(&result, print::style())
+    })?;
+    Ok(Code::Fine)
+}
+
+/// The tools that are there, of those that were asked for.
+fn tools(arguments: &CrosscheckArguments) -> Result<Vec<Tool>, Failure> {
+    let names: Vec<&str> = ALL.iter().map(|peer| peer.name).collect();
+    let unknown: Vec<String> = arguments
+        .tools
+        .iter()
+        .filter(|name| !names.contains(&name.as_str()))
+        .map(|name| format!("there is no tool `{name}`; hoptax knows {}", names.join(", ")))
+        .collect();
+    if !unknown.is_empty() {
+        return Err(Failure::bad_input(unknown.join("\n")));
+    }
+    let is_asked =
+        |peer: &&Peer| arguments.tools.is_empty() || arguments.tools.iter().any(|name| name == peer.name);
+    let mut found = Vec::new();
+    for peer in ALL.iter().filter(is_asked) {
+        match program(peer, arguments.tools_dir.as_deref()) {
+            Some(program) => found.push(Tool { peer, program }),
+            None if arguments.tools.is_empty() => {}
+            None => {
+                return Err(Failure::environment(format!(
+                    "cannot find `{}`; `make crosscheck-tools` installs what package registries have, or say where it is \
+                     with --tools-dir",
+                    peer.program
+                )));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn program(peer: &Peer, folder: Option<&Path>) -> Option<PathBuf> {
+    if peer.name == "hoptax" {
+        return env::current_exe().ok();
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders =
+        folder.map(Path::to_owned).into_iter().chain([PathBuf::from(TOOLS)]).chain(env::split_paths(&path));
+    folders
+        .map(|folder| folder.join(peer.program))
+        .find(|program| program.is_file())
+        .and_then(|program| program.canonicalize().ok())
+}
+
+fn servers(arguments: &CrosscheckArguments) -> Result<Vec<Server>, Failure> {
+    if let Some(url) = &arguments.url {
+        let bad = |reason: &str| {
+            Failure::bad_input(format!("`{url}`: {reason}; write it as `http://HOST:PORT/PATH`"))
+        };
+        let rest = url.strip_prefix("http://").ok_or_else(|| bad("only `http://` is spoken here"))?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => {
+                (host, port.parse().map_err(|_| bad("its port is no number"))?)
+            }
+            _ => (authority, 80),
+        };
+        if host.is_empty() {
+            return Err(bad("it has no host"));
+        }
+        let path = if path.is_empty() { "/" } else { path };
+        return Ok(vec![Server::other(url, host.trim_matches(['[', ']']), port, path)]);
+    }
+    let unknown = |name: &String| {
+        Failure::bad_input(format!("there is no scenario `{name}`; there are {}", SCENARIOS.join(", ")))
+    };
+    arguments
+        .scenarios
+        .iter()
+        .map(|name| scenario(name, arguments.seconds).ok_or_else(|| unknown(name)))
+        .collect()
+}

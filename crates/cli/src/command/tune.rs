@@ -1,0 +1,58 @@
+//! `hoptax tune`: the rate at which a server answers in its fastest mode.
+
+use hoptax_host::environment;
+use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::{Pace, Target};
+use hoptax_report::terminal;
+use hoptax_result::TuneResult;
+use hoptax_tune::{WANTED_SHARE, tune};
+
+use super::load::allow_connections;
+use crate::arguments::TuneArguments;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::{print, progress};
+
+/// Runs the command.
+pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
+    let target = Target::new(&arguments.url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
+    allow_connections(arguments.connections as usize)?;
+    let interrupt = Interrupt::listen()?;
+    let spinner = progress::spinner();
+    let environment = environment::capture(env!("CARGO_PKG_VERSION"));
+    let tuned = tune(|rate| {
+        spinner.set_message(
+            rate.map_or("as fast as possible".to_owned(), |rate| format!("{rate:.1} requests/s")),
+        );
+        let spec = TrialSpec {
+            open: rate.map(|rate| (Pace::Constant(rate), arguments.arrivals.clone())),
+            connections: arguments.connections as usize,
+            duration: arguments.duration,
+            seed: arguments.seed,
+            ..TrialSpec::of(target.clone())
+        };
+        let result =
+            trial::run(&spec, environment.clone(), interrupt.flag(), None).map_err(Failure::environment)?;
+        if result.book.answered == 0 {
+            return Err(Failure::environment(format!("`{}` answered no request", arguments.url)));
+        }
+        Ok(result)
+    });
+    spinner.finish_and_clear();
+    if interrupt.was_asked() {
+        return Ok(Code::Interrupted);
+    }
+    let tuned = tuned?;
+    let result = TuneResult {
+        format: "hoptax.tune/1".to_owned(),
+        url: arguments.url.clone(),
+        connections: arguments.connections,
+        wanted_share: WANTED_SHARE,
+        fastest: tuned.fastest,
+        steps: tuned.steps,
+        rate: tuned.rate,
+        environment,
+    };
+    print::or_write_json(arguments.json.as_deref(), &result, || terminal::tune(&result, print::style()))?;
+    Ok(Code::Fine)
+}

@@ -1,0 +1,181 @@
+//! One run of one tool at one server.
+
+use std::fs;
+use std::net::ToSocketAddrs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_host::accounting::ended_children_cpu_ns;
+use hoptax_host::child::{Child, ChildSpec, last_lines};
+use hoptax_host::processors;
+use hoptax_origin::{Origin, OriginOptions};
+use hoptax_peers::{Offer, RESULT, Reported, SCRIPT, Said, version};
+use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
+
+use crate::control::{self, Exchange};
+use crate::relay::Relay;
+use crate::scenario::{Kind, Server};
+use crate::{CrosscheckError, Options, Tool};
+
+/// How often it is looked whether a tool has ended.
+const POLL: Duration = Duration::from_millis(20);
+/// How much longer than asked a tool may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a tool has to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The runs of a tool before the first.
+pub(crate) fn empty(tool: &Tool) -> ToolRuns {
+    let printed = Command::new(&tool.program).arg(tool.peer.version).stdin(Stdio::null()).output();
+    let text = printed.map(|printed| [printed.stdout, printed.stderr].concat()).unwrap_or_default();
+    ToolRuns {
+        tool: tool.peer.name.to_owned(),
+        version: version(&String::from_utf8_lossy(&text)),
+        runs: Vec::new(),
+        failed: Vec::new(),
+    }
+}
+
+/// The load, as a tool is offered it.
+pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Tool, url: &'a str) -> Offer<'a> {
+    Offer {
+        url,
+        program: &tool.program,
+        folder: &options.folder,
+        rate: options.rate,
+        connections: options.connections,
+        seconds: options.seconds,
+    }
+}
+
+/// Runs a tool once; its last words when it fails.
+pub(crate) fn once(
+    options: &Options,
+    server: &Server,
+    tool: &Tool,
+    stop: &AtomicBool,
+) -> Result<Result<ToolRun, String>, CrosscheckError> {
+    let ended = AtomicBool::new(false);
+    let (said, exchanges) = match &server.kind {
+        Kind::Origin { query, .. } => {
+            let origin = Origin::bind(&OriginOptions {
+                listen: ([127, 0, 0, 1], 0).into(),
+                workers: 1,
+                default_query: query.clone(),
+                tables: Vec::new(),
+                seed: 1,
+            })?;
+            let url = format!("http://{}/", origin.local_address());
+            thread::scope(|scope| {
+                let serving = scope.spawn(|| {
+                    processors::pin(&options.placement.proxy)?;
+                    let (_, served) = origin.run_and_keep(&ended)?;
+                    Ok::<_, CrosscheckError>(served.into_iter().map(Exchange::from).collect())
+                });
+                let said = call(options, tool, &url, stop);
+                ended.store(true, Ordering::Relaxed);
+                (said, serving.join())
+            })
+        }
+        Kind::Other { host, port, path } => {
+            let resolve = |source| CrosscheckError::Resolve { host: host.clone(), source };
+            let mut addresses = (host.as_str(), *port).to_socket_addrs().map_err(resolve)?;
+            let address = addresses.next().ok_or_else(|| resolve(std::io::Error::other("it has none")))?;
+            let relay = Relay::bind(address)?;
+            let url = format!("http://{}{path}", relay.local_address());
+            thread::scope(|scope| {
+                let serving = scope.spawn(|| {
+                    processors::pin(&options.placement.proxy)?;
+                    Ok::<_, CrosscheckError>(relay.run(&ended)?)
+                });
+                let said = call(options, tool, &url, stop);
+                ended.store(true, Ordering::Relaxed);
+                (said, serving.join())
+            })
+        }
+    };
+    let exchanges: Vec<Exchange> = exchanges.map_err(|_| CrosscheckError::ServerLost)??;
+    let (reported, cpu_ns) = match said? {
+        Ok(said) => said,
+        Err(words) => return Ok(Err(words)),
+    };
+    if exchanges.len() < 2 {
+        return Ok(Err("the server saw no requests".to_owned()));
+    }
+    let known = match (&server.kind, options.rate) {
+        (Kind::Origin { freeze, .. }, Some(rate)) => control::known(&exchanges, rate, *freeze),
+        _ => None,
+    };
+    Ok(Ok(ToolRun {
+        reported: ToolNumbers {
+            rate: reported.rate,
+            p50_us: reported.p50_us,
+            p90_us: reported.p90_us,
+            p99_us: reported.p99_us,
+        },
+        seen: control::seen(&exchanges),
+        known,
+        gaps: control::gaps(&exchanges),
+        connections: control::connections(&exchanges),
+        cpu_us_per_request: cpu_ns as f64 / 1e3 / exchanges.len() as f64,
+    }))
+}
+
+/// What a tool reports, and the CPU time that it took; or its last words.
+type Called = Result<(Reported, u64), String>;
+
+fn call(options: &Options, tool: &Tool, url: &str, stop: &AtomicBool) -> Result<Called, CrosscheckError> {
+    let offer = offer(options, tool, url);
+    let command = match (tool.peer.command)(&offer) {
+        Ok(command) => command,
+        Err(reason) => return Ok(Err(reason.to_owned())),
+    };
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(Err("it has no command".to_owned()));
+    };
+    let result = offer.file(RESULT);
+    let log = options.folder.join("output.txt");
+    for left in [Path::new(&result), &log] {
+        if left.exists() {
+            fs::remove_file(left)?;
+        }
+    }
+    if let Some(script) = tool.peer.script {
+        fs::write(offer.file(SCRIPT), script(&offer))?;
+    }
+    let before_ns = ended_children_cpu_ns()?;
+    let mut child = Child::start(&ChildSpec {
+        program: program.into(),
+        arguments: arguments.iter().map(Into::into).collect(),
+        environment: Vec::new(),
+        log: log.clone(),
+        processors: options.placement.generator.clone(),
+    })?;
+    let deadline = Instant::now() + Duration::from_secs(options.seconds.into()) + PATIENCE;
+    let status = loop {
+        if let Some(status) = child.ended()? {
+            break status;
+        }
+        if stop.load(Ordering::Relaxed) {
+            child.end(GRACE)?;
+            return Err(CrosscheckError::Interrupted);
+        }
+        if Instant::now() > deadline {
+            child.end(GRACE)?;
+            return Ok(Err(format!("it did not end within {} s of when it should", PATIENCE.as_secs())));
+        }
+        thread::sleep(POLL);
+    };
+    let cpu_ns = ended_children_cpu_ns()? - before_ns;
+    let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
+    let file = fs::read_to_string(&result).ok();
+    let said = Said { text: &text, file: file.as_deref() };
+    // Some end with a code of their own when a request failed, or, as hoptax, when the result is void.
+    Ok(match (tool.peer.read)(&said) {
+        Ok(reported) => Ok((reported, cpu_ns)),
+        Err(reason) => Err(format!("{reason} ({status}); it said last:\n{}", last_lines(&log, 4))),
+    })
+}

@@ -1,0 +1,180 @@
+//! The tables of a crosscheck.
+
+use hoptax_result::{CrosscheckResult, ToolRun, ToolRuns};
+use hoptax_stats::median;
+
+use super::rows::Rows;
+use super::{Paint, Style};
+use crate::numbers::grouped;
+
+/// What a crosscheck found: medians over the runs of each tool.
+pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
+    let rate = result
+        .rate
+        .map_or("as fast as possible".to_owned(), |rate| format!("{} requests/s", grouped(rate, 0)));
+    let mut text = format!(
+        "\n{}\n{rate}, {} connections, {} run(s) of {} s each, alternating; medians over the runs\n",
+        style.paint(Paint::Bold, "What do load generators say of the same load?"),
+        result.connections,
+        result.rounds,
+        result.seconds
+    );
+    for scenario in &result.scenarios {
+        let title = format!("{}: {}", scenario.name, scenario.summary);
+        text += &format!("\n{}\n\n", style.paint(Paint::Bold, &title));
+        text += &latencies(&scenario.tools);
+        text += &format!("\n{}", traffic(&scenario.tools));
+        for tool in &scenario.tools {
+            for words in &tool.failed {
+                text += &format!("{} failed: {words}\n", tool.tool);
+            }
+        }
+    }
+    for left_out in &result.left_out {
+        text += &format!("\nleft out: {}: {}", left_out.tool, left_out.reason);
+    }
+    text += "\n";
+    text
+}
+
+/// Which numbers of a run, and which quantile of them.
+type Get = fn(&ToolRun) -> Option<f64>;
+
+/// Median and 99th percentile, each as reported, as the server saw it, and as it was known to be.
+const QUANTILES: [[Get; 3]; 2] = [
+    [|run| run.reported.p50_us, |run| run.seen.p50_us, |run| run.known.and_then(|known| known.p50_us)],
+    [|run| run.reported.p99_us, |run| run.seen.p99_us, |run| run.known.and_then(|known| known.p99_us)],
+];
+
+fn latencies(tools: &[ToolRuns]) -> String {
+    let mut rows = Rows::new(&[
+        "us",
+        "p50 said",
+        "seen",
+        "known",
+        "said/known",
+        "p99 said",
+        "seen",
+        "known",
+        "said/known",
+    ]);
+    for tool in tools.iter().filter(|tool| !tool.runs.is_empty()) {
+        let mut cells = Vec::new();
+        for quantile in QUANTILES {
+            let [said, seen, known] = quantile.map(|get| middle(&tool.runs, get));
+            cells.extend([said, seen, known].map(us));
+            // Where nothing is known, what the server saw is the best there is.
+            let ratio = said.zip(known.or(seen)).filter(|(_, truth)| *truth > 0.0);
+            cells.push(ratio.map_or("-".to_owned(), |(said, truth)| format!("{:.2}", said / truth)));
+        }
+        rows.add(&named(tool), cells);
+    }
+    rows.text()
+}
+
+/// What the tools did to the server.
+fn traffic(tools: &[ToolRuns]) -> String {
+    let mut rows = Rows::new(&[
+        "traffic",
+        "rate said",
+        "seen",
+        "gap p50 us",
+        "gap p99 us",
+        "in bursts",
+        "variation",
+        "connections",
+        "CPU us",
+    ]);
+    for tool in tools.iter().filter(|tool| !tool.runs.is_empty()) {
+        let of = |get: Get| middle(&tool.runs, get);
+        let whole = |value: Option<f64>| value.map_or("-".to_owned(), |value| grouped(value, 0));
+        rows.add(
+            &named(tool),
+            vec![
+                whole(of(|run| run.reported.rate)),
+                whole(of(|run| run.seen.rate)),
+                us(of(|run| Some(run.gaps.p50_us))),
+                us(of(|run| Some(run.gaps.p99_us))),
+                of(|run| Some(run.gaps.burst_share))
+                    .map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0)),
+                of(|run| Some(run.gaps.variation))
+                    .map_or("-".to_owned(), |variation| format!("{variation:.2}")),
+                whole(of(|run| Some(run.connections as f64))),
+                of(|run| Some(run.cpu_us_per_request)).map_or("-".to_owned(), |cpu| grouped(cpu, 1)),
+            ],
+        );
+    }
+    rows.text()
+}
+
+fn named(tool: &ToolRuns) -> String {
+    match &tool.version {
+        Some(version) => format!("{} {version}", tool.tool),
+        None => tool.tool.clone(),
+    }
+}
+
+fn middle(runs: &[ToolRun], get: Get) -> Option<f64> {
+    median(&runs.iter().filter_map(get).collect::<Vec<f64>>())
+}
+
+fn us(us: Option<f64>) -> String {
+    us.map_or("-".to_owned(), |us| grouped(us, usize::from(us < 1000.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Environment, Gaps, LeftOut, Scenario, ToolNumbers};
+
+    use super::*;
+
+    #[test]
+    fn the_tables_of_a_crosscheck() {
+        let numbers = |rate: f64, p50_us: f64, p99_us: Option<f64>| ToolNumbers {
+            rate: Some(rate),
+            p50_us: Some(p50_us),
+            p90_us: None,
+            p99_us,
+        };
+        let run = |reported: ToolNumbers| ToolRun {
+            reported,
+            seen: numbers(999.0, 400.0, Some(900.0)),
+            known: Some(numbers(1_000.0, 400.0, Some(480_000.0))),
+            gaps: Gaps {
+                mean_us: 1_000.0,
+                p50_us: 1_000.0,
+                p99_us: 1_040.0,
+                burst_share: 0.01,
+                variation: 0.1,
+            },
+            connections: 32,
+            cpu_us_per_request: 21.25,
+        };
+        let tool = |name: &str, runs: Vec<ToolRun>| ToolRuns {
+            tool: name.to_owned(),
+            version: Some("1.2.3".to_owned()),
+            failed: if runs.is_empty() { vec!["it said nothing".to_owned()] } else { Vec::new() },
+            runs,
+        };
+        let result = CrosscheckResult {
+            format: String::new(),
+            rate: Some(1_000.0),
+            connections: 32,
+            seconds: 5,
+            rounds: 1,
+            scenarios: vec![Scenario {
+                name: "freeze".to_owned(),
+                summary: "one server that stands still".to_owned(),
+                tools: vec![
+                    tool("hoptax", vec![run(numbers(1_000.0, 430.0, Some(480_400.0)))]),
+                    tool("hey", vec![run(numbers(950.0, 400.0, Some(2_000.0)))]),
+                    tool("h2load", vec![run(ToolNumbers { rate: Some(960.0), ..ToolNumbers::default() })]),
+                    tool("k6", Vec::new()),
+                ],
+            }],
+            left_out: vec![LeftOut { tool: "wrk".to_owned(), reason: "it has no rate".to_owned() }],
+            environment: Environment::default(),
+        };
+        insta::assert_snapshot!(crosscheck(&result, Style { width: 100, colour: false }));
+    }
+}
