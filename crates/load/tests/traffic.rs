@@ -161,16 +161,21 @@ fn think_time_keeps_a_closed_loop_from_running_as_fast_as_it_can() {
 
 #[test]
 fn an_answer_that_does_not_come_leaves_a_bound_and_not_a_number() {
-    // The tenth request of each connection is never answered.
-    let address = server(|mut stream| {
-        for _ in 0..9 {
-            if !read_request(&mut stream) || stream.write_all(OK).is_err() {
+    // One request in 25 is never answered.
+    let asked = AtomicUsize::new(1);
+    let address = server(move |mut stream| {
+        while read_request(&mut stream) {
+            if asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(25) {
+                thread::sleep(Duration::from_secs(2));
+                return;
+            }
+            if stream.write_all(OK).is_err() {
                 return;
             }
         }
-        thread::sleep(Duration::from_secs(2));
     });
     let mut spec = spec(address);
+    spec.connections = 32;
     (spec.timeout, spec.open) =
         (Duration::from_millis(100), Some((Pace::Constant(400.0), Arrivals::Uniform)));
     let result = run(&spec);

@@ -14,6 +14,8 @@ const STEP: f64 = 2.0;
 const MOST_STEPS: usize = 14;
 /// How close the largest fast rate and the smallest slow one are at the end, as a factor.
 const CLOSE: f64 = 1.2;
+/// How much faster a mode must be to be another, as a factor of the peak.
+const FASTER: f64 = 0.7;
 /// Share of the largest rate at which it is looked for a faster mode, where there is only one.
 const PROBE: f64 = 0.1;
 
@@ -47,8 +49,12 @@ pub fn tune<E>(mut measure: impl FnMut(Option<f64>) -> Result<LoadResult, E>) ->
             let alone = measure(Some(rate))?;
             let slow = only.first().copied();
             let faster = alone.modes.first().copied();
-            let faster =
-                faster.zip(slow).filter(|(fast, slow)| fast.high_us <= slow.low_us).map(|(fast, _)| fast);
+            let faster = faster.zip(slow).filter(|(fast, slow)| fast.peak_us < FASTER * slow.peak_us);
+            // Whatever lies nearer to the slow mode is not of the fast one.
+            let faster = faster.map(|(fast, slow)| Mode {
+                high_us: fast.high_us.min((fast.peak_us * slow.peak_us).sqrt()),
+                ..fast
+            });
             steps.push(step(&first, None, faster));
             steps.push(step(&alone, Some(rate), faster));
             (faster, rate * STEP)
