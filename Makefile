@@ -41,7 +41,8 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
 
 .PHONY: bench
 bench: build ## Set the load generator against its peers and against its own targets
-	bench/generator
+	bench/generators
+	bench/pacing
 	bench/send-lag
 
 .PHONY: crosscheck-tools

@@ -56,6 +56,23 @@ def run(command, processor):
     return done.stdout, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
 
 
+def run_and_peak(command, processor):
+    """The same, with the peak of its resident memory in KiB."""
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
+    )
+    output = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 4):
+        sys.exit(f"{command[0]} ended with {process.returncode}")
+    return output, used.ru_utime + used.ru_stime, used.ru_maxrss
+
+
 def median_and_range(values):
     """The median with the smallest and the largest value."""
     return f"{statistics.median(values):,.3g} [{min(values):,.3g}, {max(values):,.3g}]"

@@ -78,7 +78,7 @@ fn quantiles(times_us: &[f64]) -> ToolNumbers {
 }
 
 /// The gaps between arrivals.
-pub(crate) fn gaps(exchanges: &[Exchange]) -> Gaps {
+pub(crate) fn gaps(exchanges: &[Exchange], rate: Option<f64>) -> Gaps {
     let mut arrived: Vec<u64> = exchanges.iter().map(|one| one.arrived_ns).collect();
     arrived.sort_unstable();
     let gaps: Vec<f64> =
@@ -93,6 +93,10 @@ pub(crate) fn gaps(exchanges: &[Exchange]) -> Gaps {
         mean_us,
         p50_us: quantile(&gaps, 0.5).unwrap_or_default(),
         p99_us: quantile(&gaps, 0.99).unwrap_or_default(),
+        error_p99_us: rate.and_then(|rate| {
+            let errors: Vec<f64> = gaps.iter().map(|gap| (gap - 1e6 / rate).abs()).collect();
+            quantile(&errors, 0.99)
+        }),
         burst_share: gaps.iter().filter(|gap| **gap < mean_us / 10.0).count() as f64 / count,
         variation: if mean_us > 0.0 { variance.sqrt() / mean_us } else { 0.0 },
     }
@@ -133,9 +137,10 @@ mod tests {
             (0..100).map(|number| exchange(0, number * 10, Planned::Delay(0))).collect();
         let bursts: Vec<Exchange> =
             (0..100).map(|number| exchange(0, number / 10 * 100, Planned::Delay(0))).collect();
-        assert!((gaps(&even).variation, gaps(&even).burst_share) == (0.0, 0.0));
-        let found = gaps(&bursts);
+        let found = gaps(&even, Some(100.0));
+        assert_eq!((found.variation, found.burst_share, found.error_p99_us), (0.0, 0.0, Some(0.0)));
+        let found = gaps(&bursts, None);
         assert!(found.burst_share > 0.85 && found.variation > 2.0, "{found:?}");
-        assert_eq!(gaps(&[]), Gaps::default());
+        assert_eq!(gaps(&[], None), Gaps::default());
     }
 }

@@ -118,7 +118,7 @@ pub(crate) fn once(
         },
         seen: control::seen(&exchanges),
         known,
-        gaps: control::gaps(&exchanges),
+        gaps: control::gaps(&exchanges, options.rate),
         connections: control::connections(&exchanges),
         cpu_us_per_request: cpu_ns as f64 / 1e3 / exchanges.len() as f64,
     }))

@@ -233,13 +233,3 @@ fn what_is_in_flight_is_as_it_is_computed() {
     let in_flight = run(&spec).in_flight.unwrap();
     assert!((in_flight.seen - 4.0).abs() < 0.2 && (in_flight.computed - 4.0).abs() < 0.2, "{in_flight:?}");
 }
-
-#[test]
-fn workers_with_one_seed_would_be_found_out() {
-    let mut spec = spec(answering(OK));
-    (spec.workers, spec.connections) = (2, 32);
-    (spec.duration, spec.open) = (Duration::from_secs(2), Some((Pace::Constant(2_000.0), Arrivals::Poisson)));
-    let distance = run(&spec).pacing.unwrap().exponential_distance.unwrap();
-    // Were the two workers in step, every other gap would be zero, and the distance a half.
-    assert!(distance < 0.1, "{distance}");
-}

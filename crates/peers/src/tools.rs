@@ -3,6 +3,7 @@
 mod ab;
 mod bombardier;
 mod fortio;
+mod fortio_jitter;
 mod h2load;
 mod hey;
 mod hoptax;
@@ -21,6 +22,7 @@ pub const ALL: &[Peer] = &[
     wrk::PEER,
     wrk2::PEER,
     fortio::PEER,
+    fortio_jitter::PEER,
     nighthawk::PEER,
     h2load::PEER,
     oha::PEER,

@@ -108,6 +108,8 @@ pub struct Gaps {
     pub p99_us: f64,
     /// Share of gaps below a tenth of the mean, 0 to 1: arrivals in bursts.
     pub burst_share: f64,
+    /// How far a gap was from the planned one, which is even, 99th percentile, microseconds; null without a rate.
+    pub error_p99_us: Option<f64>,
     /// Standard deviation over mean: 0 for even arrivals, 1 for Poisson ones.
     pub variation: f64,
 }

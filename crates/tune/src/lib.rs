@@ -91,7 +91,7 @@ fn step(result: &LoadResult, rate: Option<f64>, fastest: Option<Mode>) -> TuneSt
     TuneStep {
         rate,
         answered_rate: answered_rate(result),
-        fastest_share: result.modes.iter().filter(is_fast).map(|mode| mode.share).sum(),
+        fastest_share: result.modes.iter().filter(is_fast).fold(0.0, |sum, mode| sum + mode.share),
         modes: result.modes.clone(),
         mean_us: response.mean_us,
         p50_us: response.p50_us,

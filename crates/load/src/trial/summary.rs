@@ -242,3 +242,36 @@ fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>]) -> Vec<Stage> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Schedule;
+    use crate::target::Target;
+
+    /// The distance from Poisson arrivals of two workers that draw as these two.
+    fn distance(workers: [u32; 2]) -> f64 {
+        let mut spec =
+            TrialSpec::of(Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap());
+        spec.open = Some((Pace::Constant(1_000.0), Arrivals::Poisson));
+        let course = |worker: u32| {
+            let mut course = Course::new(0, 10_000_000_000, 1, 1);
+            let mut schedule = Schedule::new(Arrivals::Poisson, 1_000.0, 1, worker, 2);
+            for _ in 0..5_000 {
+                course.send(schedule.peek_ns(), schedule.peek_ns());
+                schedule.advance();
+            }
+            course
+        };
+        let mut all = course(workers[0]);
+        all.join(course(workers[1]));
+        pacing(&all, &spec).unwrap().exponential_distance.unwrap()
+    }
+
+    #[test]
+    fn workers_that_share_a_seed_are_found_out() {
+        assert!(distance([0, 1]) < 0.02, "{}", distance([0, 1]));
+        // Every other gap is nothing.
+        assert!(distance([0, 0]) > 0.4, "{}", distance([0, 0]));
+    }
+}

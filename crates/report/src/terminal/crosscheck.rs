@@ -145,6 +145,7 @@ mod tests {
                 p50_us: 1_000.0,
                 p99_us: 1_040.0,
                 burst_share: 0.01,
+                error_p99_us: Some(40.0),
                 variation: 0.1,
             },
             connections: 32,

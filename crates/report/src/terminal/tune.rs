@@ -21,7 +21,7 @@ pub fn tune(result: &TuneResult, style: Style) -> String {
             .iter()
             .map(|mode| format!("{:.0} % at {}", mode.share * 100.0, grouped(mode.peak_us, 0)))
             .collect();
-        let share = if result.fastest.is_some() {
+        let share = if result.fastest.is_some() && !step.modes.is_empty() {
             format!("{:.1} %", step.fastest_share * 100.0)
         } else {
             "-".to_owned()

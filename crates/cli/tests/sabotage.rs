@@ -1,0 +1,237 @@
+//! Runs that are spoilt on purpose: each must be found out by the check that is for it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{Guarded, checked, hoptax, origin, ran, run, signal};
+
+/// The checks that fired, with their severity, of a load with these flags on an origin that does this by default.
+fn fired(default: &str, flags: &[&str]) -> (Vec<(String, String)>, Value) {
+    let (_origin, url) = origin(&["--default", default]);
+    let ran = ran(hoptax().arg("load").args(flags).args(["--json", "-", &url]));
+    findings(&ran.stdout)
+}
+
+fn findings(json: &str) -> (Vec<(String, String)>, Value) {
+    let result = checked("load", json);
+    let word = |finding: &Value, name: &str| finding[name].as_str().unwrap().to_owned();
+    let found = result["findings"].as_array().unwrap().iter();
+    (found.map(|one| (word(one, "id"), word(one, "severity"))).collect(), result)
+}
+
+#[track_caller]
+fn has(found: &[(String, String)], id: &str) {
+    assert!(found.iter().any(|(fired, _)| fired == id), "`{id}` did not fire: {found:?}");
+}
+
+/// Starts a load in the background, does something to it, and returns what fired.
+fn spoilt(flags: &[&str], url: &str, spoil: impl FnOnce(u32)) -> (Vec<(String, String)>, Value) {
+    let mut command = hoptax();
+    command.arg("load").args(flags).args(["--json", "-", url]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = Guarded(command.stderr(Stdio::null()).spawn().unwrap());
+    spoil(child.0.id());
+    let mut json = String::new();
+    std::io::Read::read_to_string(&mut child.0.stdout.take().unwrap(), &mut json).unwrap();
+    findings(&json)
+}
+
+#[test]
+fn a_generator_that_is_stopped() {
+    let (_origin, url) = origin(&[]);
+    let flags = ["-q", "1000", "-d", "2s", "--warmup", "0s", "-c", "8"];
+    let (found, result) = spoilt(&flags, &url, |id| {
+        thread::sleep(Duration::from_millis(800));
+        signal(id, "STOP");
+        thread::sleep(Duration::from_millis(500));
+        signal(id, "CONT");
+    });
+    has(&found, "send-lag");
+    has(&found, "load-constant");
+    assert_eq!(result["verdict"], "void");
+    assert!(result["latency"]["response"]["p50_us"].is_null());
+}
+
+#[test]
+fn a_hog_on_the_generators_core() {
+    let (_origin, url) = origin(&[]);
+    let processors = thread::available_parallelism().unwrap().get();
+    let hog = || Guarded(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
+    let hogs: Vec<Guarded> = (0..processors * 3).map(|_| hog()).collect();
+    // As fast as it can: a generator that sleeps most of the time is let in before a hog.
+    let (found, _) = spoilt(&["-d", "2s", "-c", "8"], &url, |_| {});
+    drop(hogs);
+    has(&found, "run-delay");
+}
+
+#[test]
+fn a_timer_of_a_millisecond() {
+    let (_origin, url) = origin(&[]);
+    let mut was_set = false;
+    let flags = ["-q", "500", "-d", "2s", "--warmup", "500ms", "-c", "8"];
+    let (found, _) = spoilt(&flags, &url, |id| {
+        thread::sleep(Duration::from_millis(300));
+        for task in fs::read_dir(format!("/proc/{id}/task")).unwrap().flatten() {
+            let task = task.file_name().into_string().unwrap();
+            let file = fs::OpenOptions::new().write(true).open(format!("/proc/{task}/timerslack_ns"));
+            was_set |= file.and_then(|mut file| file.write_all(b"1000000")).is_ok();
+        }
+    });
+    // Another process's timers are for those who may change its priority.
+    if was_set {
+        has(&found, "send-lag");
+    } else {
+        eprintln!("this user may not change timers: nothing was spoilt");
+    }
+}
+
+#[test]
+fn a_server_that_freezes() {
+    let flags = ["-q", "500", "-d", "3s", "--warmup", "0s", "-c", "8"];
+    let (found, result) = fired("service=200us&freeze=1s@1s", &flags);
+    has(&found, "connections-busy");
+    has(&found, "load-constant");
+    has(&found, "correlated-samples");
+    // A third of the requests came while it stood still or had not caught up.
+    let p90_us = result["latency"]["response"]["p90_us"]
+        .as_f64()
+        .or(result["outcomes"]["answered"]["p90_us"].as_f64());
+    assert!(p90_us.is_none_or(|us| us > 300_000.0), "{p90_us:?}");
+}
+
+#[test]
+fn a_server_that_freezes_until_the_end() {
+    let flags = [
+        "-q",
+        "500",
+        "-d",
+        "2s",
+        "--warmup",
+        "0s",
+        "-c",
+        "1024",
+        "--timeout",
+        "300ms",
+        "--max-error-share",
+        "1",
+    ];
+    let (found, result) = fired("service=200us&freeze=9s@1s", &flags);
+    has(&found, "unfinished");
+    let response = &result["latency"]["response"];
+    assert!(
+        response["p99_us"].is_null() && response["at_least"]["p99_us"].as_f64().unwrap() > 200_000.0,
+        "{response}"
+    );
+    // And a user reads it as a bound.
+    let (_origin, url) = origin(&["--default", "service=200us&freeze=9s@1s"]);
+    let ran = ran(hoptax().arg("load").args(flags).arg(&url));
+    assert!(ran.stdout.contains(">= "), "{}", ran.stdout);
+}
+
+#[test]
+fn a_server_that_is_slower_than_what_is_offered() {
+    let (found, result) = fired("service=10ms", &["-q", "500", "-d", "1s", "--warmup", "0s", "-c", "4"]);
+    has(&found, "offered");
+    has(&found, "connections-busy");
+    assert_eq!(result["verdict"], "void");
+}
+
+#[test]
+fn requests_that_may_not_wait_are_skipped_with_a_caution() {
+    let flags = ["-q", "500", "-d", "1s", "--warmup", "0s", "-c", "4", "--when-busy", "skip"];
+    let (found, result) = fired("delay=20ms", &flags);
+    assert!(found.contains(&("offered".to_owned(), "warn".to_owned())), "{found:?}");
+    assert!(result["unsent"]["busy"].as_u64().unwrap() > 100);
+}
+
+#[test]
+fn a_run_that_is_too_short() {
+    let (found, result) = fired("delay=1ms", &["-q", "100", "-d", "500ms", "--warmup", "0s"]);
+    has(&found, "too-few-samples");
+    assert!(result["latency"]["response"]["p50_us"].is_null());
+}
+
+#[test]
+fn an_answer_of_the_wrong_size_or_without_its_header() {
+    let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--expect", "size=11"]);
+    has(&found, "wrong-answers");
+    let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--expect", "header=x-served-by"]);
+    has(&found, "wrong-answers");
+    let (found, _) =
+        fired("header=X-Served-By:origin", &["-q", "200", "-d", "500ms", "--expect", "header=x-served-by"]);
+    assert!(!found.iter().any(|(id, _)| id == "wrong-answers"), "{found:?}");
+}
+
+#[test]
+fn garbage_instead_of_answers() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"220 mail.example ESMTP\r\n");
+        }
+    });
+    let ran = run(["load", "-q", "100", "-d", "500ms", "--warmup", "0s", "--json", "-", &url]);
+    let (found, result) = findings(&ran.stdout);
+    has(&found, "errors");
+    assert_eq!((ran.code, &result["verdict"]), (Some(4), &Value::from("void")));
+}
+
+#[test]
+fn a_tenth_of_the_answers_after_forty_milliseconds() {
+    let (found, _) = fired("delay=1ms:90,40ms:10", &["-q", "1000", "-d", "2s", "-c", "64"]);
+    has(&found, "delayed-acknowledgement");
+}
+
+#[test]
+fn requests_that_queue_behind_each_other() {
+    let (found, _) =
+        fired("service=exp:1ms", &["-q", "800", "-d", "2s", "-c", "64", "--arrivals", "poisson"]);
+    has(&found, "correlated-samples");
+}
+
+#[test]
+fn a_calibration_that_says_that_the_floor_is_high_and_the_ceiling_low() {
+    let (_origin, url) = origin(&["--default", "delay=1ms"]);
+    let here = ran(hoptax().args(["load", "-q", "200", "-d", "300ms", "--json", "-", &url]));
+    let environment = checked("load", &here.stdout)["environment"].clone();
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("hoptax");
+    fs::create_dir(&kept).unwrap();
+    let calibration = serde_json::json!({
+        "format": "hoptax.calibration/1",
+        "floor": { "min_us": 500.0, "p50_us": 900.0, "p99_us": 1_000.0 },
+        "recorder": { "values": 1, "most_above_share": 0.0, "most_below_share": 0.0, "merges_exactly": true },
+        "experiments": [],
+        "ceiling": { "rate": 250.0, "send_lag_p99_us": 50.0 },
+        "environment": environment,
+    });
+    fs::write(kept.join("calibration.json"), calibration.to_string()).unwrap();
+    let ran = ran(hoptax()
+        .env("XDG_STATE_HOME", folder.path())
+        .args(["load", "-q", "500", "-d", "1s", "--json", "-", &url]));
+    let (found, result) = findings(&ran.stdout);
+    has(&found, "floor");
+    has(&found, "ceiling");
+    assert_eq!(result["calibration"]["floor_p50_us"], 900.0);
+}
+
+#[test]
+fn a_threshold_that_was_loosened_is_printed_with_the_verdict() {
+    let (_origin, url) = origin(&[]);
+    let flags =
+        ["load", "-q", "100", "-d", "300ms", "--threshold", "steal=0.9", "--threshold", "drift-share=0.001"];
+    let ran = ran(hoptax().args(flags).arg(&url));
+    assert!(ran.stdout.contains("with a loosened threshold: steal 0.9 instead of 0.005"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("loosened threshold: drift"), "{}", ran.stdout);
+    let unknown = run(["load", "-q", "100", "--threshold", "speed=1", &url]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("no threshold `speed`"), "{}", unknown.stderr);
+}
