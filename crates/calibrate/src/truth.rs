@@ -65,7 +65,7 @@ pub(crate) fn requests(
         let served = **of_connection.get(&u64::from(entry.connection))?.get(*number)?;
         *number += 1;
         let planned_ns = start_ns.checked_add_signed(entry.planned_ns)?;
-        joined.push((planned_ns, planned_ns + entry.last_byte_ns?, served));
+        joined.push((planned_ns, planned_ns + entry.ended_ns?, served));
     }
     if joined.len() != served.len() {
         return None;
@@ -101,13 +101,16 @@ mod tests {
     fn entry(planned_ns: i64, written_ns: u64, last_byte_ns: u64, connection: u32) -> Entry {
         Entry {
             planned_ns,
+            offered_ns: Some(written_ns),
+            started_ns: Some(written_ns),
             written_ns: Some(written_ns),
             first_byte_ns: Some(last_byte_ns),
-            last_byte_ns: Some(last_byte_ns),
+            ended_ns: Some(last_byte_ns),
             connection,
             status: 200,
             outcome: Outcome::Answered,
             blocked: false,
+            connected: false,
         }
     }
 

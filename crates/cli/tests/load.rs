@@ -81,6 +81,20 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
         (vec!["--pool", "fifo"], "`round-robin`"),
         (vec!["--when-busy", "queue=0", "-q", "10"], "`queue=100`"),
         (vec!["--when-busy", "skip"], "nothing is planned"),
+        (vec!["-w", "8", "-c", "4"], "8 workers cannot share 4 connections"),
+        (vec!["--stages", "5", "-c", "4"], "no stage"),
+        (vec!["--stages", "5@1s", "-q", "4"], "cannot be used with"),
+        (vec!["--arrivals", &trace, "--stages", "5@1s"], "has its own rate"),
+        (vec!["--think", "5ms", "-q", "4"], "cannot be used with"),
+        (vec!["--weights", "1,2"], "1 URLs and 2 weights"),
+        (vec!["--weights", "0"], "above 0"),
+        (vec!["--requests", "/nonexistent"], "cannot read the requests"),
+        (vec!["--body-file", "/nonexistent"], "cannot read the body"),
+        (vec!["--body", "a", "--body-size", "5"], "cannot be used with"),
+        (vec!["--requests-per-connection", "5-2"], "as `500-1500`"),
+        (vec!["--connect", "later"], "`on-demand`"),
+        (vec!["--expect", "header="], "no expectation"),
+        (vec!["--threshold", "steal"], "NAME=VALUE"),
     ] {
         let ran = ran(hoptax().arg("load").args(&flags).arg(url));
         assert_eq!(ran.code, Some(2), "{flags:?}: {}", ran.stderr);
@@ -102,7 +116,7 @@ fn a_trace_needs_no_rate_and_lasts_as_long_as_it_is() {
 }
 
 #[test]
-fn everything_that_is_printed_can_be_computed_again_from_the_log() {
+fn the_log_as_csv_has_every_request() {
     let (_origin, url) = origin(&["--default", "error=0.2&delay=exp:1ms"]);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("requests.log");
@@ -126,20 +140,20 @@ fn everything_that_is_printed_can_be_computed_again_from_the_log() {
     let result = checked("load", &run(["load"].into_iter().chain(flags).chain([url.as_str()])).stdout);
     let csv = run(["log", log]).stdout;
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
-    assert!(csv.starts_with("planned_ns,written_ns,"));
-    let count = |wanted: &dyn Fn(&str) -> bool| rows.iter().filter(|row| wanted(row[6])).count() as u64;
+    assert!(csv.starts_with("planned_ns,offered_ns,started_ns,"));
+    let count = |wanted: &dyn Fn(&str) -> bool| rows.iter().filter(|row| wanted(row[8])).count() as u64;
     let book = |field: &str| result["book"][field].as_u64().unwrap();
     assert_eq!(rows.len() as u64, book("planned"));
     assert_eq!(count(&|outcome| outcome.starts_with("unsent-")), book("unsent"));
     assert_eq!(count(&|outcome| outcome == "answered"), book("answered"));
     assert_eq!(count(&|outcome| outcome == "status-5xx"), result["failures"]["status-5xx"].as_u64().unwrap());
-    assert_eq!(rows.iter().filter(|row| row[7] == "true").count() as u64, book("blocked"));
+    assert_eq!(rows.iter().filter(|row| row[9] == "true").count() as u64, book("blocked"));
     assert!(
-        ["0", "1"].iter().all(|connection| rows.iter().any(|row| row[4] == *connection)),
+        ["0", "1"].iter().all(|connection| rows.iter().any(|row| row[6] == *connection)),
         "both workers are in it"
     );
     let mut response_ns: Vec<u64> =
-        rows.iter().filter(|row| row[6] == "answered").map(|row| row[3].parse().unwrap()).collect();
+        rows.iter().filter(|row| row[8] == "answered").map(|row| row[5].parse().unwrap()).collect();
     response_ns.sort_unstable();
     let exact_us = response_ns[response_ns.len().div_ceil(2) - 1] as f64 / 1e3;
     // Withheld when the machine was too busy for it.
@@ -235,4 +249,47 @@ fn the_origin_says_that_its_port_is_taken_and_ends_when_asked() {
         status.is_some()
     });
     assert_eq!(status.unwrap().code(), Some(0));
+}
+
+#[test]
+fn more_connections_than_files_say_the_limit_and_how_to_raise_it() {
+    let script = format!(
+        "ulimit -n 1024; exec '{}' load -c 10000000 http://127.0.0.1:1/",
+        support::program().display()
+    );
+    let ran = ran(std::process::Command::new("sh").args(["-c", &script]));
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is 1024") && ran.stderr.contains("ulimit -Hn 10001024"), "{}", ran.stderr);
+}
+
+#[test]
+fn requests_of_a_file_are_sent_in_turn_and_their_faults_told_all_at_once() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let requests = folder.path().join("requests");
+    fs::write(&requests, "# two\n/?status=204\n\nPOST /?status=201 {\"id\": \"{counter}\"}\n").unwrap();
+    let file = requests.to_str().unwrap();
+    let flags =
+        ["load", "-q", "200", "-d", "500ms", "--warmup", "0s", "--requests", file, "--json", "-", &url];
+    let result = checked("load", &run(flags).stdout);
+    assert_eq!((&result["statuses"]["204"], &result["statuses"]["201"]), (&50.into(), &50.into()));
+    assert_eq!(result["plan"]["requests"], 2);
+    fs::write(&requests, "/a b\nftp://x/\nGET GET GET\n").unwrap();
+    let ran = run(["load", "--requests", file, &url]);
+    assert_eq!(ran.code, Some(2));
+    assert!(["line 1", "line 2", "line 3"].iter().all(|line| ran.stderr.contains(line)), "{}", ran.stderr);
+}
+
+#[test]
+fn a_host_that_has_only_an_ipv6_address_is_reached_or_told() {
+    // Some machines have no IPv6 at all.
+    if TcpListener::bind("[::1]:0").is_ok() {
+        let (_origin, url) = origin(&["--listen", "[::1]:0"]);
+        let result = checked("load", &run(["load", "-q", "100", "-d", "300ms", "--json", "-", &url]).stdout);
+        assert!(result["book"]["answered"].as_u64().unwrap() > 0);
+    }
+    // No machine has a way to the documentation prefix.
+    let told = run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]);
+    assert_eq!(told.code, Some(3), "{}", told.stderr);
+    assert!(told.stderr.contains("2001:db8::1"), "{}", told.stderr);
 }

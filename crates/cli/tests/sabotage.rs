@@ -58,6 +58,8 @@ fn a_generator_that_is_stopped() {
     has(&found, "load-constant");
     assert_eq!(result["verdict"], "void");
     assert!(result["latency"]["response"]["p50_us"].is_null());
+    // What it was late with then waited for connections, and that is not to be taken for the pool's fault.
+    assert!(found.contains(&("send-lag".to_owned(), "fail".to_owned())), "{found:?}");
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) struct Connection {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub(crate) planned_ns: u64,
+    /// When the generator took note of it.
+    pub(crate) offered_ns: u64,
     /// Which request it is.
     pub(crate) picked: Picked,
     /// When the attempt began: the bytes were written, or a connection for them was asked for.

@@ -5,13 +5,17 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | planned release, nanoseconds since the start of the record (`i64`) |
-//! | 8..16 | first byte written, nanoseconds after the planned release; all bits set when it was not |
-//! | 16..24 | first byte of the answer read, likewise |
-//! | 24..32 | last byte read, likewise |
-//! | 32..36 | connection, counted from 0 over all workers |
-//! | 36..38 | status of the answer; 0 without one |
-//! | 38 | outcome, see [`Outcome`] |
-//! | 39 | 1 when it waited for a connection |
+//! | 8..16 | the generator took note of it, nanoseconds after the planned release; all bits set when it did not |
+//! | 16..24 | a connection had it, likewise: bytes were written, or the connection was asked for |
+//! | 24..32 | first byte written, likewise |
+//! | 32..40 | first byte of the answer read, likewise |
+//! | 40..48 | its end, likewise: last byte read, or when it failed or was no longer waited for |
+//! | 48..52 | connection, counted from 0 over all workers |
+//! | 52..54 | status of the answer; 0 without one |
+//! | 54 | outcome, see [`Outcome`] |
+//! | 55 | bit 0: it waited for a connection; bit 1: a connection was opened for it |
+//!
+//! Only the kernel's time stamps are not in it.
 //!
 //! Workers hand full buffers to whoever writes the file. Only when [`BACKLOG`] of them wait for the disk does a worker
 //! wait too, which its send lag then shows: the log is complete and memory is bounded.
@@ -22,9 +26,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use crate::recording::{Failure, Unsent};
 
 /// The first bytes of a log.
-pub const MAGIC: &[u8; 8] = b"hoptaxL1";
+pub const MAGIC: &[u8; 8] = b"hoptaxL2";
 /// Length of an entry.
-pub const ENTRY_BYTES: usize = 40;
+pub const ENTRY_BYTES: usize = 56;
 /// Bytes that a worker collects before it hands them over.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Buffers that may wait to be written: 64 MiB.
@@ -87,12 +91,16 @@ impl Outcome {
 pub struct Entry {
     /// Planned release, nanoseconds since the start of the record.
     pub planned_ns: i64,
+    /// The generator took note of it, nanoseconds after the planned release.
+    pub offered_ns: Option<u64>,
+    /// A connection had it, nanoseconds after the planned release: bytes were written, or the connection was asked for.
+    pub started_ns: Option<u64>,
     /// First byte written, nanoseconds after the planned release.
     pub written_ns: Option<u64>,
     /// First byte of the answer read, nanoseconds after the planned release.
     pub first_byte_ns: Option<u64>,
-    /// Last byte read, nanoseconds after the planned release.
-    pub last_byte_ns: Option<u64>,
+    /// Last byte read, or when it failed or was no longer waited for, nanoseconds after the planned release.
+    pub ended_ns: Option<u64>,
     /// Its connection, counted from 0 over all workers.
     pub connection: u32,
     /// Status of its answer; 0 without one.
@@ -101,6 +109,8 @@ pub struct Entry {
     pub outcome: Outcome,
     /// Whether it waited for a connection.
     pub blocked: bool,
+    /// Whether a connection was opened for it.
+    pub connected: bool,
 }
 
 impl Entry {
@@ -108,15 +118,17 @@ impl Entry {
     pub fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
         let moment = |moment: Option<u64>| moment.unwrap_or(NEVER).to_le_bytes();
-        let fields: [&[u8]; 8] = [
+        let fields: [&[u8]; 10] = [
             &self.planned_ns.to_le_bytes(),
+            &moment(self.offered_ns),
+            &moment(self.started_ns),
             &moment(self.written_ns),
             &moment(self.first_byte_ns),
-            &moment(self.last_byte_ns),
+            &moment(self.ended_ns),
             &self.connection.to_le_bytes(),
             &self.status.to_le_bytes(),
             &[self.outcome.code()],
-            &[u8::from(self.blocked)],
+            &[u8::from(self.blocked) | u8::from(self.connected) << 1],
         ];
         for (place, byte) in bytes.iter_mut().zip(fields.into_iter().flatten()) {
             *place = *byte;
@@ -126,22 +138,26 @@ impl Entry {
 
     /// The entry that stands in `bytes`; None when its outcome is none.
     pub fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
-        let (words, rest) = bytes.split_first_chunk::<32>()?;
+        let (words, rest) = bytes.split_first_chunk::<48>()?;
         let (words, _) = words.as_chunks::<8>();
-        let [planned, written, first_byte, last_byte] = *<&[[u8; 8]; 4]>::try_from(words).ok()?;
+        let [planned, offered, started, written, first_byte, ended] =
+            *<&[[u8; 8]; 6]>::try_from(words).ok()?;
         let (connection, rest) = rest.split_first_chunk()?;
         let (status, rest) = rest.split_first_chunk()?;
-        let [outcome, blocked] = *<&[u8; 2]>::try_from(rest).ok()?;
+        let [outcome, flags] = *<&[u8; 2]>::try_from(rest).ok()?;
         let moment = |bytes: [u8; 8]| Some(u64::from_le_bytes(bytes)).filter(|moment| *moment != NEVER);
         Some(Self {
             planned_ns: i64::from_le_bytes(planned),
+            offered_ns: moment(offered),
+            started_ns: moment(started),
             written_ns: moment(written),
             first_byte_ns: moment(first_byte),
-            last_byte_ns: moment(last_byte),
+            ended_ns: moment(ended),
             connection: u32::from_le_bytes(*connection),
             status: u16::from_le_bytes(*status),
             outcome: *Outcome::ALL.get(usize::from(outcome))?,
-            blocked: blocked == 1,
+            blocked: flags & 1 != 0,
+            connected: flags & 2 != 0,
         })
     }
 }
@@ -195,7 +211,7 @@ pub enum LogError {
     #[error(transparent)]
     Read(#[from] io::Error),
     /// It is something else.
-    #[error("this is no log of hoptax: it does not begin with `hoptaxL1`")]
+    #[error("this is no log of hoptax: it does not begin with `hoptaxL2`")]
     Magic,
     /// It ends within an entry, or holds one that is none.
     #[error("the log is damaged at entry {0}, counted from 1")]
@@ -240,28 +256,30 @@ mod tests {
     fn entries() -> impl Strategy<Value = Entry> {
         let moment = || prop::option::of(0..u64::MAX);
         let outcome = prop::sample::select(Outcome::ALL.to_vec());
-        (any::<i64>(), moment(), moment(), moment(), any::<u32>(), any::<u16>(), outcome, any::<bool>())
-            .prop_map(
-                |(
-                    planned_ns,
-                    written_ns,
-                    first_byte_ns,
-                    last_byte_ns,
-                    connection,
-                    status,
-                    outcome,
-                    blocked,
-                )| Entry {
-                    planned_ns,
-                    written_ns,
-                    first_byte_ns,
-                    last_byte_ns,
-                    connection,
-                    status,
-                    outcome,
-                    blocked,
-                },
-            )
+        let moments = (moment(), moment(), moment(), moment(), moment());
+        (any::<i64>(), moments, any::<u32>(), any::<u16>(), outcome, any::<bool>(), any::<bool>()).prop_map(
+            |(
+                planned_ns,
+                (offered_ns, started_ns, written_ns, first_byte_ns, ended_ns),
+                connection,
+                status,
+                outcome,
+                blocked,
+                connected,
+            )| Entry {
+                planned_ns,
+                offered_ns,
+                started_ns,
+                written_ns,
+                first_byte_ns,
+                ended_ns,
+                connection,
+                status,
+                outcome,
+                blocked,
+                connected,
+            },
+        )
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<Entry>, LogError> {
@@ -297,7 +315,7 @@ mod tests {
         let short = [MAGIC.as_slice(), &[0; ENTRY_BYTES], &[0; 7]].concat();
         assert!(matches!(read(&short), Err(LogError::Entry(2))));
         let mut bad = [MAGIC.as_slice(), &[0; ENTRY_BYTES]].concat();
-        bad[MAGIC.len() + 38] = 200;
+        bad[MAGIC.len() + 54] = 200;
         assert!(matches!(read(&bad), Err(LogError::Entry(1))));
     }
 

@@ -73,7 +73,9 @@ impl Unsent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
     pub(crate) planned_ns: u64,
-    /// When the generator turned to it.
+    /// When the generator took note of it.
+    pub(crate) offered_ns: u64,
+    /// When a connection had it: bytes were written, or a connection was asked for.
     pub(crate) started_ns: u64,
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
@@ -105,7 +107,7 @@ pub struct Recording {
     pub service: Distribution,
     /// Send lag.
     pub send_lag: Distribution,
-    /// Send lag of the requests that found a free connection, up to the moment when the generator turned to them.
+    /// The generator's own lag: planned release to when it took note of the request, whether or not a connection was free.
     pub own_lag: Distribution,
     /// Time to first byte.
     pub first_byte: Distribution,
@@ -180,7 +182,7 @@ impl Recording {
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
-        for (ours, theirs) in self.distributions().into_iter().zip(other.clone().distributions()) {
+        for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
             *ours += theirs;
         }
         for (&outcome, theirs) in &other.outcomes {
@@ -204,7 +206,7 @@ impl Recording {
         (self.most_waiting, self.waited_ns) = (0, 0);
         self.failures.clear();
         self.statuses.clear();
-        for distribution in self.distributions() {
+        for distribution in self.distributions_mut() {
             if !distribution.is_empty() {
                 distribution.clear();
             }
@@ -215,7 +217,19 @@ impl Recording {
         self.recent_status = (0, 0);
     }
 
-    fn distributions(&mut self) -> [&mut Distribution; 7] {
+    fn distributions(&self) -> [&Distribution; 7] {
+        [
+            &self.response,
+            &self.service,
+            &self.send_lag,
+            &self.own_lag,
+            &self.first_byte,
+            &self.last_byte,
+            &self.connect,
+        ]
+    }
+
+    fn distributions_mut(&mut self) -> [&mut Distribution; 7] {
         [
             &mut self.response,
             &mut self.service,
@@ -293,11 +307,9 @@ impl Recording {
         self.first_byte.record(moments.first_byte_ns.saturating_sub(moments.written_ns));
         self.last_byte.record(moments.last_byte_ns.saturating_sub(moments.first_byte_ns));
         self.send_lag.record(lag_ns);
-        let own_lag_ns = moments.started_ns.saturating_sub(moments.planned_ns);
+        self.own_lag.record(moments.offered_ns.saturating_sub(moments.planned_ns));
         if moments.blocked {
-            self.waited_ns += own_lag_ns;
-        } else {
-            self.own_lag.record(own_lag_ns);
+            self.waited_ns += moments.started_ns.saturating_sub(moments.offered_ns);
         }
         if moments.connected {
             self.connect.record(moments.written_ns.saturating_sub(moments.started_ns));
@@ -317,6 +329,7 @@ mod tests {
             planned_ns,
             written_ns: planned_ns + lag_ns,
             first_byte_ns: planned_ns + lag_ns + service_ns / 2,
+            offered_ns: planned_ns + lag_ns,
             started_ns: planned_ns + lag_ns,
             last_byte_ns: planned_ns + lag_ns + service_ns,
             blocked: false,

@@ -149,7 +149,7 @@ impl<'a> Current<'a> {
         last_byte_ns: u64,
     ) {
         let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
-        self.log(in_flight, index, outcome, Some((answer.status, last_byte_ns)));
+        self.log(in_flight, index, outcome, answer.status, last_byte_ns);
         let response_ns = last_byte_ns.saturating_sub(in_flight.planned_ns);
         let recording = self.recording(in_flight.planned_ns);
         recording.record_status(answer.status);
@@ -162,6 +162,7 @@ impl<'a> Current<'a> {
         }
         let moments = Moments {
             planned_ns: in_flight.planned_ns,
+            offered_ns: in_flight.offered_ns,
             started_ns: in_flight.started_ns,
             written_ns: in_flight.written_ns,
             first_byte_ns: in_flight.first_byte_ns,
@@ -196,22 +197,25 @@ impl<'a> Current<'a> {
             }
             Outcome::Answered | Outcome::Unsent(_) => {}
         }
-        self.log(in_flight, index, outcome, None);
+        self.log(in_flight, index, outcome, 0, now_ns);
         self.count_live_error();
     }
 
-    fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, answer: Option<(u16, u64)>) {
+    fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, status: u16, ended_ns: u64) {
         let Some(log) = &mut self.run.log else { return };
         let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.planned_ns));
         log.take(Entry {
             planned_ns: in_flight.planned_ns.wrapping_sub(self.run.record_from_ns) as i64,
+            offered_ns: after(in_flight.offered_ns),
+            started_ns: after(in_flight.started_ns),
             written_ns: after(in_flight.written_ns),
             first_byte_ns: after(in_flight.first_byte_ns),
-            last_byte_ns: answer.and_then(|(_, last_byte_ns)| after(last_byte_ns)),
+            ended_ns: after(ended_ns),
             connection: index as u32,
-            status: answer.map_or(0, |(status, _)| status),
+            status,
             outcome,
             blocked: in_flight.blocked,
+            connected: in_flight.connected,
         });
     }
 
@@ -232,13 +236,16 @@ impl<'a> Current<'a> {
         if let Some(log) = &mut self.run.log {
             log.take(Entry {
                 planned_ns: (planned_ns - self.run.record_from_ns) as i64,
+                offered_ns: None,
+                started_ns: None,
                 written_ns: None,
                 first_byte_ns: None,
-                last_byte_ns: None,
+                ended_ns: (reason == Unsent::End).then_some(waited_ns),
                 connection: 0,
                 status: 0,
                 outcome: Outcome::Unsent(reason),
                 blocked: false,
+                connected: false,
             });
         }
     }

@@ -20,6 +20,7 @@ use thiserror::Error;
 pub use live::LiveLine;
 
 use crate::course::Course;
+use crate::distribution::Distribution;
 use crate::log::LogSink;
 use crate::pace::Pace;
 use crate::pool::Pooling;
@@ -184,13 +185,10 @@ pub fn run(
     let mut uses = Vec::with_capacity(workers);
     for outcome in outcomes {
         let (parts, used) = outcome.map_err(|_| TrialError::WorkerLost)??;
-        let response = parts.iter().skip(1).fold(
-            parts.first().cloned().unwrap_or_default().response,
-            |mut all, part| {
-                all += &part.response;
-                all
-            },
-        );
+        let mut response = Distribution::new();
+        for part in &parts {
+            response += &part.response;
+        }
         uses.push(GeneratorWorker {
             cpu_seconds: used.cpu_ns as f64 / 1e9,
             run_delay_us: used.run_delay_ns as f64 / 1e3,

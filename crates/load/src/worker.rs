@@ -75,6 +75,8 @@ struct HostPool {
 #[derive(Clone, Copy, Debug)]
 struct Due {
     planned_ns: u64,
+    /// When the generator took note of it.
+    offered_ns: u64,
     picked: Picked,
 }
 
@@ -155,7 +157,9 @@ impl Worker {
         }
         if now < current.run.end_ns {
             until_ns = until_ns.min(current.run.end_ns);
-            if self.may_release(current) {
+            // Also when no connection is free: how late the generator takes note of a request is its own doing, how long
+            // the request then waits is not.
+            if current.is_open() || self.may_release() {
                 until_ns = until_ns.min(current.next_ns);
             }
             if let Some(&(rest_ns, _)) = self.resting.front() {

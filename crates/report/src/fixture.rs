@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HostUse, Interval, KernelStamps,
-    LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Mode, ProxyUse, ResponseCost, Severity,
-    Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
+    ArmKind, ArmResult, Book, Calibrated, Cost, Environment, Finding, GeneratorUse, HostUse, Interval,
+    KernelStamps, LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Mode, ProxyUse, ResponseCost,
+    Severity, Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
 };
 
 fn interval(estimate: f64, half_width: f64) -> Interval {
@@ -205,6 +205,12 @@ pub(crate) fn load() -> LoadResult {
     };
     load.stages = vec![stage(0.0, 10_000.0, 80.0), stage(10_000.0, 30_000.0, 120.0)];
     load.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
+    load.calibration = Some(Calibrated {
+        measured_at: "2026-01-01T00:00:00Z".to_owned(),
+        floor_p50_us: 25.9,
+        floor_p99_us: 131.5,
+        ceiling: Some(80_000.0),
+    });
     load.environment = environment();
     load
 }

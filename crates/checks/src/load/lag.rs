@@ -27,8 +27,8 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
                     severity,
                     Measured::us(lag_us, threshold),
                     format!(
-                        "the generator sent late: 1 request in 100 left more than {lag_us:.0} us after its planned \
-                         time although a connection was free"
+                        "the generator was late: it took note of 1 request in 100 more than {lag_us:.0} us after its planned \
+                         time"
                     ),
                     "give the generator a core of its own, use more workers, or lower the rate",
                 )
@@ -59,7 +59,7 @@ pub(super) const LATE_TAIL: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::us(lag_us, p99_us),
             format!(
-                "1 request in 1,000 left more than {lag_us:.0} us late, longer than the p99 of {p99_us:.0} us: the tail \
+                "the generator took note of 1 request in 1,000 more than {lag_us:.0} us late, longer than the p99 of {p99_us:.0} us: the tail \
                  is in part the generator's"
             ),
             "give the generator a core of its own; believe the median rather than the tail",

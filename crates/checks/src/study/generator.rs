@@ -19,7 +19,7 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
                 limits.of(&thresholds::OWN_LAG_FAIL_US),
             )?;
             let message =
-                format!("1 request in 100 left more than {lag_us:.0} us late although a connection was free");
+                format!("the generator took note of 1 request in 100 more than {lag_us:.0} us late");
             let advice = "differences between arms stand, their tails do not: lower the rate or free the generator's core";
             Some(finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice))
         })

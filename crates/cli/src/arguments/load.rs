@@ -119,7 +119,7 @@ pub(crate) struct LoadArguments {
     /// generator and the wire
     #[arg(long)]
     pub(crate) kernel_stamps: bool,
-    /// Write the moments and the outcome of every request to a file, 40 bytes each; `hoptax log FILE` prints it as CSV
+    /// Write the moments and the outcome of every request to a file, 56 bytes each; `hoptax log FILE` prints it as CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
     /// Write the result as JSON; `-` is stdout

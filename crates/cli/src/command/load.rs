@@ -64,6 +64,17 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
             arguments.connections
         )));
     }
+    // Each worker needs a connection to every host.
+    let most_workers = arguments.connections as usize / traffic.hosts().max(1);
+    if arguments.workers as usize > most_workers {
+        return Err(Failure::bad_input(format!(
+            "{} workers cannot share {} connections to {} host(s): each needs one of its own; raise --connections or ask \
+             for fewer --workers",
+            arguments.workers,
+            arguments.connections,
+            traffic.hosts()
+        )));
+    }
     let (open, length) = open_loop(arguments)?;
     let (duration, warmup) = match length {
         Some(length) => (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or_default()),

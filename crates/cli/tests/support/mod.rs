@@ -98,8 +98,10 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// A running origin and its URL.
 pub(crate) fn origin(arguments: &[&str]) -> (Guarded, String) {
+    let listen: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
     let mut child = hoptax()
-        .args(["origin", "--listen", "127.0.0.1:0"])
+        .arg("origin")
+        .args(listen)
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -31,13 +31,12 @@ pub(super) fn result(
         });
     let mut all = Recording::new();
     recordings.iter().flatten().for_each(|recording| all.merge(recording));
-    let workers: Vec<u32> = vec![0; generator.workers.len()];
     let target = spec.open.as_ref().map(|(pace, _)| pace.mean_rate());
     LoadResult {
         format: "hoptax.load/1".to_owned(),
         verdict: Verdict::Sound,
         findings: Vec::new(),
-        plan: plan(spec, workers.len()),
+        plan: plan(spec, generator.workers.len()),
         book: all.book,
         unsent: unsent(&all),
         waiting: Waiting { most: all.most_waiting, total_s: all.waited_ns as f64 / 1e9 },

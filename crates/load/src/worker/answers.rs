@@ -19,7 +19,7 @@ impl Worker {
         for event in events {
             self.take_event(current, event.data.u64() as usize, event.flags);
             // With many events at once the next release may come due before the last is handled.
-            if current.is_open() && self.may_release(current) {
+            if current.is_open() {
                 let now = now_ns();
                 if current.next_ns <= now && now < current.run.end_ns {
                     self.release(current, now);

@@ -12,12 +12,8 @@ use crate::recording::{Failure, Unsent};
 use crate::run::{Current, Release};
 
 impl Worker {
-    /// Whether the next release would find what it needs.
-    pub(super) fn may_release(&self, current: &Current) -> bool {
-        if current.is_open() {
-            let host = self.traffic.host_of(current.next.target);
-            return self.hosts.get(host).is_some_and(|host| host.pool.has_free());
-        }
+    /// Whether some connection is free.
+    pub(super) fn may_release(&self) -> bool {
         self.hosts.iter().any(|host| host.pool.has_free())
     }
 
@@ -71,7 +67,7 @@ impl Worker {
 
     fn release_planned(&mut self, current: &mut Current, now: u64) {
         while current.next_ns <= now && current.next_ns < current.run.end_ns {
-            let due = Due { planned_ns: current.next_ns, picked: current.next };
+            let due = Due { planned_ns: current.next_ns, offered_ns: now, picked: current.next };
             current.plan_next(self.picker.pick(&self.traffic));
             let number = self.traffic.host_of(due.picked.target);
             let Some(host) = self.hosts.get_mut(number) else { return };
@@ -126,7 +122,7 @@ impl Worker {
         while self.traffic.host_of(picked.target) != host {
             picked = self.picker.pick(&self.traffic);
         }
-        self.start(current, index, Due { planned_ns, picked }, false);
+        self.start(current, index, Due { planned_ns, offered_ns: planned_ns, picked }, false);
     }
 
     /// Hands a request to a connection, opening it first where it is closed.
@@ -136,6 +132,8 @@ impl Worker {
         let is_open = connection.is_established();
         let in_flight = InFlight {
             planned_ns: due.planned_ns,
+            // One that goes out at once was taken note of when it did.
+            offered_ns: if blocked { due.offered_ns } else { started_ns },
             picked: due.picked,
             started_ns,
             written_ns: if is_open { started_ns } else { 0 },

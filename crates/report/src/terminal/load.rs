@@ -12,6 +12,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     let mut text = heading(result, style);
     text += &accounts(result);
     text += &format!("\n{}", latencies(result));
+    text += &whose(result);
     text += &shape(result);
     text += &stages(result);
     let generator = &result.generator;
@@ -153,6 +154,34 @@ fn latencies(result: &LoadResult) -> String {
         rows.add("wire to read", quantiles(&kernel.from_wire));
     }
     rows.text()
+}
+
+/// Which requests the first rows describe, and how far above what the generator itself takes they are.
+fn whose(result: &LoadResult) -> String {
+    let count = |count: u64| grouped(count as f64, 0);
+    let answered = result.book.answered;
+    let awaited = result.latency.response.count.saturating_sub(answered);
+    let mut text = String::new();
+    if result.imported.is_none() {
+        let and = if awaited > 0 {
+            format!(", and {} whose answer was awaited for as long as was waited", count(awaited))
+        } else {
+            String::new()
+        };
+        text += &format!(
+            "\nresponse time is that of {} answered requests{and}, from their planned release\n",
+            count(answered)
+        );
+    }
+    if let (Some(calibration), Some(p50_us)) = (&result.calibration, result.latency.response.p50_us) {
+        text += &format!(
+            "its p50 is {:.1} times that of an origin that answers at once ({} us, calibrated {})\n",
+            p50_us / calibration.floor_p50_us,
+            us(calibration.floor_p50_us),
+            calibration.measured_at
+        );
+    }
+    text
 }
 
 /// The modes, where there is more than one.

@@ -13,7 +13,8 @@ pub struct LatencySet {
     pub service: Latency,
     /// Planned release to first byte written, the wait for a free connection included.
     pub send_lag: Latency,
-    /// The send lag of the requests that found a free connection: how late the generator itself was.
+    /// Planned release to when the generator took note of the request, whether or not a connection was free: how late the
+    /// generator itself was.
     pub own_lag: Latency,
     /// First byte written to first byte read.
     pub first_byte: Latency,

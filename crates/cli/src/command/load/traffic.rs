@@ -19,7 +19,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
         };
         listed(path, |line| {
-            let (method, url, body) = request(line, url, &arguments.method);
+            let (method, url, body) = request(line, url, &arguments.method)?;
             target(&url, &method, body)
         })?
     } else {
@@ -80,10 +80,15 @@ fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
 }
 
 /// Method, URL and body of a line: `/path`, `POST /path BODY`, or with whole URLs.
-fn request(line: &str, base: &str, method: &str) -> (String, String, Vec<u8>) {
+fn request(line: &str, base: &str, method: &str) -> Result<(String, String, Vec<u8>), String> {
     let mut words = line.trim().splitn(3, ' ');
     let first = words.next().unwrap_or_default();
     let (method, place, body) = if first.starts_with('/') || first.contains("://") {
+        if let Some(rest) = words.next() {
+            return Err(format!(
+                "`{rest}` follows `{first}`: write a method before a path with a body, as `POST {first} BODY`"
+            ));
+        }
         (method, first, "")
     } else {
         (first, words.next().unwrap_or("/"), words.next().unwrap_or_default())
@@ -98,7 +103,7 @@ fn request(line: &str, base: &str, method: &str) -> (String, String, Vec<u8>) {
     } else {
         place.to_owned()
     };
-    (method.to_owned(), url, body.as_bytes().to_vec())
+    Ok((method.to_owned(), url, body.as_bytes().to_vec()))
 }
 
 fn body(arguments: &LoadArguments) -> Result<Vec<u8>, Failure> {
@@ -121,11 +126,13 @@ mod tests {
     fn lines_are_requests() {
         let read = |line: &str| request(line, "http://a:1/base", "GET");
         let is = |line: &str, method: &str, url: &str, body: &str| {
-            assert_eq!(read(line), (method.to_owned(), url.to_owned(), body.as_bytes().to_vec()), "{line}");
+            let expected = (method.to_owned(), url.to_owned(), body.as_bytes().to_vec());
+            assert_eq!(read(line).unwrap(), expected, "{line}");
         };
         is("/x?y=1", "GET", "http://a:1/x?y=1", "");
         is("POST /x {\"a\": 1}", "POST", "http://a:1/x", "{\"a\": 1}");
         is("http://b:2/z", "GET", "http://b:2/z", "");
+        assert!(read("/a b").unwrap_err().contains("POST /a BODY"));
         is("HEAD http://b:2/z", "HEAD", "http://b:2/z", "");
     }
 }
