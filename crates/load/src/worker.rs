@@ -140,8 +140,6 @@ impl Worker {
                 next_live_ns = now + LIVE_NS;
             }
             self.wait(&mut events, self.wait_ns(&current, now))?;
-            // Before the answers are taken: as many as now were in flight all the while.
-            current.look(now_ns(), self.in_flight, self.established);
             self.take_events(&mut current, &events);
         }
         self.finish(&mut current);

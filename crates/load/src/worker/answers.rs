@@ -112,6 +112,7 @@ impl Worker {
         if !answer.keep_alive || connection.requests_left == 0 || is_old || !is_written {
             self.close(index);
         }
+        current.look(last_byte_ns, self.in_flight, self.established);
         self.in_flight -= 1;
         if in_flight.recorded {
             let failure = self.traffic.expectation.failure(&answer);
@@ -130,6 +131,7 @@ impl Worker {
         let in_flight = self.connections.get_mut(index).and_then(|connection| connection.in_flight.take());
         let Some(in_flight) = in_flight else { return };
         let now = now_ns();
+        current.look(now, self.in_flight, self.established);
         self.in_flight -= 1;
         if in_flight.recorded {
             current.record_end(&in_flight, index, Outcome::Failed(failure), now);

@@ -21,6 +21,7 @@ impl Worker {
             let Some(connection) = self.connections.get_mut(index) else { return };
             if let Some(in_flight) = connection.in_flight.take_if(is_late) {
                 self.close(index);
+                current.look(now, self.in_flight, self.established);
                 self.in_flight -= 1;
                 if in_flight.recorded {
                     current.record_end(&in_flight, index, Outcome::TimedOut, now);

@@ -144,6 +144,7 @@ impl Worker {
             connected: !is_open,
         };
         connection.in_flight = Some(in_flight);
+        current.look(started_ns, self.in_flight, self.established);
         self.in_flight += 1;
         if in_flight.recorded {
             current.record_start(&in_flight);

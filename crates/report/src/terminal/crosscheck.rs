@@ -24,6 +24,13 @@ pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
         text += &format!("\n{}\n\n", style.paint(Paint::Bold, &title));
         text += &latencies(&scenario.tools);
         text += &format!("\n{}", traffic(&scenario.tools));
+        let withholds = |tool: &&ToolRuns| {
+            tool.tool == "hoptax" && tool.runs.iter().any(|run| run.reported.p50_us.is_none())
+        };
+        if scenario.tools.iter().any(|tool| withholds(&tool)) {
+            text +=
+                "hoptax withheld numbers that its checks did not support; `hoptax load` says which and why\n";
+        }
         for tool in &scenario.tools {
             for words in &tool.failed {
                 text += &format!("{} failed: {words}\n", tool.tool);
@@ -36,6 +43,9 @@ pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
     text += "\n";
     text
 }
+
+/// Time at the server, microseconds, below which it says little of the time that a request takes.
+const WAY_US: f64 = 100.0;
 
 /// Which numbers of a run, and which quantile of them.
 type Get = fn(&ToolRun) -> Option<f64>;
@@ -63,8 +73,9 @@ fn latencies(tools: &[ToolRuns]) -> String {
         for quantile in QUANTILES {
             let [said, seen, known] = quantile.map(|get| middle(&tool.runs, get));
             cells.extend([said, seen, known].map(us));
-            // Where nothing is known, what the server saw is the best there is.
-            let ratio = said.zip(known.or(seen)).filter(|(_, truth)| *truth > 0.0);
+            // Where nothing is known, what the server saw is the best there is, unless that is less than the way there.
+            let truth = known.or(seen.filter(|seen| *seen >= WAY_US));
+            let ratio = said.zip(truth).filter(|(_, truth)| *truth > 0.0);
             cells.push(ratio.map_or("-".to_owned(), |(said, truth)| format!("{:.2}", said / truth)));
         }
         rows.add(&named(tool), cells);
