@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
             let values: Vec<_> = all.iter().map(as_json).collect();
             format!("{}\n", serde_json::Value::from(values))
         }
-        None => all.iter().map(|about| format!("{:<20} {}\n", about.id, about.protects_from)).collect(),
+        None => all.iter().map(|about| format!("{:<24} {}\n", about.id, about.protects_from)).collect(),
         Some(ChecksAction::Explain { id }) => {
             let about = all.iter().find(|about| about.id == id).ok_or_else(|| unknown(id, &all))?;
             explain(about)
