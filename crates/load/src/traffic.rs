@@ -20,11 +20,16 @@ pub struct Traffic {
     pub expectation: Expectation,
 }
 
-/// One address, and the share of the requests that go there.
+/// One address, and the requests that go there.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
+    /// Their share of all.
     share: f64,
+    /// Which they are.
+    targets: Vec<usize>,
+    /// The sums of the shares up to each.
+    sums: Vec<f64>,
 }
 
 /// Which request is next.
@@ -62,10 +67,17 @@ impl Traffic {
         for (target, weight) in targets.iter().zip(weights) {
             let number = hosts.iter().position(|host| host.address == target.address).unwrap_or(hosts.len());
             if number == hosts.len() {
-                hosts.push(Host { address: target.address, share: 0.0 });
+                hosts.push(Host {
+                    address: target.address,
+                    share: 0.0,
+                    targets: Vec::new(),
+                    sums: Vec::new(),
+                });
             }
             if let Some(host) = hosts.get_mut(number) {
                 host.share += weight / total;
+                host.targets.push(host_of.len());
+                host.sums.push(host.share);
             }
             host_of.push(number);
         }
@@ -122,6 +134,8 @@ impl From<Target> for Traffic {
 pub(crate) struct Picker {
     random: SmallRng,
     next: usize,
+    /// How many requests went to each host of a closed loop.
+    turns: Vec<usize>,
     /// Number of the next request of this worker; those of several workers count in turn.
     counter: u64,
     step: u64,
@@ -140,6 +154,7 @@ impl Picker {
         Self {
             random: SmallRng::seed_from_u64(seed),
             next: worker as usize,
+            turns: Vec::new(),
             counter: u64::from(worker),
             step: u64::from(workers.max(1)),
         }
@@ -160,6 +175,36 @@ impl Picker {
                 sums.iter().position(|sum| draw < *sum).unwrap_or(sums.len().saturating_sub(1))
             }
         };
+        self.picked(traffic, target, counter)
+    }
+
+    /// Picks one of the requests of a host, for a connection that goes there.
+    pub(crate) fn pick_for(&mut self, traffic: &Traffic, host: usize) -> Picked {
+        let Some(Host { targets, sums, share, .. }) = traffic.hosts.get(host) else {
+            return self.pick(traffic);
+        };
+        let counter = self.counter;
+        self.counter += self.step;
+        let number = match &traffic.order {
+            _ if targets.len() < 2 => 0,
+            Order::InTurn => {
+                if self.turns.len() <= host {
+                    self.turns.resize(host + 1, 0);
+                }
+                self.turns.get_mut(host).map_or(0, |turn| {
+                    *turn += 1;
+                    (*turn - 1) % targets.len()
+                })
+            }
+            Order::ByWeight(_) => {
+                let draw = self.random.random::<f64>() * share;
+                sums.iter().position(|sum| draw < *sum).unwrap_or(targets.len() - 1)
+            }
+        };
+        self.picked(traffic, targets.get(number).copied().unwrap_or_default(), counter)
+    }
+
+    fn picked(&mut self, traffic: &Traffic, target: usize, counter: u64) -> Picked {
         let has_numbers = traffic.targets.get(target).is_some_and(|target| !target.places.is_empty());
         Picked { target, counter, random: if has_numbers { self.random.random() } else { 0 } }
     }
@@ -184,6 +229,19 @@ mod tests {
         assert_eq!(picked(0), [(0, 0), (2, 2), (1, 4)]);
         assert_eq!(picked(1), [(1, 1), (0, 3), (2, 5)]);
         assert_eq!(traffic.hosts(), 1);
+    }
+
+    #[test]
+    fn a_host_gets_only_its_own_requests_whatever_the_workers_turn() {
+        let urls =
+            ["http://127.0.0.1:1/a", "http://127.0.0.1:2/b", "http://127.0.0.1:1/c", "http://127.0.0.1:2/d"];
+        let in_turn = Traffic::in_turn(targets(&urls));
+        let mut picker = Picker::new(1, 0, 2);
+        let picked: Vec<usize> = (0..4).map(|_| picker.pick_for(&in_turn, 1).target).collect();
+        assert_eq!(picked, [1, 3, 1, 3]);
+        let by_weight = Traffic::by_weight(targets(&urls), &[1.0, 1e-9, 1.0, 3e-9]);
+        let last = (0..10_000).filter(|_| picker.pick_for(&by_weight, 1).target == 3).count();
+        assert!((7_300..7_700).contains(&last), "{last}");
     }
 
     #[test]

@@ -115,13 +115,10 @@ impl Worker {
         }
     }
 
-    /// Hands the next request of a closed loop to a connection; it must be one for its host.
+    /// Hands the next request of a closed loop to a connection: one for its host.
     pub(super) fn start_any(&mut self, current: &mut Current, index: usize, planned_ns: u64) {
         let Some(host) = self.connections.get(index).map(|connection| connection.host) else { return };
-        let mut picked = self.picker.pick(&self.traffic);
-        while self.traffic.host_of(picked.target) != host {
-            picked = self.picker.pick(&self.traffic);
-        }
+        let picked = self.picker.pick_for(&self.traffic, host);
         self.start(current, index, Due { planned_ns, offered_ns: planned_ns, picked }, false);
     }
 
