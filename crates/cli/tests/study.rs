@@ -108,12 +108,21 @@ fn a_small_study_finds_what_is_known() {
     }
 }
 
+/// Two proxies and an origin; between two rounds there are fewer for a moment.
+fn all_children(running: &Guarded) -> Vec<u32> {
+    let mut children = Vec::new();
+    wait_until("two proxies and an origin", || {
+        children = running.children();
+        children.iter().filter(|child| is_alive(**child)).count() >= 3
+    });
+    children
+}
+
 #[test]
 fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
     let study = Study::new(&small_study("baseline, same", 1000));
     let mut running = study.start();
-    let children = running.children();
-    assert!(children.len() >= 3, "two proxies and an origin: {children:?}");
+    let children = all_children(&running);
     // Two rounds and the third begun: the file is written after each.
     wait_until("two rounds", || fs::read_to_string(study.csv()).unwrap().lines().count() > 16);
     running.signal("INT");
@@ -128,8 +137,7 @@ fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
 fn kill_9_leaves_no_process_behind() {
     let study = Study::new(&small_study("baseline, same", 1000));
     let mut running = study.start();
-    let children = running.children();
-    assert!(children.iter().filter(|child| is_alive(**child)).count() >= 3, "{children:?}");
+    let children = all_children(&running);
     running.signal("KILL");
     running.0.wait().unwrap();
     wait_until("the end of all children", || children.iter().all(|child| !is_alive(*child)));
