@@ -155,8 +155,8 @@ mod tests {
     fn every_peer_has_a_command_for_a_closed_or_an_open_loop() {
         let offer = |rate| Offer {
             url: "http://127.0.0.1:1/a?b=c",
-            program: Path::new("/bin/tool"),
-            folder: Path::new("/tmp/x"),
+            program: Path::new("TOOL"),
+            folder: Path::new("FOLDER"),
             rate,
             connections: 16,
             seconds: 5,
