@@ -212,12 +212,13 @@ fn kernel_stamps_part_the_wire_from_the_rest() {
     let mut spec = spec(answering(OK));
     // Each connection has half of the requests, and the first is stamped.
     (spec.connections, spec.kernel_stamps, spec.pooling.order) = (2, true, PoolOrder::Pinned);
+    // The kernel gives stamps of arrivals some time after it is asked to: that is what a warm-up is for.
+    spec.warmup = Duration::from_millis(500);
     spec.open = Some((Pace::Constant(200.0), Arrivals::Uniform));
     let result = run(&spec);
     assert_eq!(result.book.answered, 60);
     let kernel = result.kernel.unwrap();
-    // The kernel gives stamps of arrivals some time after it is asked to.
-    assert!((5..=30).contains(&kernel.on_wire.count), "{kernel:?}");
+    assert!((25..=30).contains(&kernel.on_wire.count), "{kernel:?}");
     assert!(kernel.on_wire.p50_us < result.latency.service.max_us, "{kernel:?}");
 }
 
