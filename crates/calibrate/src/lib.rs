@@ -202,7 +202,7 @@ fn unfinished(spec: &Spec, trial: &Trial) -> Experiment {
 /// The ceiling at `rate`, if it was offered on time.
 fn on_time(rate: f64, trial: &Trial) -> Option<Ceiling> {
     let book = trial.recording.book;
-    let send_lag_p99_us = trial.recording.own_lag.quantile_us(0.99).unwrap_or_default();
+    let send_lag_p99_us = trial.recording.send_lag.quantile_us(0.99).unwrap_or_default();
     let is_sent = book.sent as f64 >= SENT_SHARE * book.planned as f64;
     (is_sent && send_lag_p99_us <= ON_TIME_US).then_some(Ceiling { rate, send_lag_p99_us })
 }
