@@ -97,6 +97,7 @@ pub(crate) struct StudyArguments {
 What a request asks for, in its query or in a header `x-hoptax-NAME`:
   delay=5ms    delay=exp:2ms    delay=table:FILE    size=4096    status=503
   error=0.01   close=0.5        service=exp:2ms (requests wait for each other)
+  freeze=1s@20s (service stands still)          crowded=8:50ms (slower with 8 under way)
 
 Examples:
   hoptax origin

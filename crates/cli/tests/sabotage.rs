@@ -59,7 +59,9 @@ fn a_generator_that_is_stopped() {
     assert_eq!(result["verdict"], "void");
     assert!(result["latency"]["response"]["p50_us"].is_null());
     // What it was late with then waited for connections, and that is not to be taken for the pool's fault.
-    assert!(found.contains(&("send-lag".to_owned(), "fail".to_owned())), "{found:?}");
+    for id in ["send-lag", "load-constant"] {
+        assert!(found.contains(&(id.to_owned(), "fail".to_owned())), "{id}: {found:?}");
+    }
 }
 
 #[test]
@@ -102,11 +104,10 @@ fn a_server_that_freezes() {
     has(&found, "connections-busy");
     has(&found, "load-constant");
     has(&found, "correlated-samples");
-    // A third of the requests came while it stood still or had not caught up.
-    let p90_us = result["latency"]["response"]["p90_us"]
-        .as_f64()
-        .or(result["outcomes"]["answered"]["p90_us"].as_f64());
-    assert!(p90_us.is_none_or(|us| us > 300_000.0), "{p90_us:?}");
+    // A third of the requests came while it stood still or had not caught up, and their wait is in the record.
+    let windows = result["windows"].as_array().unwrap().iter();
+    let slow = windows.filter(|window| window["median_response_us"].as_f64().unwrap() > 300_000.0).count();
+    assert!((15..=40).contains(&slow), "{slow} of 100");
 }
 
 #[test]

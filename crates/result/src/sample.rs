@@ -33,7 +33,7 @@ pub fn load() -> LoadResult {
         sent: 2_000,
         answered: 2_000,
         median_response_us: Some(100.0 + f64::from(number * 7 % 5)),
-        connections: 16,
+        connections: Some(16),
     };
     LoadResult {
         format: "hoptax.load/1".to_owned(),

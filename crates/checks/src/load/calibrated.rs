@@ -15,8 +15,9 @@ pub(super) const CEILING: Check<LoadResult> = Check {
             return Vec::new();
         };
         let most = limits.of(&thresholds::CEILING_SHARE);
-        // One worker was calibrated.
-        let ceiling = calibration.ceiling.unwrap_or_default() * f64::from(result.plan.workers);
+        // One worker was calibrated; more of them than processors can do no more.
+        let workers = result.plan.workers.min(result.environment.cpus.max(1));
+        let ceiling = calibration.ceiling.unwrap_or_default() * f64::from(workers);
         let share = if ceiling > 0.0 { target / ceiling } else { f64::INFINITY };
         if share <= most {
             return Vec::new();

@@ -26,7 +26,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
             }
         }
         let advice = if severity == Severity::Fail {
-            "look at the subject's log; if errors are part of the experiment, raise --max-errors"
+            "look at the subject's log; if errors are part of the experiment, raise --max-error-share"
         } else {
             "the quantiles describe the answered requests only"
         };

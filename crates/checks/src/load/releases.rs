@@ -54,7 +54,7 @@ pub(super) const LITTLE: Check<LoadResult> = Check {
                 "{:.3} requests were in flight in the mean as seen, {:.3} as computed from their times",
                 in_flight.seen, in_flight.computed
             ),
-            "the generator did not get to look in time; if no other finding explains that, please report it",
+            "the engine lost requests or counted some twice: please report it with the result file",
         )]
     },
     withhold: None,

@@ -17,8 +17,8 @@ pub struct Window {
     pub answered: u64,
     /// Their median response time, microseconds.
     pub median_response_us: Option<f64>,
-    /// Connections that were open when it began.
-    pub connections: u64,
+    /// Connections that were open when it began; null where it was not looked.
+    pub connections: Option<u64>,
 }
 
 /// How well releases kept their times.
