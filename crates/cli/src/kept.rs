@@ -6,7 +6,7 @@ use std::{env, fs, io};
 use hoptax_result::{Calibrated, CalibrationResult, Environment};
 
 /// Where it is kept (XDG Base Directory Specification); None without a home.
-pub(crate) fn path() -> Option<PathBuf> {
+fn path() -> Option<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
     Some(state.join("hoptax").join("calibration.json"))
@@ -22,8 +22,15 @@ pub(crate) fn keep(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
     Ok(Some(path))
 }
 
+/// This machine, with its kept calibration.
+pub(crate) fn environment() -> Environment {
+    let mut here = hoptax_host::environment::capture(env!("CARGO_PKG_VERSION"));
+    here.calibration = calibration(&here);
+    here
+}
+
 /// The kept calibration, if it is of this machine as it is now. One that cannot be read is as good as none.
-pub(crate) fn calibration(here: &Environment) -> Option<Calibrated> {
+fn calibration(here: &Environment) -> Option<Calibrated> {
     let kept: CalibrationResult = serde_json::from_slice(&fs::read(path()?).ok()?).ok()?;
     let there = &kept.environment;
     let is_here = there.cpu_model == here.cpu_model

@@ -224,7 +224,7 @@ fn a_calibration_that_says_that_the_floor_is_high_and_the_ceiling_low() {
     let (found, result) = findings(&ran.stdout);
     has(&found, "floor");
     has(&found, "ceiling");
-    assert_eq!(result["calibration"]["floor_p50_us"], 900.0);
+    assert_eq!(result["environment"]["calibration"]["floor_p50_us"], 900.0);
 }
 
 #[test]

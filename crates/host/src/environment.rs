@@ -35,6 +35,7 @@ pub fn capture(hoptax_version: &str) -> Environment {
             .unwrap_or(0.0),
         proxy_cpus: Vec::new(),
         generator_cpus: Vec::new(),
+        calibration: None,
     }
 }
 

@@ -75,7 +75,6 @@ pub fn import(peer: &Peer, text: &str) -> Result<LoadResult, String> {
         stages: Vec::new(),
         drift: None,
         generator: Generator::default(),
-        calibration: None,
         imported: Some(Imported { tool: peer.name.to_owned(), unknown }),
         loosened: Vec::new(),
         environment: Environment::default(),

@@ -205,12 +205,6 @@ pub(crate) fn load() -> LoadResult {
     };
     load.stages = vec![stage(0.0, 10_000.0, 80.0), stage(10_000.0, 30_000.0, 120.0)];
     load.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
-    load.calibration = Some(Calibrated {
-        measured_at: "2026-01-01T00:00:00Z".to_owned(),
-        floor_p50_us: 25.9,
-        floor_p99_us: 131.5,
-        ceiling: Some(80_000.0),
-    });
     load.environment = environment();
     load
 }
@@ -226,6 +220,12 @@ fn environment() -> Environment {
         virtual_machine: true,
         proxy_cpus: vec![1],
         generator_cpus: vec![0],
+        calibration: Some(Calibrated {
+            measured_at: "2026-01-01T00:00:00Z".to_owned(),
+            floor_p50_us: 25.9,
+            floor_p99_us: 131.5,
+            ceiling: Some(80_000.0),
+        }),
         ..Environment::default()
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn machine(result: &StudyResult) -> String {
     let environment = &result.environment;
     let numbers = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     format!(
-        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; proxy on CPU {}, generator and origin on {}; {}",
+        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; proxy on CPU {}, generator and origin on {}; {}{}",
         environment.proxy_version.as_deref().unwrap_or("-"),
         environment.hoptax_version,
         environment.cpu_model,
@@ -125,7 +125,11 @@ pub(crate) fn machine(result: &StudyResult) -> String {
         environment.kernel,
         numbers(&environment.proxy_cpus),
         numbers(&environment.generator_cpus),
-        environment.started_at
+        environment.started_at,
+        environment.calibration.as_ref().map_or_else(String::new, |calibration| format!(
+            "; an origin that answers at once takes p50 {:.1} us here (calibrated {})",
+            calibration.floor_p50_us, calibration.measured_at
+        ))
     )
 }
 

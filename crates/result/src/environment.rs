@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Calibrated;
+
 /// What was captured of the machine. A number without it cannot be compared with another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,4 +35,6 @@ pub struct Environment {
     pub proxy_cpus: Vec<u32>,
     /// Which processors the generator and the origin were pinned to.
     pub generator_cpus: Vec<u32>,
+    /// How wrong the generator is on this machine, as measured by `hoptax calibrate`; null where it never was.
+    pub calibration: Option<Calibrated>,
 }

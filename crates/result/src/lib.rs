@@ -16,15 +16,16 @@ mod tune;
 pub mod sample;
 
 pub use calibration::{
-    CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError, RateError, Recorder,
+    Calibrated, CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError, RateError,
+    Recorder,
 };
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{
-    Apart, Book, Calibrated, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Latency,
-    LatencySet, LoadPlan, LoadRate, LoadResult, Loop, Loosened, LowerBounds, Mode, Pacing, QuantileIntervals,
-    Range, Stage, Waiting, Window,
+    Apart, Book, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Latency, LatencySet,
+    LoadPlan, LoadRate, LoadResult, Loop, Loosened, LowerBounds, Mode, Pacing, QuantileIntervals, Range,
+    Stage, Waiting, Window,
 };
 pub use study::{
     ArmKind, ArmResult, Cost, GeneratorUse, HostUse, Interval, KnownAnswer, LoadSpec, ProxyUse, ResponseCost,

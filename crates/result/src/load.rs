@@ -11,8 +11,7 @@ mod evidence;
 mod latency;
 
 pub use evidence::{
-    Apart, Calibrated, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing,
-    Window,
+    Apart, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing, Window,
 };
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, QuantileIntervals, Range};
 
@@ -77,8 +76,6 @@ pub struct LoadResult {
     pub drift: Option<Drift>,
     /// What the generator itself used.
     pub generator: Generator,
-    /// How wrong the generator is on this machine, as measured by `hoptax calibrate`; null where it never was.
-    pub calibration: Option<Calibrated>,
     /// The tool that a result was imported from, with what it does not tell.
     pub imported: Option<Imported>,
     /// Thresholds of checks that were loosened.

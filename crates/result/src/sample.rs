@@ -86,7 +86,6 @@ pub fn load() -> LoadResult {
                 response: latency(100.0),
             }],
         },
-        calibration: None,
         imported: None,
         loosened: Vec::new(),
         environment: Environment::default(),

@@ -11,7 +11,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
     protects_from: "the limit of tool or loopback being taken for the server's",
     source: "RFC 9411 (headroom of the test equipment), with a third instead of its tenth",
     judge: |result, limits| {
-        let (Some(target), Some(calibration)) = (result.rate.target, &result.calibration) else {
+        let (Some(target), Some(calibration)) = (result.rate.target, &result.environment.calibration) else {
             return Vec::new();
         };
         let most = limits.of(&thresholds::CEILING_SHARE);
@@ -42,7 +42,9 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
     protects_from: "the generator's and the kernel's own microseconds being taken for the subject's",
     source: "our own: response time of an origin that answers at once",
     judge: |result, limits| {
-        let (Some(p50_us), Some(calibration)) = (result.latency.response.p50_us, &result.calibration) else {
+        let (Some(p50_us), Some(calibration)) =
+            (result.latency.response.p50_us, &result.environment.calibration)
+        else {
             return Vec::new();
         };
         let share = calibration.floor_p50_us / p50_us;
@@ -81,7 +83,8 @@ mod tests {
 
     fn calibrated(result: &mut LoadResult, floor_p50_us: f64, ceiling: Option<f64>) {
         let measured_at = String::new();
-        result.calibration = Some(Calibrated { measured_at, floor_p50_us, floor_p99_us: 0.0, ceiling });
+        result.environment.calibration =
+            Some(Calibrated { measured_at, floor_p50_us, floor_p99_us: 0.0, ceiling });
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use hoptax_crosscheck::{CrosscheckError, Options, SCENARIOS, Server, Tool, scenario};
-use hoptax_host::environment;
 use hoptax_host::processors::{self, Placement};
 use hoptax_peers::{ALL, Peer};
 use hoptax_report::terminal;
@@ -12,7 +11,7 @@ use hoptax_report::terminal;
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{print, progress};
+use crate::{kept, print, progress};
 
 /// Where `make crosscheck-tools` puts what it installs.
 const TOOLS: &str = ".tools/bin";
@@ -37,7 +36,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     };
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();
-    let environment = environment::capture(env!("CARGO_PKG_VERSION"));
+    let environment = kept::environment();
     let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hoptax_checks::judge_load;
 use hoptax_checks::thresholds::Limits;
-use hoptax_host::{environment, limits};
+use hoptax_host::limits;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_load::{Arrivals, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::terminal;
@@ -38,13 +38,12 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let log = arguments.log.as_deref().map(LogFile::create).transpose()?;
     spec.log = log.as_ref().map(LogFile::sender);
     let interrupt = Interrupt::listen()?;
-    let environment = environment::capture(env!("CARGO_PKG_VERSION"));
+    let environment = kept::environment();
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
     let result = trial::run(&spec, environment, interrupt.flag(), Some(&mut show));
     line.finish_and_clear();
     let mut result = result.map_err(Failure::environment)?;
-    result.calibration = kept::calibration(&result.environment);
     judge_load(&mut result, &thresholds);
     // Only when the last sender is gone does the writer end.
     drop(spec);

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
-use hoptax_host::environment;
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
 use hoptax_result::{Environment, StudyResult};
@@ -23,7 +22,7 @@ use super::functions;
 use crate::arguments::StudyArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{print, progress};
+use crate::{kept, print, progress};
 use outputs::{SliceLog, write_all};
 
 /// Processors that a proxy gets to itself.
@@ -45,7 +44,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         proxy_version: Some(envoy.version.clone()),
         proxy_cpus: placement.proxy.clone(),
         generator_cpus: placement.generator.clone(),
-        ..environment::capture(env!("CARGO_PKG_VERSION"))
+        ..kept::environment()
     };
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;

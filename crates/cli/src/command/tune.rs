@@ -1,6 +1,5 @@
 //! `hoptax tune`: the rate at which a server answers in its fastest mode.
 
-use hoptax_host::environment;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_load::{Pace, Target};
 use hoptax_report::terminal;
@@ -11,7 +10,7 @@ use super::load::allow_connections;
 use crate::arguments::TuneArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{print, progress};
+use crate::{kept, print, progress};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
@@ -19,7 +18,7 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
     allow_connections(arguments.connections as usize)?;
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();
-    let environment = environment::capture(env!("CARGO_PKG_VERSION"));
+    let environment = kept::environment();
     let tuned = tune(|rate| {
         spinner.set_message(
             rate.map_or("as fast as possible".to_owned(), |rate| format!("{rate:.1} requests/s")),

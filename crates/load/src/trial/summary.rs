@@ -56,7 +56,6 @@ pub(super) fn result(
         stages: stages(spec, &recordings),
         drift: course.as_ref().and_then(|course| drift(course)),
         generator,
-        calibration: None,
         imported: None,
         loosened: Vec::new(),
         environment,

@@ -173,7 +173,9 @@ fn whose(result: &LoadResult) -> String {
             count(answered)
         );
     }
-    if let (Some(calibration), Some(p50_us)) = (&result.calibration, result.latency.response.p50_us) {
+    if let (Some(calibration), Some(p50_us)) =
+        (&result.environment.calibration, result.latency.response.p50_us)
+    {
         text += &format!(
             "its p50 is {:.1} times that of an origin that answers at once ({} us, calibrated {})\n",
             p50_us / calibration.floor_p50_us,

@@ -75,20 +75,6 @@ pub struct KernelStamps {
     pub from_wire: Latency,
 }
 
-/// The part of a calibration that other results are held against.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Calibrated {
-    /// When it was measured.
-    pub measured_at: String,
-    /// Response time of an origin that answers at once: median, microseconds.
-    pub floor_p50_us: f64,
-    /// The same, 99th percentile.
-    pub floor_p99_us: f64,
-    /// The largest rate that was offered on time.
-    pub ceiling: Option<f64>,
-}
-
 /// Where an imported result comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
