@@ -40,7 +40,7 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
 	$(TOOLS)/bin/cargo-deny --log-level error check bans licenses sources
 
 .PHONY: bench
-bench: build ## Set the load generator against its peers and against its own targets
+bench: build ## Set the load generator against others and against its own targets
 	bench/generators
 	bench/pacing
 	bench/send-lag

@@ -14,16 +14,16 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use hoptax_host::processors::Placement;
-use hoptax_peers::Peer;
 use hoptax_result::{CrosscheckResult, Environment, LeftOut, Scenario, ToolRuns};
+use hoptax_tools::Tool;
 
 pub use scenario::{Kind, SCENARIOS, Server, scenario};
 
 /// A generator that was found, and where.
 #[derive(Clone, Debug)]
-pub struct Tool {
+pub struct Installed {
     /// Which it is.
-    pub peer: &'static Peer,
+    pub tool: &'static Tool,
     /// Its program.
     pub program: PathBuf,
 }
@@ -32,7 +32,7 @@ pub struct Tool {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The generators.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<Installed>,
     /// The servers.
     pub servers: Vec<Server>,
     /// Requests per second; none for as fast as possible.
@@ -55,14 +55,6 @@ pub enum CrosscheckError {
     /// The origin.
     #[error(transparent)]
     Origin(#[from] hoptax_origin::OriginError),
-    /// The relay's other side.
-    #[error("cannot find the address of `{host}`: {source}")]
-    Resolve {
-        /// The host.
-        host: String,
-        /// Why.
-        source: std::io::Error,
-    },
     /// Something of the system.
     #[error("the crosscheck cannot go on: {0}")]
     System(#[from] std::io::Error),
@@ -91,7 +83,7 @@ pub fn run(
         let mut all: Vec<ToolRuns> = tools.iter().map(|tool| run::empty(tool)).collect();
         for round in 1..=options.rounds {
             for (tool, runs) in tools.iter().zip(&mut all) {
-                on_step(&format!("{}: {} ({round} of {})", server.name, tool.peer.name, options.rounds));
+                on_step(&format!("{}: {} ({round} of {})", server.name, tool.tool.name, options.rounds));
                 match run::once(options, server, tool, stop)? {
                     Ok(run) => runs.runs.push(run),
                     Err(words) => runs.failed.push(words),
@@ -113,13 +105,13 @@ pub fn run(
 }
 
 /// The tools that can express the load, and the others.
-fn expressible(options: &Options) -> (Vec<&Tool>, Vec<LeftOut>) {
+fn expressible(options: &Options) -> (Vec<&Installed>, Vec<LeftOut>) {
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
     for tool in &options.tools {
-        match (tool.peer.command)(&run::offer(options, tool, "http://127.0.0.1/")) {
+        match (tool.tool.command)(&run::offer(options, tool, "http://127.0.0.1/")) {
             Ok(_) => can.push(tool),
             Err(reason) => {
-                cannot.push(LeftOut { tool: tool.peer.name.to_owned(), reason: reason.to_owned() });
+                cannot.push(LeftOut { tool: tool.tool.name.to_owned(), reason: reason.to_owned() });
             }
         }
     }

@@ -1,7 +1,6 @@
 //! One run of one tool at one server.
 
 use std::fs;
-use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +11,13 @@ use hoptax_host::accounting::ended_children_cpu_ns;
 use hoptax_host::child::{Child, ChildSpec, last_lines};
 use hoptax_host::processors;
 use hoptax_origin::{Origin, OriginOptions};
-use hoptax_peers::{Offer, RESULT, Reported, SCRIPT, Said, version};
 use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
+use hoptax_tools::{Offer, RESULT, Reported, SCRIPT, Said, version};
 
 use crate::control::{self, Exchange};
 use crate::relay::Relay;
 use crate::scenario::{Kind, Server};
-use crate::{CrosscheckError, Options, Tool};
+use crate::{CrosscheckError, Installed, Options};
 
 /// How often it is looked whether a tool has ended.
 const POLL: Duration = Duration::from_millis(20);
@@ -28,11 +27,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The runs of a tool before the first.
-pub(crate) fn empty(tool: &Tool) -> ToolRuns {
-    let printed = Command::new(&tool.program).arg(tool.peer.version).stdin(Stdio::null()).output();
+pub(crate) fn empty(tool: &Installed) -> ToolRuns {
+    let printed = Command::new(&tool.program).arg(tool.tool.version).stdin(Stdio::null()).output();
     let text = printed.map(|printed| [printed.stdout, printed.stderr].concat()).unwrap_or_default();
     ToolRuns {
-        tool: tool.peer.name.to_owned(),
+        tool: tool.tool.name.to_owned(),
         version: version(&String::from_utf8_lossy(&text)),
         runs: Vec::new(),
         failed: Vec::new(),
@@ -40,7 +39,7 @@ pub(crate) fn empty(tool: &Tool) -> ToolRuns {
 }
 
 /// The load, as a tool is offered it.
-pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Tool, url: &'a str) -> Offer<'a> {
+pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Installed, url: &'a str) -> Offer<'a> {
     Offer {
         url,
         program: &tool.program,
@@ -55,7 +54,7 @@ pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Tool, url: &'a str) -> O
 pub(crate) fn once(
     options: &Options,
     server: &Server,
-    tool: &Tool,
+    tool: &Installed,
     stop: &AtomicBool,
 ) -> Result<Result<ToolRun, String>, CrosscheckError> {
     let ended = AtomicBool::new(false);
@@ -80,11 +79,8 @@ pub(crate) fn once(
                 (said, serving.join())
             })
         }
-        Kind::Other { host, port, path } => {
-            let resolve = |source| CrosscheckError::Resolve { host: host.clone(), source };
-            let mut addresses = (host.as_str(), *port).to_socket_addrs().map_err(resolve)?;
-            let address = addresses.next().ok_or_else(|| resolve(std::io::Error::other("it has none")))?;
-            let relay = Relay::bind(address)?;
+        Kind::Other { address, path } => {
+            let relay = Relay::bind(*address)?;
             let url = format!("http://{}{path}", relay.local_address());
             thread::scope(|scope| {
                 let serving = scope.spawn(|| {
@@ -112,9 +108,9 @@ pub(crate) fn once(
     Ok(Ok(ToolRun {
         reported: ToolNumbers {
             rate: reported.rate,
-            p50_us: reported.p50_us,
-            p90_us: reported.p90_us,
-            p99_us: reported.p99_us,
+            p50_us: reported.latency.p50_us,
+            p90_us: reported.latency.p90_us,
+            p99_us: reported.latency.p99_us,
         },
         seen: control::seen(&exchanges),
         known,
@@ -127,9 +123,14 @@ pub(crate) fn once(
 /// What a tool reports, and the CPU time that it took; or its last words.
 type Called = Result<(Reported, u64), String>;
 
-fn call(options: &Options, tool: &Tool, url: &str, stop: &AtomicBool) -> Result<Called, CrosscheckError> {
+fn call(
+    options: &Options,
+    tool: &Installed,
+    url: &str,
+    stop: &AtomicBool,
+) -> Result<Called, CrosscheckError> {
     let offer = offer(options, tool, url);
-    let command = match (tool.peer.command)(&offer) {
+    let command = match (tool.tool.command)(&offer) {
         Ok(command) => command,
         Err(reason) => return Ok(Err(reason.to_owned())),
     };
@@ -143,7 +144,7 @@ fn call(options: &Options, tool: &Tool, url: &str, stop: &AtomicBool) -> Result<
             fs::remove_file(left)?;
         }
     }
-    if let Some(script) = tool.peer.script {
+    if let Some(script) = tool.tool.script {
         fs::write(offer.file(SCRIPT), script(&offer))?;
     }
     let before_ns = ended_children_cpu_ns()?;
@@ -174,7 +175,7 @@ fn call(options: &Options, tool: &Tool, url: &str, stop: &AtomicBool) -> Result<
     let file = fs::read_to_string(&result).ok();
     let said = Said { text: &text, file: file.as_deref() };
     // Some end with a code of their own when a request failed, or, as hoptax, when the result is void.
-    Ok(match (tool.peer.read)(&said) {
+    Ok(match (tool.tool.read)(&said) {
         Ok(reported) => Ok((reported, cpu_ns)),
         Err(reason) => Err(format!("{reason} ({status}); it said last:\n{}", last_lines(&log, 4))),
     })

@@ -1,5 +1,6 @@
 //! The servers that tools are held against.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use hoptax_origin::Freeze;
@@ -27,10 +28,8 @@ pub enum Kind {
     },
     /// Another server, behind the relay.
     Other {
-        /// Its host.
-        host: String,
-        /// Its port.
-        port: u16,
+        /// Its address.
+        address: SocketAddr,
         /// The path that is requested.
         path: String,
     },
@@ -71,11 +70,11 @@ pub fn scenario(name: &str, seconds: u32) -> Option<Server> {
 
 impl Server {
     /// A server of the user's.
-    pub fn other(url: &str, host: &str, port: u16, path: &str) -> Self {
+    pub fn other(url: &str, address: SocketAddr, path: &str) -> Self {
         Self {
             name: url.to_owned(),
             summary: "seen through a relay on this machine".to_owned(),
-            kind: Kind::Other { host: host.to_owned(), port, path: path.to_owned() },
+            kind: Kind::Other { address, path: path.to_owned() },
         }
     }
 }

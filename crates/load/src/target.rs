@@ -106,6 +106,11 @@ impl Target {
             }
         }
         let authority = parsed.authority().ok_or_else(|| bad_url("it has no host".to_owned()))?;
+        // `http` takes any word for a port, and then says that there is none.
+        let after_host = authority.as_str().rsplit_once(authority.host()).map_or("", |(_, rest)| rest);
+        if !after_host.is_empty() && authority.port_u16().is_none() {
+            return Err(bad_url(format!("its port `{}` is no port", after_host.trim_start_matches(':'))));
+        }
         let port = authority.port_u16().unwrap_or(80);
         let bare_host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let address = match bare_host.parse::<IpAddr>() {
@@ -126,6 +131,13 @@ impl Target {
             Request { method: method.to_owned(), target, host: host_header, headers, body }.encode()?;
         let places = places(&request);
         Ok(Self { url: url.to_owned(), method: method.to_owned(), address, request, places })
+    }
+
+    /// The path of the URL, with its query.
+    pub fn path(&self) -> String {
+        let path =
+            self.url.parse::<Uri>().ok().and_then(|uri| Some(uri.path_and_query()?.as_str().to_owned()));
+        path.unwrap_or_else(|| "/".to_owned())
     }
 
     /// Writes the numbers of one request into its bytes.
@@ -205,6 +217,8 @@ mod tests {
         assert!(message("127.0.0.1:8080").contains("no scheme"), "{}", message("127.0.0.1:8080"));
         assert!(message("https://127.0.0.1/").contains("not `https://`"));
         assert!(message("http://").contains("not a URL"));
+        assert!(message("http://127.0.0.1:x/").contains("`x` is no port"));
+        assert!(message("http://127.0.0.1:70000/").contains("`70000` is no port"));
         assert!(message("http://name.invalid/").contains("name.invalid"));
     }
 }

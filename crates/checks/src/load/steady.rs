@@ -1,7 +1,7 @@
 //! One number can only describe a trial that was one.
 
 use hoptax_result::{LoadResult, Severity};
-use hoptax_stats::truncation;
+use hoptax_stats::{median, truncation};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
@@ -49,8 +49,9 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
             return Vec::new();
         };
         let (before, after) = medians.split_at(first);
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let change = mean(after) / mean(before) - 1.0;
+        // Medians: a stall, however long its queue, is no state of which the subject went over into another.
+        let (Some(before_us), Some(after_us)) = (median(before), median(after)) else { return Vec::new() };
+        let change = after_us / before_us - 1.0;
         severity_above(
             change.abs(),
             limits.of(&thresholds::STEADY_CHANGE),
@@ -105,5 +106,20 @@ mod tests {
         assert_eq!(change(70, 50.0), Some(Severity::Fail));
         assert_eq!(change(20, 50.0), None);
         assert_eq!(change(0, 50.0), None);
+    }
+
+    #[test]
+    fn a_stall_is_no_state() {
+        let stall = |result: &mut LoadResult| {
+            for (number, window) in result.windows.iter_mut().enumerate() {
+                let us = if (33..48).contains(&number) {
+                    100_000.0
+                } else {
+                    0.1 * f64::from(u8::from(number > 88))
+                };
+                window.median_response_us = window.median_response_us.map(|median_us| median_us + us);
+            }
+        };
+        assert_eq!(fired("steady-state", stall).0, None);
     }
 }

@@ -17,7 +17,8 @@ Examples:
   hoptax crosscheck --tools hoptax,wrk --closed  two of them, as fast as they can
   hoptax crosscheck http://127.0.0.1:8080/       against a server of yours, through a relay")]
 pub(crate) struct CrosscheckArguments {
-    /// A server of yours, `http://HOST:PORT/PATH`; origins whose answers are known if not given
+    /// A server of yours, `http://HOST:PORT/PATH`, seen through a relay, whose address the tools then send as `Host`; origins
+    /// whose answers are known if not given
     #[arg(value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,
     /// Requests per second

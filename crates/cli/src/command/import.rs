@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use hoptax_peers::{ALL, find, import};
+use hoptax_tools::{ALL, find, import};
 
 use super::load;
 use crate::arguments::ImportArguments;
@@ -12,8 +12,8 @@ use crate::exit::{Code, Failure};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
-    let peer = find(&arguments.tool).ok_or_else(|| {
-        let names: Vec<&str> = ALL.iter().map(|peer| peer.name).collect();
+    let tool = find(&arguments.tool).ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|tool| tool.name).collect();
         Failure::bad_input(format!(
             "there is no tool `{}`; hoptax reads {}",
             arguments.tool,
@@ -23,8 +23,8 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
     let named = arguments.file.display();
     let text = read(&arguments.file)
         .map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
-    let result = import(peer, &text)
-        .map_err(|reason| Failure::bad_input(format!("`{named}` is no output of {}: {reason}", peer.name)))?;
+    let result = import(tool, &text)
+        .map_err(|reason| Failure::bad_input(format!("`{named}` is no output of {}: {reason}", tool.name)))?;
     load::write(arguments.json.as_deref(), &result)?;
     Ok(Code::Fine)
 }

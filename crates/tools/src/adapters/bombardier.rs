@@ -1,0 +1,59 @@
+//! bombardier: a closed loop, or a token bucket that fills every ten milliseconds.
+
+use hoptax_result::Latency;
+
+use super::{called, words};
+use crate::text::{at, json};
+use crate::{Reported, Tool};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "bombardier",
+    program: "bombardier",
+    version: "--version",
+    command: |offer| {
+        let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
+        let mut line =
+            called(offer, &["-c", &connections, "-d", &seconds, "-t", "30s", "-l", "-p", "r", "-o", "json"]);
+        if let Some(rate) = offer.rate {
+            line.extend(words(&["-r", &format!("{rate:.0}")]));
+        }
+        line.push(offer.url.to_owned());
+        Ok(line)
+    },
+    script: None,
+    read: |said| {
+        let result = json(said.result())?;
+        let us = |name: &str| at(&result, &format!("/result/latency/{name}"));
+        let count = |name: &str| at(&result, &format!("/result/{name}")).unwrap_or(0.0) as u64;
+        let answered = count("req1xx") + count("req2xx") + count("req3xx");
+        let seconds = at(&result, "/result/timeTakenSeconds").ok_or("it does not say how long it took")?;
+        Ok(Reported {
+            answered: Some(answered),
+            failed: Some(count("req4xx") + count("req5xx") + count("others")),
+            rate: (seconds > 0.0).then(|| answered as f64 / seconds),
+            seconds: Some(seconds),
+            latency: Latency {
+                mean_us: us("mean"),
+                standard_deviation_us: us("stddev"),
+                p50_us: us("percentiles/50"),
+                p90_us: us("percentiles/90"),
+                p99_us: us("percentiles/99"),
+                max_us: us("max"),
+                ..Latency::default()
+            },
+        })
+    },
+    unknown: &["planned releases: a token is taken when a connection is free", "p99.9"],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Said;
+
+    #[test]
+    fn output_is_read() {
+        let text = include_str!("../../recorded/bombardier.json");
+        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+    }
+}

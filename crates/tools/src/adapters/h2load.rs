@@ -1,0 +1,64 @@
+//! h2load: closed, or paced for each connection in steps of ten milliseconds and more.
+
+use hoptax_result::Latency;
+
+use super::called;
+use crate::text::{after, number, time_us};
+use crate::{Reported, Tool};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "h2load",
+    program: "h2load",
+    version: "--version",
+    command: |offer| {
+        let (connections, seconds) = (format!("-c{}", offer.connections), format!("-D{}", offer.seconds));
+        let mut line = called(offer, &["--h1", &connections, &seconds]);
+        if let Some(rate) = offer.rate_of_connection() {
+            line.push(format!("--rps={rate}"));
+        }
+        line.push(offer.url.to_owned());
+        Ok(line)
+    },
+    script: None,
+    read: |said| {
+        let finished = after(said.text, "finished in ").ok_or("it does not say that it finished")?;
+        let (time, rest) = finished.split_once(',').ok_or("it does not say how long it took")?;
+        let columns: Vec<f64> = after(said.text, "time for request:")
+            .unwrap_or_default()
+            .split_whitespace()
+            .filter_map(time_us)
+            .collect();
+        let column = |index: usize| columns.get(index).copied();
+        let requests = after(said.text, "requests:").unwrap_or_default();
+        let count = |word: &str| {
+            let before = requests.split_once(word)?.0;
+            before.rsplit(',').next().and_then(number).map(|count| count as u64)
+        };
+        Ok(Reported {
+            answered: count(" succeeded"),
+            failed: count(" failed"),
+            rate: number(rest),
+            seconds: time_us(time).map(|us| us / 1e6),
+            latency: Latency {
+                min_us: column(0),
+                max_us: column(1),
+                mean_us: column(2),
+                standard_deviation_us: column(3),
+                ..Latency::default()
+            },
+        })
+    },
+    unknown: &["quantiles: it has none", "requests in flight at the end", "planned releases"],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Said;
+
+    #[test]
+    fn output_is_read() {
+        let text = include_str!("../../recorded/h2load.txt");
+        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+    }
+}

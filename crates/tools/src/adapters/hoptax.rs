@@ -1,0 +1,52 @@
+//! hoptax itself, called as any other.
+
+use hoptax_result::Latency;
+
+use super::{called, words};
+use crate::text::{at, json};
+use crate::{RESULT, Reported, Tool};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "hoptax",
+    program: "hoptax",
+    version: "--version",
+    command: |offer| {
+        let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
+        let mut line = called(
+            offer,
+            &["load", "-c", &connections, "-d", &seconds, "--warmup", "0s", "--timeout", "30s"],
+        );
+        if let Some(rate) = offer.rate {
+            line.extend(words(&["-q", &rate.to_string()]));
+        }
+        line.extend(words(&["--json", &offer.file(RESULT), offer.url]));
+        Ok(line)
+    },
+    script: None,
+    read: |said| {
+        let result = json(said.result())?;
+        // What is withheld is still what it measured; that of every answered request stands here.
+        let us = |name: &str| {
+            at(&result, &format!("/latency/response/{name}"))
+                .or_else(|| at(&result, &format!("/outcomes/answered/{name}")))
+        };
+        Ok(Reported {
+            answered: at(&result, "/book/answered").map(|count| count as u64),
+            failed: at(&result, "/book/failed").map(|count| count as u64),
+            rate: at(&result, "/rate/achieved"),
+            seconds: at(&result, "/plan/duration_s"),
+            latency: Latency {
+                min_us: us("min_us"),
+                mean_us: us("mean_us"),
+                standard_deviation_us: us("standard_deviation_us"),
+                p50_us: us("p50_us"),
+                p90_us: us("p90_us"),
+                p99_us: us("p99_us"),
+                p99_9_us: us("p99_9_us"),
+                max_us: us("max_us"),
+                ..Latency::default()
+            },
+        })
+    },
+    unknown: &[],
+};

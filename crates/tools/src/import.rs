@@ -1,0 +1,112 @@
+//! Results of other tools as results of our own, marked with what they cannot know.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{
+    Book, Environment, Finding, Generator, Imported, Latency, LatencySet, LoadPlan, LoadRate, LoadResult,
+    Loop, QuantileIntervals, Severity, Verdict, Waiting,
+};
+
+use crate::{Said, Tool};
+
+/// Makes a result of what a tool said.
+///
+/// # Errors
+/// When it is not what that tool says.
+pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
+    let reported = (tool.read)(&Said { text, file: Some(text) })?;
+    let answered = reported.answered.unwrap_or_default();
+    let failed = reported.failed.unwrap_or_default();
+    let unknown: Vec<String> = tool.unknown.iter().map(ToString::to_string).collect();
+    let latency = Latency { count: answered, ..reported.latency };
+    let finding = Finding {
+        id: "imported".to_owned(),
+        severity: Severity::Warn,
+        arm: None,
+        load: None,
+        message: format!("{} does not tell: {}", tool.name, unknown.join("; ")),
+        value: unknown.len() as f64,
+        threshold: 0.0,
+        unit: "things".to_owned(),
+        advice: "what a check would read is not there: no check has judged this result".to_owned(),
+    };
+    let sent = answered + failed;
+    Ok(LoadResult {
+        format: "hoptax.load/1".to_owned(),
+        verdict: Verdict::Caution,
+        findings: vec![finding],
+        plan: plan(reported.seconds.unwrap_or_default()),
+        book: Book { planned: sent, sent, answered, failed, ..Book::default() },
+        unsent: BTreeMap::new(),
+        waiting: Waiting::default(),
+        failures: BTreeMap::new(),
+        statuses: BTreeMap::new(),
+        rate: LoadRate { target: None, offered: reported.rate.unwrap_or_default(), achieved: reported.rate },
+        // Whatever it measured, it did not measure from a planned release.
+        latency: LatencySet {
+            response: Latency::default(),
+            service: latency,
+            send_lag: Latency::default(),
+            own_lag: Latency::default(),
+            first_byte: Latency::default(),
+            last_byte: Latency::default(),
+            connect: Latency::default(),
+        },
+        response_intervals: QuantileIntervals::default(),
+        outcomes: BTreeMap::new(),
+        modes: Vec::new(),
+        windows: Vec::new(),
+        pacing: None,
+        serial_correlation: None,
+        in_flight: None,
+        apart: Vec::new(),
+        kernel: None,
+        stages: Vec::new(),
+        drift: None,
+        generator: Generator::default(),
+        imported: Some(Imported { tool: tool.name.to_owned(), unknown }),
+        loosened: Vec::new(),
+        environment: Environment::default(),
+    })
+}
+
+fn plan(duration_s: f64) -> LoadPlan {
+    let unknown = || "unknown".to_owned();
+    LoadPlan {
+        url: unknown(),
+        method: "GET".to_owned(),
+        requests: 1,
+        loop_: Loop::Closed,
+        arrivals: None,
+        connections: 0,
+        pool: unknown(),
+        when_busy: unknown(),
+        when_late: unknown(),
+        connect: unknown(),
+        requests_per_connection: None,
+        connection_age_s: None,
+        think: None,
+        stages: None,
+        expect: String::new(),
+        workers: 0,
+        duration_s,
+        warmup_s: 0.0,
+        timeout_s: 0.0,
+        seed: 0,
+        max_error_share: 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{find, import};
+
+    #[test]
+    fn an_imported_result_says_what_it_cannot_know() {
+        let result = import(find("fortio").unwrap(), include_str!("../recorded/fortio.json")).unwrap();
+        assert!(result.book.balances() && result.latency.service.p99_us.is_some());
+        assert!(result.latency.response.p99_us.is_none(), "it has not measured that");
+        assert!(result.findings[0].message.contains("planned releases"));
+        assert!(import(find("fortio").unwrap(), "{}").is_err());
+    }
+}
