@@ -39,6 +39,8 @@ pub(crate) fn run(
         default_query: spec.query.clone(),
         tables: Vec::new(),
         seed,
+        tls: None,
+        tcp_request_bytes: None,
     })?;
     let url = format!("http://{}/", origin.local_address());
     let ended = AtomicBool::new(false);

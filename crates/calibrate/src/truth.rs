@@ -103,6 +103,7 @@ mod tests {
             planned_ns,
             offered_ns: Some(written_ns),
             started_ns: Some(written_ns),
+            connected_ns: None,
             written_ns: Some(written_ns),
             first_byte_ns: Some(last_byte_ns),
             ended_ns: Some(last_byte_ns),

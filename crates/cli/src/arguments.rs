@@ -2,16 +2,19 @@
 
 mod crosscheck;
 mod load;
+mod security;
 mod values;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use load::{ArrivalsChoice, LoadArguments};
+pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -36,6 +39,8 @@ pub(crate) enum Command {
     Study(StudyArguments),
     /// Offer load to a server and record what came of every request
     Load(Box<LoadArguments>),
+    /// Make an authority and certificates for a lab
+    Certs(CertsArguments),
     /// Serve answers with a delay, a size, a status or an error on request
     Origin(OriginArguments),
     /// Install and list Envoy releases
@@ -102,7 +107,12 @@ What a request asks for, in its query or in a header `x-hoptax-NAME`:
 Examples:
   hoptax origin
   hoptax origin --listen 127.0.0.1:9000 --workers 2
-  curl 'http://127.0.0.1:8080/?delay=5ms&size=100'")]
+  curl 'http://127.0.0.1:8080/?delay=5ms&size=100'
+  hoptax origin --cert lab/server.pem --key lab/server.key
+  hoptax origin --tcp-request-size 100 --default size=1000
+
+It speaks HTTP/1.1, HTTP/2, WebSocket (messages come back as they are) and gRPC (/hoptax.echo.v1.Echo: Unary, ClientStream,
+ServerStream, Bidirectional), whichever a connection begins with.")]
 pub(crate) struct OriginArguments {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
@@ -119,6 +129,46 @@ pub(crate) struct OriginArguments {
     /// Seed of drawn delays, errors and closes
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// A certificate, in PEM: connections that begin with TLS are then served too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Certificates of the authorities whose clients are taken over TLS, and no others
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
+    pub(crate) client_ca: Option<PathBuf>,
+    /// Speak plain TCP and nothing else: for so many bytes, an answer of the default size
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]
+    pub(crate) tcp_request_size: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax certs lab                    lab/ca.pem, lab/server.pem, lab/client.pem and their keys
+  hoptax certs lab frontend cart      for these names
+  hoptax origin --cert lab/server.pem --key lab/server.key --client-ca lab/ca.pem
+  hoptax load --ca lab/ca.pem --cert lab/client.pem --key lab/client.key https://127.0.0.1:8080/
+
+Each certificate is good for its name, for localhost and the loopback addresses, and has the SPIFFE name
+spiffe://DOMAIN/NAME. They are for labs: the key of the authority lies beside them.")]
+pub(crate) struct CertsArguments {
+    /// Folder for the files
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+    /// Names, each with a certificate of its own
+    #[arg(value_name = "NAME", default_values_t = ["server".to_owned(), "client".to_owned()], value_parser = values::file_name)]
+    pub(crate) names: Vec<String>,
+    /// The trust domain of the SPIFFE names
+    #[arg(long, value_name = "DOMAIN", default_value = "hoptax.test")]
+    pub(crate) trust_domain: String,
+    /// How long they hold
+    #[arg(long, value_name = "DURATION", default_value = "30days", value_parser = values::duration)]
+    pub(crate) valid: Duration,
+    /// Write over files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

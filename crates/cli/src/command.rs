@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod calibrate;
+pub(crate) mod certs;
 pub(crate) mod checks;
 pub(crate) mod crosscheck;
 pub(crate) mod envoy;

@@ -7,6 +7,7 @@ mod interrupt;
 mod kept;
 mod print;
 mod progress;
+mod security;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Study(arguments) => command::study::run(&arguments),
         Command::Load(arguments) => command::load::run(&arguments),
+        Command::Certs(arguments) => command::certs::run(&arguments),
         Command::Origin(arguments) => command::origin::run(&arguments),
         Command::Envoy(arguments) => command::envoy::run(&arguments),
         Command::Functions(arguments) => command::functions::run(&arguments),

@@ -72,7 +72,7 @@ fn what_cannot_be_crosschecked_is_told() {
         (vec!["--tools", "wkr"], 2, "there is no tool `wkr`"),
         (vec!["--tools", "wrk2", "--tools-dir", "/nonexistent"], 3, "make crosscheck-tools"),
         (vec!["--scenarios", "quick"], 2, "there is no scenario `quick`"),
-        (vec!["https://127.0.0.1/"], 2, "not `https://`"),
+        (vec!["https://127.0.0.1/"], 2, "for `http://` alone"),
         (vec!["http://127.0.0.1:x/"], 2, "not a URL"),
     ] {
         let ran = ran(hoptax().arg("crosscheck").args(&flags).env("PATH", "/nonexistent"));

@@ -141,15 +141,15 @@ fn the_log_as_csv_has_every_request() {
     let csv = run(["log", log]).stdout;
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
     assert!(csv.starts_with("planned_ns,offered_ns,started_ns,"));
-    let count = |wanted: &dyn Fn(&str) -> bool| rows.iter().filter(|row| wanted(row[8])).count() as u64;
+    let count = |wanted: &dyn Fn(&str) -> bool| rows.iter().filter(|row| wanted(row[9])).count() as u64;
     let book = |field: &str| result["book"][field].as_u64().unwrap();
     assert_eq!(rows.len() as u64, book("planned"));
     assert_eq!(count(&|outcome| outcome.starts_with("unsent-")), book("unsent"));
     assert_eq!(count(&|outcome| outcome == "answered"), book("answered"));
     assert_eq!(count(&|outcome| outcome == "status-5xx"), result["failures"]["status-5xx"].as_u64().unwrap());
-    assert_eq!(rows.iter().filter(|row| row[9] == "true").count() as u64, book("blocked"));
+    assert_eq!(rows.iter().filter(|row| row[10] == "true").count() as u64, book("blocked"));
     assert!(
-        ["0", "1"].iter().all(|connection| rows.iter().any(|row| row[6] == *connection)),
+        ["0", "1"].iter().all(|connection| rows.iter().any(|row| row[7] == *connection)),
         "both workers are in it"
     );
     let mut response_ns: Vec<u64> =

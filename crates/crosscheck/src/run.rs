@@ -66,6 +66,8 @@ pub(crate) fn once(
                 default_query: query.clone(),
                 tables: Vec::new(),
                 seed: 1,
+                tls: None,
+                tcp_request_bytes: None,
             })?;
             let url = format!("http://{}/", origin.local_address());
             thread::scope(|scope| {

@@ -1,38 +1,62 @@
-//! One connection of a worker: its socket, and the request that is on it.
+//! One connection of a worker: a socket, TLS if there is any, and the protocol on it.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
-use hoptax_wire::http1::{ExpectedHeader, ResponseReader};
+use hoptax_host::clock::now_ns;
+use hoptax_wire::tls::{Handshake, Tls, TlsError};
+use hoptax_wire::{Answer, Broken, Client, Encoded, Event};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
+use thiserror::Error;
 
 use crate::kernel::{self, Stamped};
-use crate::traffic::Picked;
+use crate::traffic::{Host, Picked};
 
 /// A connection slot; the socket in it may come and go.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Option<OwnedFd>,
+    stage: Stage,
+    /// Which of the sockets that this slot had it is.
+    pub(crate) generation: u32,
     /// The host that it goes to, by number.
     pub(crate) host: usize,
-    pub(crate) reader: ResponseReader,
-    pub(crate) in_flight: Option<InFlight>,
+    client: Client,
+    tls: Option<Tls>,
+    /// What the socket has not taken yet, and how much of it it has.
+    output: Vec<u8>,
+    sent: usize,
+    /// Whether the worker has counted it as open.
+    pub(crate) is_counted: bool,
     /// Requests that this socket still carries.
     pub(crate) requests_left: u32,
-    /// When this socket was opened, nanoseconds.
+    /// Whether it is to carry no further request.
+    pub(crate) is_retired: bool,
+    /// Requests that are written and not answered.
+    pub(crate) under_way: u32,
+    /// When this socket was ready for requests, nanoseconds.
     pub(crate) opened_ns: u64,
+    /// When it was connected.
+    connected_ns: u64,
     /// Whether the kernel's time stamps are asked for.
     stamped: bool,
     /// Those of the request in flight.
     pub(crate) stamps: Option<Stamped>,
-    /// Whether the socket is connected; false while it connects.
-    established: bool,
 }
 
-/// The request on a connection.
+/// How far a socket has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Closed,
+    Connecting,
+    /// TLS, or the upgrade of the protocol.
+    Opening,
+    Ready,
+}
+
+/// The request on a stream of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub(crate) planned_ns: u64,
@@ -42,12 +66,12 @@ pub(crate) struct InFlight {
     pub(crate) picked: Picked,
     /// When the attempt began: the bytes were written, or a connection for them was asked for.
     pub(crate) started_ns: u64,
+    /// When the connection that was opened for it was connected; 0 before.
+    pub(crate) connected_ns: u64,
     /// When the first byte was written; 0 while the connection is being opened.
     pub(crate) written_ns: u64,
     /// When the first byte of the answer was read; 0 before.
     pub(crate) first_byte_ns: u64,
-    /// Bytes of the request that are written.
-    pub(crate) written_bytes: usize,
     /// Whether it is part of the record.
     pub(crate) recorded: bool,
     /// Whether it had to wait for a connection.
@@ -56,18 +80,63 @@ pub(crate) struct InFlight {
     pub(crate) connected: bool,
 }
 
+/// What is used again for every read and write of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// What TLS has decrypted, and what it is to encrypt.
+    decrypted: Vec<u8>,
+    plain: Vec<u8>,
+    /// What the last read meant.
+    pub(crate) events: Vec<Event>,
+}
+
+/// A connection that is of no further use.
+#[derive(Debug, Error)]
+pub(crate) enum Trouble {
+    #[error("{0}")]
+    Socket(#[from] Errno),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    #[error("the server closed the connection before it was ready")]
+    Closed,
+    #[error(
+        "the server did not agree to `{0}` in the negotiation of TLS (ALPN): it does not speak that there"
+    )]
+    Alpn(String),
+}
+
+/// What a read came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing for now.
+    Later,
+    /// Nothing more ever.
+    End,
+}
+
 impl Connection {
-    pub(crate) fn new(host: usize, stamped: bool, expected: &Arc<[ExpectedHeader]>) -> Self {
+    pub(crate) fn new(host: usize, stamped: bool, client: Client) -> Self {
         Self {
             socket: None,
+            stage: Stage::Closed,
+            generation: 0,
             host,
-            reader: ResponseReader::default().expecting(Arc::clone(expected)),
-            in_flight: None,
+            client,
+            tls: None,
+            output: Vec::new(),
+            sent: 0,
+            is_counted: false,
             requests_left: u32::MAX,
+            is_retired: false,
+            under_way: 0,
             opened_ns: 0,
+            connected_ns: 0,
             stamped,
             stamps: None,
-            established: false,
         }
     }
 
@@ -75,13 +144,39 @@ impl Connection {
         self.socket.as_ref()
     }
 
-    pub(crate) fn is_established(&self) -> bool {
-        self.established
+    pub(crate) fn is_closed(&self) -> bool {
+        self.stage == Stage::Closed
+    }
+
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.stage == Stage::Connecting
+    }
+
+    /// Whether it can carry requests.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stage == Stage::Ready
+    }
+
+    /// Whether it is ready, and the server has shown that it speaks the protocol.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_ready() && self.client.is_settled()
+    }
+
+    /// Requests that the server takes at once.
+    pub(crate) fn max_streams(&self) -> u32 {
+        self.client.max_streams()
     }
 
     /// Begins to connect; the outcome comes as an event with `token`.
-    pub(crate) fn open(&mut self, epoll: &OwnedFd, token: u64, address: SocketAddr) -> Result<(), Errno> {
-        self.established = false;
+    pub(crate) fn open(
+        &mut self,
+        epoll: &OwnedFd,
+        token: u64,
+        address: SocketAddr,
+        fresh: Client,
+    ) -> Result<(), Errno> {
+        self.close();
+        self.client = fresh;
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
@@ -100,16 +195,56 @@ impl Connection {
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(epoll, &socket, epoll::EventData::new_u64(token), interest)?;
         self.socket = Some(socket);
+        self.stage = Stage::Connecting;
         Ok(())
     }
 
-    /// Whether the attempt to connect has succeeded, after an event on it.
-    pub(crate) fn finish_open(&mut self, now_ns: u64) -> Result<(), Errno> {
-        let Some(socket) = &self.socket else { return Err(Errno::NOTCONN) };
+    /// Goes on when the attempt to connect has come to something: to TLS, or to the protocol.
+    pub(crate) fn finish_connect(
+        &mut self,
+        now_ns: u64,
+        host: &Host,
+        scratch: &mut Scratch,
+    ) -> Result<(), Trouble> {
+        let Some(socket) = &self.socket else { return Err(Errno::NOTCONN.into()) };
         sockopt::socket_error(socket)??;
-        self.established = true;
-        self.opened_ns = now_ns;
+        self.connected_ns = now_ns;
+        self.stage = Stage::Opening;
+        if let Some((config, name)) = &host.tls {
+            let mut tls = Tls::client(config, name.clone())?;
+            tls.flush(&mut self.output);
+            self.tls = Some(tls);
+        } else {
+            self.begin_protocol(scratch);
+        }
+        self.transmit()?;
         Ok(())
+    }
+
+    fn begin_protocol(&mut self, scratch: &mut Scratch) {
+        self.put(scratch, Client::open);
+        self.look_ready();
+    }
+
+    fn look_ready(&mut self) {
+        if self.stage == Stage::Opening && self.client.may_send() {
+            self.stage = Stage::Ready;
+            self.opened_ns = now_ns();
+        }
+    }
+
+    /// Has the protocol write, through TLS if there is any.
+    fn put(&mut self, scratch: &mut Scratch, write: impl FnOnce(&mut Client, &mut Vec<u8>)) {
+        match &mut self.tls {
+            None => write(&mut self.client, &mut self.output),
+            Some(tls) => {
+                scratch.plain.clear();
+                write(&mut self.client, &mut scratch.plain);
+                if !scratch.plain.is_empty() {
+                    tls.send(&scratch.plain, &mut self.output);
+                }
+            }
+        }
     }
 
     /// What an event means for this connection: a stamped socket reports a stamp as an error, which is none.
@@ -123,41 +258,133 @@ impl Connection {
         flags
     }
 
-    /// Prepares for the answer to the request in flight.
-    pub(crate) fn begin(&mut self, request_is_head: bool) {
-        self.reader.begin(request_is_head);
+    /// Writes a request on a stream. Ok also when the socket takes no more for now.
+    pub(crate) fn send(
+        &mut self,
+        stream: u32,
+        request: &Encoded,
+        bytes: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<(), Trouble> {
         if self.stamped {
             self.stamps = self.socket.as_ref().map(Stamped::begin);
         }
+        self.under_way += 1;
+        self.put(scratch, |client, output| client.send(stream, request, bytes, output));
+        self.is_retired |= self.client.is_used_up();
+        self.transmit()?;
+        Ok(())
     }
 
-    /// Writes what is left of the request. Ok also when the socket takes no more for now.
-    pub(crate) fn write(&mut self, request: &[u8]) -> Result<(), Errno> {
-        let (Some(socket), Some(in_flight)) = (&self.socket, &mut self.in_flight) else { return Ok(()) };
-        while let Some(rest) = request.get(in_flight.written_bytes..).filter(|rest| !rest.is_empty()) {
+    /// Whether the request on a stream has left in full.
+    pub(crate) fn has_sent(&self, stream: u32) -> bool {
+        self.output.is_empty() && self.client.is_sent(stream)
+    }
+
+    /// Gives up the request on a stream; whether the connection is still of use.
+    pub(crate) fn cancel(&mut self, stream: u32, scratch: &mut Scratch) -> bool {
+        let mut is_of_use = false;
+        self.put(scratch, |client, output| is_of_use = client.cancel(stream, output));
+        is_of_use && self.transmit().is_ok()
+    }
+
+    /// Hands to the socket what it takes.
+    pub(crate) fn transmit(&mut self) -> Result<(), Errno> {
+        let Some(socket) = &self.socket else { return Ok(()) };
+        while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
-                Ok(written) => in_flight.written_bytes += written,
+                Ok(written) => self.sent += written,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
         }
+        self.output.clear();
+        self.sent = 0;
         Ok(())
     }
 
-    /// Reads what has come.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let Some(socket) = &self.socket else { return Err(Errno::NOTCONN) };
-        match &mut self.stamps {
+    /// Reads once and finds out what the bytes mean; that is left in `scratch`. A handshake that they completed comes back.
+    pub(crate) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        alpn: Option<&[u8]>,
+        scratch: &mut Scratch,
+    ) -> Result<(Read, Option<(u64, Handshake)>), Trouble> {
+        scratch.events.clear();
+        let Some(socket) = &self.socket else { return Err(Errno::NOTCONN.into()) };
+        let read = match &mut self.stamps {
             Some(stamps) => stamps.read(socket, buffer),
-            None => rustix::io::read(socket, buffer),
+            None => rustix::io::read(socket, &mut *buffer),
+        };
+        let count = match read {
+            Ok(0) => return Ok((Read::End, None)),
+            Ok(count) => count,
+            Err(Errno::AGAIN) => return Ok((Read::Later, None)),
+            Err(Errno::INTR) => return Ok((Read::Bytes(buffer.len()), None)),
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = buffer.get(..count).unwrap_or_default();
+        let Some(tls) = &mut self.tls else {
+            self.client.feed(bytes, &mut self.output, &mut scratch.events)?;
+            self.look_ready();
+            self.transmit()?;
+            return Ok((Read::Bytes(count), None));
+        };
+        let was_handshaking = tls.is_handshaking();
+        scratch.decrypted.clear();
+        let is_over = match tls.receive(bytes, &mut scratch.decrypted, &mut self.output) {
+            Ok(is_over) => is_over,
+            Err(error) => {
+                // The alert that says why.
+                let _ = self.transmit();
+                return Err(error.into());
+            }
+        };
+        let mut handshake = None;
+        if was_handshaking && !tls.is_handshaking() {
+            let done = tls.handshake();
+            let agreed = done.as_ref().and_then(|done| done.alpn.clone());
+            if alpn == Some(b"h2") && agreed.as_deref() != alpn {
+                return Err(Trouble::Alpn("h2".to_owned()));
+            }
+            handshake = done.map(|done| (now_ns().saturating_sub(self.connected_ns), done));
+            self.begin_protocol(scratch);
         }
+        if !scratch.decrypted.is_empty() {
+            let decrypted = std::mem::take(&mut scratch.decrypted);
+            let mut events = std::mem::take(&mut scratch.events);
+            let mut fed = Ok(());
+            self.put(scratch, |client, output| fed = client.feed(&decrypted, output, &mut events));
+            (scratch.decrypted, scratch.events) = (decrypted, events);
+            fed?;
+            self.look_ready();
+        }
+        self.transmit()?;
+        Ok((if is_over { Read::End } else { Read::Bytes(count) }, handshake))
+    }
+
+    /// The server closed the connection: the answer that this completes on a stream, or nothing when none had begun.
+    pub(crate) fn end(&mut self, stream: u32) -> Result<Option<Answer>, Broken> {
+        Ok(self.client.end(stream)?)
     }
 
     /// Closes the socket, which also takes it out of the epoll set.
     pub(crate) fn close(&mut self) {
+        if self.stage == Stage::Ready
+            && let Some(tls) = &mut self.tls
+        {
+            tls.close(&mut self.output);
+            let _ = self.transmit();
+        }
         self.socket = None;
-        self.established = false;
+        self.tls = None;
+        self.stage = Stage::Closed;
+        self.generation = self.generation.wrapping_add(1);
+        self.output.clear();
+        self.sent = 0;
+        self.is_retired = false;
+        self.under_way = 0;
         self.stamps = None;
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use hoptax_wire::http1::{Answer, ExpectedHeader};
+use hoptax_wire::{Answer, ExpectedHeader};
 
 use crate::recording::Failure;
 
@@ -17,6 +17,8 @@ pub struct Expectation {
     pub size: Option<u64>,
     /// These headers.
     pub headers: Vec<ExpectedHeader>,
+    /// Whether answers are those of gRPC, which have a status of their own that is to be 0.
+    pub(crate) is_grpc: bool,
 }
 
 impl Expectation {
@@ -32,6 +34,9 @@ impl Expectation {
             500.. if !as_expected => return Some(Failure::Status5xx),
             400..500 if !as_expected => return Some(Failure::Status4xx),
             _ => {}
+        }
+        if self.is_grpc && answer.grpc_status != Some(0) {
+            return Some(Failure::GrpcStatus);
         }
         let wrong_status = self.status.is_some() && !as_expected;
         let wrong_size = self.size.is_some_and(|size| size != answer.body_bytes);
@@ -93,7 +98,7 @@ mod tests {
     use super::*;
 
     fn answer(status: u16, body_bytes: u64) -> Answer {
-        Answer { status, body_bytes, keep_alive: true, has_headers: true }
+        Answer { status, grpc_status: None, body_bytes, keep_alive: true, has_headers: true }
     }
 
     fn failure(expectation: &str, status: u16, body_bytes: u64) -> Option<Failure> {

@@ -7,13 +7,14 @@
 //! | 0..8 | planned release, nanoseconds since the start of the record (`i64`) |
 //! | 8..16 | the generator took note of it, nanoseconds after the planned release; all bits set when it did not |
 //! | 16..24 | a connection had it, likewise: bytes were written, or the connection was asked for |
-//! | 24..32 | first byte written, likewise |
-//! | 32..40 | first byte of the answer read, likewise |
-//! | 40..48 | its end, likewise: last byte read, or when it failed or was no longer waited for |
-//! | 48..52 | connection, counted from 0 over all workers |
-//! | 52..54 | status of the answer; 0 without one |
-//! | 54 | outcome, see [`Outcome`] |
-//! | 55 | bit 0: it waited for a connection; bit 1: a connection was opened for it |
+//! | 24..32 | the connection that was opened for it was connected, likewise |
+//! | 32..40 | first byte written, likewise |
+//! | 40..48 | first byte of the answer read, likewise |
+//! | 48..56 | its end, likewise: last byte read, or when it failed or was no longer waited for |
+//! | 56..60 | connection, counted from 0 over all workers |
+//! | 60..62 | status of the answer, that of gRPC where it has one; 0 without one |
+//! | 62 | outcome, see [`Outcome`] |
+//! | 63 | bit 0: it waited for a connection; bit 1: a connection was opened for it |
 //!
 //! Only the kernel's time stamps are not in it.
 //!
@@ -26,9 +27,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use crate::recording::{Failure, Unsent};
 
 /// The first bytes of a log.
-pub const MAGIC: &[u8; 8] = b"hoptaxL2";
+pub const MAGIC: &[u8; 8] = b"hoptaxL3";
 /// Length of an entry.
-pub const ENTRY_BYTES: usize = 56;
+pub const ENTRY_BYTES: usize = 64;
 /// Bytes that a worker collects before it hands them over.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Buffers that may wait to be written: 64 MiB.
@@ -53,7 +54,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of their codes in the log.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 32] = [
         Self::Answered,
         Self::Failed(Failure::Refused),
         Self::Failed(Failure::Reset),
@@ -68,6 +69,24 @@ impl Outcome {
         Self::Unsent(Unsent::Late),
         Self::Unsent(Unsent::End),
         Self::Failed(Failure::Mismatch),
+        Self::Failed(Failure::Tls),
+        Self::Failed(Failure::Protocol),
+        Self::Failed(Failure::Unseen),
+        Self::Failed(Failure::GrpcStatus),
+        Self::Failed(Failure::StreamReset(0)),
+        Self::Failed(Failure::StreamReset(1)),
+        Self::Failed(Failure::StreamReset(2)),
+        Self::Failed(Failure::StreamReset(3)),
+        Self::Failed(Failure::StreamReset(4)),
+        Self::Failed(Failure::StreamReset(5)),
+        Self::Failed(Failure::StreamReset(6)),
+        Self::Failed(Failure::StreamReset(7)),
+        Self::Failed(Failure::StreamReset(8)),
+        Self::Failed(Failure::StreamReset(9)),
+        Self::Failed(Failure::StreamReset(10)),
+        Self::Failed(Failure::StreamReset(11)),
+        Self::Failed(Failure::StreamReset(12)),
+        Self::Failed(Failure::StreamReset(13)),
     ];
 
     /// The word for it.
@@ -95,6 +114,8 @@ pub struct Entry {
     pub offered_ns: Option<u64>,
     /// A connection had it, nanoseconds after the planned release: bytes were written, or the connection was asked for.
     pub started_ns: Option<u64>,
+    /// The connection that was opened for it was connected, nanoseconds after the planned release.
+    pub connected_ns: Option<u64>,
     /// First byte written, nanoseconds after the planned release.
     pub written_ns: Option<u64>,
     /// First byte of the answer read, nanoseconds after the planned release.
@@ -118,10 +139,11 @@ impl Entry {
     pub fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
         let moment = |moment: Option<u64>| moment.unwrap_or(NEVER).to_le_bytes();
-        let fields: [&[u8]; 10] = [
+        let fields: [&[u8]; 11] = [
             &self.planned_ns.to_le_bytes(),
             &moment(self.offered_ns),
             &moment(self.started_ns),
+            &moment(self.connected_ns),
             &moment(self.written_ns),
             &moment(self.first_byte_ns),
             &moment(self.ended_ns),
@@ -138,10 +160,10 @@ impl Entry {
 
     /// The entry that stands in `bytes`; None when its outcome is none.
     pub fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
-        let (words, rest) = bytes.split_first_chunk::<48>()?;
+        let (words, rest) = bytes.split_first_chunk::<56>()?;
         let (words, _) = words.as_chunks::<8>();
-        let [planned, offered, started, written, first_byte, ended] =
-            *<&[[u8; 8]; 6]>::try_from(words).ok()?;
+        let [planned, offered, started, connected, written, first_byte, ended] =
+            *<&[[u8; 8]; 7]>::try_from(words).ok()?;
         let (connection, rest) = rest.split_first_chunk()?;
         let (status, rest) = rest.split_first_chunk()?;
         let [outcome, flags] = *<&[u8; 2]>::try_from(rest).ok()?;
@@ -150,6 +172,7 @@ impl Entry {
             planned_ns: i64::from_le_bytes(planned),
             offered_ns: moment(offered),
             started_ns: moment(started),
+            connected_ns: moment(connected),
             written_ns: moment(written),
             first_byte_ns: moment(first_byte),
             ended_ns: moment(ended),
@@ -211,7 +234,7 @@ pub enum LogError {
     #[error(transparent)]
     Read(#[from] io::Error),
     /// It is something else.
-    #[error("this is no log of hoptax: it does not begin with `hoptaxL2`")]
+    #[error("this is no log of hoptax: it does not begin with `hoptaxL3`")]
     Magic,
     /// It ends within an entry, or holds one that is none.
     #[error("the log is damaged at entry {0}, counted from 1")]
@@ -256,11 +279,11 @@ mod tests {
     fn entries() -> impl Strategy<Value = Entry> {
         let moment = || prop::option::of(0..u64::MAX);
         let outcome = prop::sample::select(Outcome::ALL.to_vec());
-        let moments = (moment(), moment(), moment(), moment(), moment());
+        let moments = (moment(), moment(), moment(), moment(), moment(), moment());
         (any::<i64>(), moments, any::<u32>(), any::<u16>(), outcome, any::<bool>(), any::<bool>()).prop_map(
             |(
                 planned_ns,
-                (offered_ns, started_ns, written_ns, first_byte_ns, ended_ns),
+                (offered_ns, started_ns, connected_ns, written_ns, first_byte_ns, ended_ns),
                 connection,
                 status,
                 outcome,
@@ -270,6 +293,7 @@ mod tests {
                 planned_ns,
                 offered_ns,
                 started_ns,
+                connected_ns,
                 written_ns,
                 first_byte_ns,
                 ended_ns,
@@ -315,7 +339,7 @@ mod tests {
         let short = [MAGIC.as_slice(), &[0; ENTRY_BYTES], &[0; 7]].concat();
         assert!(matches!(read(&short), Err(LogError::Entry(2))));
         let mut bad = [MAGIC.as_slice(), &[0; ENTRY_BYTES]].concat();
-        bad[MAGIC.len() + 54] = 200;
+        bad[MAGIC.len() + 62] = 200;
         assert!(matches!(read(&bad), Err(LogError::Entry(1))));
     }
 

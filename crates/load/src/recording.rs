@@ -8,6 +8,7 @@ use hoptax_result::{Book, LatencySet};
 
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
+use crate::handshakes::Handshakes;
 use crate::kernel::Stamps;
 
 /// How a request failed.
@@ -21,8 +22,18 @@ pub enum Failure {
     Closed,
     /// The connection was closed in the middle of the answer.
     Truncated,
-    /// What came was not HTTP/1.1.
+    /// What came broke the rules of the protocol.
     Malformed,
+    /// The handshake of TLS failed.
+    Tls,
+    /// The server speaks another protocol, or refused to change to this one.
+    Protocol,
+    /// The server reset the stream of HTTP/2, with this error code.
+    StreamReset(u8),
+    /// The server went away without having looked at the request.
+    Unseen,
+    /// Answered with a status of gRPC other than 0, or without one.
+    GrpcStatus,
     /// Answered with a status of 400 to 499.
     Status4xx,
     /// Answered with a status of 500 or more.
@@ -30,6 +41,24 @@ pub enum Failure {
     /// Answered, and not as expected.
     Mismatch,
 }
+
+/// The names of resets, by the error code of HTTP/2 (RFC 9113, section 7).
+const STREAM_RESETS: [&str; 14] = [
+    "stream-reset-no-error",
+    "stream-reset-protocol-error",
+    "stream-reset-internal-error",
+    "stream-reset-flow-control-error",
+    "stream-reset-settings-timeout",
+    "stream-reset-stream-closed",
+    "stream-reset-frame-size-error",
+    "stream-reset-refused-stream",
+    "stream-reset-cancel",
+    "stream-reset-compression-error",
+    "stream-reset-connect-error",
+    "stream-reset-enhance-your-calm",
+    "stream-reset-inadequate-security",
+    "stream-reset-http-1-1-required",
+];
 
 impl Failure {
     /// Its name in results.
@@ -40,6 +69,13 @@ impl Failure {
             Self::Closed => "closed",
             Self::Truncated => "truncated",
             Self::Malformed => "malformed",
+            Self::Tls => "tls",
+            Self::Protocol => "protocol",
+            Self::StreamReset(code) => {
+                STREAM_RESETS.get(usize::from(code)).copied().unwrap_or("stream-reset-unknown")
+            }
+            Self::Unseen => "unseen",
+            Self::GrpcStatus => "grpc-status",
             Self::Status4xx => "status-4xx",
             Self::Status5xx => "status-5xx",
             Self::Mismatch => "mismatch",
@@ -77,6 +113,8 @@ pub(crate) struct Moments {
     pub(crate) offered_ns: u64,
     /// When a connection had it: bytes were written, or a connection was asked for.
     pub(crate) started_ns: u64,
+    /// When a connection that was opened for it was connected.
+    pub(crate) connected_ns: u64,
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
     pub(crate) last_byte_ns: u64,
@@ -124,6 +162,10 @@ pub struct Recording {
     pub last_answer_ns: u64,
     /// The course of the trial, where it is recorded.
     pub course: Option<Box<Course>>,
+    /// The handshakes of TLS, also those before the record.
+    pub handshakes: Handshakes,
+    /// Connections that the server wanted no further request on, by the error code of HTTP/2.
+    pub retired: BTreeMap<u32, u64>,
     /// What the kernel's time stamps say of a sample.
     pub stamps: Option<Box<Stamps>>,
     /// The status that was counted last, kept apart so that the common case touches no map.
@@ -157,6 +199,8 @@ impl Recording {
             censored: None,
             last_answer_ns: 0,
             course: None,
+            handshakes: Handshakes::default(),
+            retired: BTreeMap::new(),
             stamps: None,
             recent_status: (0, 0),
         }
@@ -193,6 +237,10 @@ impl Recording {
                 *ours += theirs;
             }
         }
+        self.handshakes.merge(&other.handshakes);
+        for (&code, count) in &other.retired {
+            *self.retired.entry(code).or_default() += count;
+        }
         if let Some(theirs) = &other.stamps {
             self.stamps.get_or_insert_default().merge(theirs);
         }
@@ -213,6 +261,8 @@ impl Recording {
         }
         self.outcomes.clear();
         (self.censored, self.course, self.stamps) = (None, None, None);
+        self.handshakes = Handshakes::default();
+        self.retired.clear();
         self.last_answer_ns = 0;
         self.recent_status = (0, 0);
     }
@@ -257,6 +307,11 @@ impl Recording {
             last_byte: self.last_byte.summary(),
             connect: self.connect.summary(),
         }
+    }
+
+    /// Takes note that the server wants no further request on a connection.
+    pub(crate) fn retire(&mut self, code: u32) {
+        *self.retired.entry(code).or_default() += 1;
     }
 
     pub(crate) fn record_status(&mut self, status: u16) {
@@ -312,7 +367,7 @@ impl Recording {
             self.waited_ns += moments.started_ns.saturating_sub(moments.offered_ns);
         }
         if moments.connected {
-            self.connect.record(moments.written_ns.saturating_sub(moments.started_ns));
+            self.connect.record(moments.connected_ns.saturating_sub(moments.started_ns));
         }
         if let Some(course) = &mut self.course {
             course.answer(moments.planned_ns, response_ns, connection);
@@ -331,6 +386,7 @@ mod tests {
             first_byte_ns: planned_ns + lag_ns + service_ns / 2,
             offered_ns: planned_ns + lag_ns,
             started_ns: planned_ns + lag_ns,
+            connected_ns: 0,
             last_byte_ns: planned_ns + lag_ns + service_ns,
             blocked: false,
             connected: false,

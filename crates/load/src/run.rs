@@ -3,7 +3,7 @@
 use std::sync::mpsc::SyncSender;
 
 use hdrhistogram::Histogram;
-use hoptax_wire::http1::Answer;
+use hoptax_wire::Answer;
 
 use crate::connection::InFlight;
 use crate::log::{Entry, LogSink, Outcome};
@@ -112,6 +112,11 @@ impl<'a> Current<'a> {
         }
     }
 
+    /// That of the first part.
+    pub(crate) fn first(&mut self) -> &mut Recording {
+        self.first
+    }
+
     /// All of them.
     pub(crate) fn recordings(&mut self) -> impl Iterator<Item = &mut Recording> {
         std::iter::once(&mut *self.first).chain(self.rest.iter_mut())
@@ -149,10 +154,13 @@ impl<'a> Current<'a> {
         last_byte_ns: u64,
     ) {
         let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
-        self.log(in_flight, index, outcome, answer.status, last_byte_ns);
+        let status = answer.grpc_status.unwrap_or(answer.status);
+        self.log(in_flight, index, outcome, status, last_byte_ns);
         let response_ns = last_byte_ns.saturating_sub(in_flight.planned_ns);
         let recording = self.recording(in_flight.planned_ns);
-        recording.record_status(answer.status);
+        if answer.status > 0 {
+            recording.record_status(status);
+        }
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, last_byte_ns);
         }
@@ -164,6 +172,7 @@ impl<'a> Current<'a> {
             planned_ns: in_flight.planned_ns,
             offered_ns: in_flight.offered_ns,
             started_ns: in_flight.started_ns,
+            connected_ns: in_flight.connected_ns,
             written_ns: in_flight.written_ns,
             first_byte_ns: in_flight.first_byte_ns,
             last_byte_ns,
@@ -208,6 +217,7 @@ impl<'a> Current<'a> {
             planned_ns: in_flight.planned_ns.wrapping_sub(self.run.record_from_ns) as i64,
             offered_ns: after(in_flight.offered_ns),
             started_ns: after(in_flight.started_ns),
+            connected_ns: after(in_flight.connected_ns),
             written_ns: after(in_flight.written_ns),
             first_byte_ns: after(in_flight.first_byte_ns),
             ended_ns: after(ended_ns),
@@ -238,6 +248,7 @@ impl<'a> Current<'a> {
                 planned_ns: (planned_ns - self.run.record_from_ns) as i64,
                 offered_ns: None,
                 started_ns: None,
+                connected_ns: None,
                 written_ns: None,
                 first_byte_ns: None,
                 ended_ns: (reason == Unsent::End).then_some(waited_ns),

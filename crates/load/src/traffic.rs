@@ -1,12 +1,18 @@
 //! What a load sends: one request or several, in turn or by weight, to one address or several.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use hoptax_result::Http2Plan;
+use hoptax_wire::http2::Settings;
+use hoptax_wire::tls::{ClientConfig, ServerName};
+use hoptax_wire::{Client, Encoded, ExpectedHeader, Protocol};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::expect::Expectation;
-use crate::target::Target;
+use crate::protocol::Speak;
+use crate::target::{Target, varies};
 
 /// The requests of a load.
 #[derive(Clone, Debug)]
@@ -16,14 +22,21 @@ pub struct Traffic {
     /// The host of each target.
     host_of: Vec<usize>,
     order: Order,
+    /// What a connection speaks.
+    pub(crate) protocol: Protocol,
     /// What is expected of every answer.
     pub expectation: Expectation,
 }
 
 /// One address, and the requests that go there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
+    /// How its connections are secured, and the name that its certificate is to have.
+    pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    server_name: Option<ServerName<'static>>,
+    /// What its connections begin with.
+    upgrade: Arc<[u8]>,
     /// Their share of all.
     share: f64,
     /// Which they are.
@@ -60,15 +73,22 @@ impl Traffic {
         Self::new(targets, weights, order)
     }
 
-    fn new(targets: Vec<Target>, weights: &[f64], order: Order) -> Self {
+    fn new(mut targets: Vec<Target>, weights: &[f64], order: Order) -> Self {
         let total: f64 = weights.iter().sum();
         let mut hosts: Vec<Host> = Vec::new();
         let mut host_of = Vec::with_capacity(targets.len());
         for (target, weight) in targets.iter().zip(weights) {
-            let number = hosts.iter().position(|host| host.address == target.address).unwrap_or(hosts.len());
+            let is_same = |host: &Host| {
+                (host.address, &host.server_name, &host.upgrade)
+                    == (target.address, &target.server_name, &target.upgrade)
+            };
+            let number = hosts.iter().position(is_same).unwrap_or(hosts.len());
             if number == hosts.len() {
                 hosts.push(Host {
                     address: target.address,
+                    tls: None,
+                    server_name: target.server_name.clone(),
+                    upgrade: Arc::clone(&target.upgrade),
                     share: 0.0,
                     targets: Vec::new(),
                     sums: Vec::new(),
@@ -81,7 +101,89 @@ impl Traffic {
             }
             host_of.push(number);
         }
-        Self { targets, hosts, host_of, order, expectation: Expectation::default() }
+        Encoded::number_fields(targets.iter_mut().map(|target| &mut target.request), varies);
+        let mut traffic = Self {
+            targets,
+            hosts,
+            host_of,
+            order,
+            protocol: Protocol::Http1,
+            expectation: Expectation::default(),
+        };
+        traffic.set_streams(1, 1);
+        traffic
+    }
+
+    /// What is spoken: that of the first request, as connections are for all of them.
+    pub fn speak(&self) -> Speak {
+        self.first().map(|target| target.speak).unwrap_or_default()
+    }
+
+    /// A protocol of its requests that is not that of the first.
+    pub fn other_protocol(&self) -> Option<Speak> {
+        self.targets.iter().map(|target| target.speak).find(|speak| *speak != self.speak())
+    }
+
+    /// The name of the protocol in the negotiation of TLS (ALPN).
+    pub fn alpn(&self) -> Option<&'static [u8]> {
+        self.protocol.alpn()
+    }
+
+    /// Sets how many requests a connection carries at once, where the protocol has that, and how many bytes an answer has,
+    /// where it says nothing of it.
+    pub fn set_streams(&mut self, streams: u32, answer_bytes: u64) {
+        self.protocol = match self.speak() {
+            Speak::Http1 => Protocol::Http1,
+            Speak::Http2 | Speak::Grpc => Protocol::Http2(Settings::of_streams(streams.max(1))),
+            Speak::Tcp => Protocol::Tcp { answer_bytes },
+            Speak::WebSocket => Protocol::WebSocket { upgrade: Arc::from([]) },
+        };
+        self.expectation.is_grpc = self.speak() == Speak::Grpc;
+    }
+
+    /// Requests that a connection carries at once.
+    pub fn streams(&self) -> u32 {
+        self.protocol.streams()
+    }
+
+    /// The settings of HTTP/2, where it is spoken.
+    pub(crate) fn http2(&self) -> Option<Http2Plan> {
+        let Protocol::Http2(settings) = self.protocol else { return None };
+        Some(Http2Plan {
+            stream_window_bytes: settings.stream_window_bytes,
+            connection_window_bytes: settings.connection_window_bytes,
+            header_table_bytes: hoptax_wire::http2::TABLE_BYTES as u32,
+            max_frame_bytes: hoptax_wire::http2::MAX_PAYLOAD_BYTES as u32,
+        })
+    }
+
+    /// Whether some of it goes over TLS.
+    pub fn is_secure(&self) -> bool {
+        self.hosts.iter().any(|host| host.server_name.is_some())
+    }
+
+    /// Sets how connections over TLS are secured. Without this they are not opened at all.
+    pub fn set_tls(&mut self, config: &Arc<ClientConfig>) {
+        for host in &mut self.hosts {
+            host.tls = host.server_name.clone().map(|name| (Arc::clone(config), name));
+        }
+    }
+
+    /// An address that is to be talked to over TLS, which is not set up.
+    pub(crate) fn unsecured(&self) -> Option<SocketAddr> {
+        let is_unsecured = |host: &&Host| host.server_name.is_some() && host.tls.is_none();
+        self.hosts.iter().find(is_unsecured).map(|host| host.address)
+    }
+
+    /// What speaks on a new connection to a host.
+    pub(crate) fn client(&self, host: usize, expected: &Arc<[ExpectedHeader]>) -> Client {
+        match (&self.protocol, self.hosts.get(host)) {
+            (Protocol::WebSocket { .. }, Some(host)) => {
+                let protocol = Protocol::WebSocket { upgrade: Arc::clone(&host.upgrade) };
+                Client::new(&protocol, expected)
+            }
+            (protocol, _) => Client::new(protocol, expected),
+        }
     }
 
     /// How many requests there are.

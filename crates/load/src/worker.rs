@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hoptax_host::accounting::{TaskUse, thread_use};
 use hoptax_host::clock::now_ns;
+use hoptax_wire::ExpectedHeader;
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -25,7 +26,8 @@ use rustix::time::Timespec;
 
 pub use connect::{ConnectError, WorkerSpec};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, InFlight, Scratch};
+use crate::handshakes::Handshakes;
 use crate::lifetime::Lifetime;
 use crate::pool::{Pool, WhenLate};
 use crate::recording::Recording;
@@ -46,24 +48,32 @@ pub struct Worker {
     traffic: Arc<Traffic>,
     timeout_ns: u64,
     connections: Vec<Connection>,
+    /// Requests that a connection carries at once.
+    streams: usize,
+    /// What is under way, by stream: those of the first connection, those of the second, and so on.
+    slots: Vec<Option<InFlight>>,
+    expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
     picker: Picker,
     when_late: WhenLate,
     lifetime: Lifetime,
     /// Draws lifetimes and think times.
     random: SmallRng,
-    /// Connections that could not be opened, with the time until which they rest; in order of that time.
+    /// Streams of connections that could not be opened, with the time until which they rest; in order of that time.
     resting: VecDeque<(u64, usize)>,
-    /// Connections of a closed loop whose user thinks, with the time until when.
+    /// Streams of a closed loop whose user thinks, with the time until when.
     thinking: BinaryHeap<Reverse<(u64, usize)>>,
     in_flight: usize,
     established: usize,
     buffer: Vec<u8>,
+    scratch: Scratch,
+    /// The handshakes of TLS since the last run.
+    handshakes: Handshakes,
     /// The request that is being written, where each has numbers of its own.
     filled: Vec<u8>,
 }
 
-/// The connections to one host.
+/// The streams to one host.
 #[derive(Debug)]
 struct HostPool {
     /// The number of the first of them.
@@ -182,21 +192,26 @@ impl Worker {
         }
     }
 
-    fn host_of(&mut self, index: usize) -> Option<&mut HostPool> {
-        let host = self.connections.get(index)?.host;
+    /// The streams of a connection.
+    fn slots_of(&self, index: usize) -> std::ops::Range<usize> {
+        index * self.streams..(index + 1) * self.streams
+    }
+
+    fn host_of(&mut self, slot: usize) -> Option<&mut HostPool> {
+        let host = self.connections.get(slot / self.streams)?.host;
         self.hosts.get_mut(host)
     }
 
-    fn set_free(&mut self, index: usize) {
-        if let Some(host) = self.host_of(index) {
-            host.pool.set_free(index - host.first);
+    fn set_free(&mut self, slot: usize) {
+        if let Some(host) = self.host_of(slot) {
+            host.pool.set_free(slot - host.first);
         }
     }
 
     /// Closes a connection.
     fn close(&mut self, index: usize) {
         if let Some(connection) = self.connections.get_mut(index) {
-            self.established -= usize::from(connection.is_established());
+            self.established -= usize::from(std::mem::take(&mut connection.is_counted));
             connection.close();
         }
     }

@@ -54,7 +54,7 @@ fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distributi
         own_lag: of(&|entry| entry.offered_ns).summary(),
         first_byte: of(&|entry| Some(entry.first_byte_ns? - entry.written_ns?)).summary(),
         last_byte: of(&|entry| Some(entry.ended_ns? - entry.first_byte_ns?)).summary(),
-        connect: of(&|entry| Some(entry.written_ns? - entry.started_ns?).filter(|_| entry.connected))
+        connect: of(&|entry| Some(entry.connected_ns? - entry.started_ns?).filter(|_| entry.connected))
             .summary(),
     };
     (book, latencies, outcomes)

@@ -1,4 +1,5 @@
-//! The test server: HTTP/1.1 answers with a delay, a size, a status or an error on request.
+//! The test server: answers with a delay, a size, a status or an error on request, over HTTP/1.1, HTTP/2, gRPC, WebSocket
+//! and TCP, with or without TLS.
 //!
 //! What a request asks for is in its query or in headers (see [`Behaviour`]); Fortio's echo syntax works too. Each
 //! worker is a thread with an epoll loop and a listening socket of its own, nothing shared; a delay is held by the
@@ -9,7 +10,9 @@ mod behaviour;
 mod connection;
 mod queue;
 mod request;
+mod speak;
 mod table;
+mod transport;
 mod worker;
 
 use std::io;
@@ -19,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+pub use hoptax_wire::tls::ServerConfig;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 pub use behaviour::{BadParameter, Behaviour};
@@ -43,6 +47,10 @@ pub struct OriginOptions {
     pub tables: Vec<PathBuf>,
     /// Seed of drawn delays, errors and closes.
     pub seed: u64,
+    /// How connections over TLS are secured; without this there are none.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// For plain TCP in place of all else: bytes of a request, for which an answer of the default size comes.
+    pub tcp_request_bytes: Option<u64>,
 }
 
 /// Why there is no origin.
@@ -99,9 +107,17 @@ pub struct Served {
 pub struct Origin {
     listeners: Vec<TcpListener>,
     address: SocketAddr,
+    serves: Serves,
+    seed: u64,
+}
+
+/// What all workers serve.
+#[derive(Clone, Debug)]
+struct Serves {
     defaults: Behaviour,
     tables: Arc<Tables>,
-    seed: u64,
+    tls: Option<Arc<ServerConfig>>,
+    request_bytes: Option<u64>,
 }
 
 /// What an origin did.
@@ -134,7 +150,13 @@ impl Origin {
             address = listener.local_addr()?;
             listeners.push(listener);
         }
-        Ok(Self { listeners, address, defaults, tables: Arc::new(tables), seed: options.seed })
+        let serves = Serves {
+            defaults,
+            tables: Arc::new(tables),
+            tls: options.tls.clone(),
+            request_bytes: options.tcp_request_bytes,
+        };
+        Ok(Self { listeners, address, serves, seed: options.seed })
     }
 
     /// Where it listens.
@@ -163,9 +185,7 @@ impl Origin {
             .listeners
             .into_iter()
             .zip(self.seed..)
-            .map(|(listener, seed)| {
-                Worker::new(listener, self.defaults.clone(), Arc::clone(&self.tables), seed, keeps)
-            })
+            .map(|(listener, seed)| Worker::new(listener, &self.serves, seed, keeps))
             .collect::<io::Result<Vec<Worker>>>()?;
         let reports: Vec<_> = thread::scope(|scope| {
             let handles: Vec<_> =

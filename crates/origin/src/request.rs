@@ -21,6 +21,8 @@ pub struct Request {
     pub(crate) is_head: bool,
     /// What it asks to become of the connection.
     pub(crate) after: After,
+    /// The key of an upgrade to WebSocket, if it asks for that.
+    pub(crate) upgrade: Option<String>,
 }
 
 /// What comes next on a connection.
@@ -96,6 +98,11 @@ impl RequestReader {
         self.pending.is_none() && self.start == self.buffer.len()
     }
 
+    /// The bytes behind the last request.
+    pub(crate) fn rest(&self) -> &[u8] {
+        self.buffer.get(self.start..).unwrap_or_default()
+    }
+
     /// What comes next of the bytes so far; to be called until there is no more. A request that asks for nothing
     /// gets `defaults`.
     ///
@@ -163,10 +170,17 @@ fn parse_head(
     }
     let mut keep_alive = parsed.version == Some(1);
     let (mut length, mut chunked, mut expects_continue) = (None, false, false);
+    let (mut is_upgrade, mut upgrade_key) = (false, None);
     for header in &*parsed.headers {
         let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
         // Names are compared by length first: most headers are none of these.
         match header.name.len() {
+            7 if header.name.eq_ignore_ascii_case("upgrade") => {
+                is_upgrade = value.eq_ignore_ascii_case("websocket");
+            }
+            17 if header.name.eq_ignore_ascii_case("sec-websocket-key") => {
+                upgrade_key = Some(value.to_owned());
+            }
             6 if header.name.eq_ignore_ascii_case("expect") => {
                 expects_continue = value.eq_ignore_ascii_case("100-continue");
             }
@@ -198,7 +212,12 @@ fn parse_head(
         true => After::KeepAndSay,
         false => After::Close,
     };
-    let request = Request { behaviour, is_head: parsed.method == Some("HEAD"), after };
+    let request = Request {
+        behaviour,
+        is_head: parsed.method == Some("HEAD"),
+        after,
+        upgrade: upgrade_key.filter(|_| is_upgrade),
+    };
     let body =
         if chunked { Body::Chunked(ChunkedBody::default()) } else { Body::Length(length.unwrap_or(0)) };
     Ok(Some((Head { request, body, expects_continue }, used)))

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hoptax_host::processors;
+use hoptax_wire::tls::ServerConfig;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
@@ -21,7 +22,7 @@ use crate::behaviour::Behaviour;
 use crate::connection::{Connection, Kitchen, State};
 use crate::queue::Queue;
 use crate::table::Tables;
-use crate::{OriginReport, Served};
+use crate::{OriginReport, Served, Serves};
 
 /// The token of the listening socket; connections are counted from 0.
 const LISTENER: u64 = u64::MAX;
@@ -47,7 +48,13 @@ pub(crate) struct Worker {
     /// Connections by token, each with the number of those that had the place before it.
     places: Vec<(u64, Option<Connection>)>,
     vacant: Vec<usize>,
-    delays: BinaryHeap<Reverse<(Instant, usize, u64)>>,
+    /// When each delay is over, and of which place, connection and stream it is.
+    delays: BinaryHeap<Reverse<(Instant, usize, u64, u32)>>,
+    /// The delays that one step began.
+    begun: Vec<(Duration, u32)>,
+    tls: Option<Arc<ServerConfig>>,
+    /// Bytes of a request of plain TCP, if that is spoken.
+    request_bytes: Option<u64>,
     buffer: Vec<u8>,
     report: OriginReport,
     queue: Queue,
@@ -60,8 +67,7 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(
         listener: TcpListener,
-        defaults: Behaviour,
-        tables: Arc<Tables>,
+        serves: &Serves,
         seed: u64,
         keeps_served: bool,
     ) -> io::Result<Self> {
@@ -70,8 +76,11 @@ impl Worker {
         Ok(Self {
             epoll,
             listener,
-            defaults,
-            tables,
+            defaults: serves.defaults.clone(),
+            tables: Arc::clone(&serves.tables),
+            tls: serves.tls.clone(),
+            request_bytes: serves.request_bytes,
+            begun: Vec::new(),
             random: SmallRng::seed_from_u64(seed),
             places: Vec::new(),
             vacant: Vec::new(),
@@ -113,8 +122,7 @@ impl Worker {
     }
 
     fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-        let next =
-            self.delays.peek().map(|Reverse((due, _, _))| due.saturating_duration_since(Instant::now()));
+        let next = self.delays.peek().map(|Reverse((due, ..))| due.saturating_duration_since(Instant::now()));
         let wait = next.map_or(LONGEST_WAIT, |next| next.min(LONGEST_WAIT));
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
         events.clear();
@@ -153,7 +161,7 @@ impl Worker {
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), interest)?;
         if let Some(place) = self.places.get_mut(index) {
-            place.1 = Some(Connection::new(self.report.connections, socket));
+            place.1 = Some(Connection::new(self.report.connections, socket, self.request_bytes));
         }
         self.report.connections += 1;
         Ok(())
@@ -165,20 +173,20 @@ impl Worker {
             | epoll::EventFlags::HUP
             | epoll::EventFlags::ERR;
         if let Some((_, Some(connection))) = self.places.get_mut(index) {
-            connection.readable |= flags.intersects(incoming);
+            connection.transport.readable |= flags.intersects(incoming);
         }
         self.step(index, ending, Connection::go_on);
     }
 
     fn take_delays(&mut self, ending: bool) {
         let now = Instant::now();
-        while let Some(&Reverse((due, index, number))) = self.delays.peek()
+        while let Some(&Reverse((due, index, number, stream))) = self.delays.peek()
             && due <= now
         {
             self.delays.pop();
             // The connection that waited may be gone, and another in its place.
             if self.places.get(index).is_some_and(|(current, _)| *current == number) {
-                self.step(index, ending, Connection::delay_over);
+                self.step(index, ending, |connection, kitchen| connection.delay_over(stream, kitchen));
             }
         }
     }
@@ -194,6 +202,8 @@ impl Worker {
         let mut kitchen = Kitchen {
             defaults: &self.defaults,
             tables: &self.tables,
+            tls: self.tls.as_ref(),
+            delays: &mut self.begun,
             random: &mut self.random,
             buffer: &mut self.buffer,
             answered: &mut self.report.answered,
@@ -202,12 +212,17 @@ impl Worker {
             served: self.served.as_mut(),
             ending,
         };
-        match step(connection, &mut kitchen) {
+        let state = step(connection, &mut kitchen);
+        if !self.begun.is_empty() {
+            let now = Instant::now();
+            let begun = self.begun.drain(..);
+            self.delays.extend(begun.map(|(delay, stream)| Reverse((now + delay, index, *number, stream))));
+        }
+        match state {
             State::Wait => {}
-            State::Delay(delay) => self.delays.push(Reverse((Instant::now() + delay, index, *number))),
             ended @ (State::Done | State::Broken) => {
                 self.report.broken += u64::from(ended == State::Broken);
-                self.under_way -= u64::from(connection.is_waiting());
+                self.under_way -= connection.waiting();
                 *place = None;
                 *number += 1;
                 self.vacant.push(index);

@@ -55,6 +55,8 @@ fn options() -> OriginOptions {
         default_query: String::new(),
         tables: Vec::new(),
         seed: 1,
+        tls: None,
+        tcp_request_bytes: None,
     }
 }
 

@@ -11,7 +11,8 @@ mod evidence;
 mod latency;
 
 pub use evidence::{
-    Apart, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing, Window,
+    Apart, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing, TlsResult,
+    Window,
 };
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, QuantileIntervals, Range};
 
@@ -70,6 +71,10 @@ pub struct LoadResult {
     pub apart: Vec<Apart>,
     /// What the kernel's time stamps say, where they were asked for.
     pub kernel: Option<KernelStamps>,
+    /// What the handshakes of TLS came to; null without TLS.
+    pub tls: Option<TlsResult>,
+    /// Connections that the server wanted no further request on (GOAWAY of HTTP/2, the end of WebSocket), by its reason.
+    pub retired: BTreeMap<String, u64>,
     /// The stages of a load that has some, each with its own numbers.
     pub stages: Vec<Stage>,
     /// First against last third of the trial.
@@ -90,7 +95,9 @@ pub struct LoadResult {
 pub struct LoadPlan {
     /// Where the requests went: a URL, or what they were taken from.
     pub url: String,
-    /// Request method.
+    /// What was spoken: `http1`, `http2`, `grpc`, `tcp` or `websocket`.
+    pub protocol: String,
+    /// Request method; empty where the protocol has none.
     pub method: String,
     /// Different requests that were sent.
     pub requests: u32,
@@ -101,6 +108,10 @@ pub struct LoadPlan {
     pub arrivals: Option<String>,
     /// Connections.
     pub connections: u32,
+    /// Requests at once on each of them.
+    pub streams: u32,
+    /// What the generator allows of HTTP/2; null where that is not spoken.
+    pub http2: Option<Http2Plan>,
     /// How a request found its connection.
     pub pool: String,
     /// What became of a request while all connections were busy: `wait`, `queue=N` or `skip`.
@@ -132,6 +143,20 @@ pub struct LoadPlan {
     pub seed: u64,
     /// Share of failed, timed-out and unfinished requests that is tolerated.
     pub max_error_share: f64,
+}
+
+/// Settings of HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Plan {
+    /// Bytes of an answer that may be under way.
+    pub stream_window_bytes: u32,
+    /// Bytes of all answers of a connection that may be.
+    pub connection_window_bytes: u32,
+    /// Bytes of the table of header fields, in both directions.
+    pub header_table_bytes: u32,
+    /// Bytes of a frame at most.
+    pub max_frame_bytes: u32,
 }
 
 /// Requests that waited for a connection.

@@ -69,6 +69,8 @@ pub fn load() -> LoadResult {
         in_flight: Some(InFlight { seen: 2.0, looks: 50_000, computed: 2.0 }),
         apart: Vec::new(),
         kernel: None,
+        tls: None,
+        retired: BTreeMap::new(),
         stages: Vec::new(),
         drift: Some(Drift { first_third_p50_us: 100.0, last_third_p50_us: 101.0 }),
         generator: Generator {
@@ -95,11 +97,14 @@ pub fn load() -> LoadResult {
 fn plan() -> LoadPlan {
     LoadPlan {
         url: "http://127.0.0.1:1/".to_owned(),
+        protocol: "http1".to_owned(),
         method: "GET".to_owned(),
         requests: 1,
         loop_: Loop::Open,
         arrivals: Some("uniform".to_owned()),
         connections: 16,
+        streams: 1,
+        http2: None,
         pool: "least-recent".to_owned(),
         when_busy: "wait".to_owned(),
         when_late: "send".to_owned(),

@@ -61,6 +61,8 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         in_flight: None,
         apart: Vec::new(),
         kernel: None,
+        tls: None,
+        retired: BTreeMap::new(),
         stages: Vec::new(),
         drift: None,
         generator: Generator::default(),
@@ -74,11 +76,14 @@ fn plan(duration_s: f64) -> LoadPlan {
     let unknown = || "unknown".to_owned();
     LoadPlan {
         url: unknown(),
+        protocol: unknown(),
         method: "GET".to_owned(),
         requests: 1,
         loop_: Loop::Closed,
         arrivals: None,
         connections: 0,
+        streams: 1,
+        http2: None,
         pool: unknown(),
         when_busy: unknown(),
         when_late: unknown(),

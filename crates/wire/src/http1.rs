@@ -6,4 +6,4 @@ mod response;
 
 pub use chunked::{ChunkedBody, ChunkedProgress};
 pub use request::{Request, RequestError};
-pub use response::{Answer, ExpectedHeader, Malformed, Progress, ResponseReader, Truncated};
+pub use response::{Malformed, Progress, ResponseReader, Truncated};

@@ -1,6 +1,19 @@
-//! Sans-I/O protocol clients: bytes in, answers out; nothing here knows about sockets or clocks.
+//! Sans-I/O protocols: bytes in, answers out; nothing here knows about sockets or clocks.
 //!
-//! The load engine owns the sockets and asks this crate two things: which bytes a request is
-//! ([`http1::Request`]), and what the bytes that came back mean ([`http1::ResponseReader`]).
+//! The load engine owns the sockets and asks a [`Client`] two things: which bytes a request is, and what the bytes that came
+//! back mean. The same for every protocol, with or without [`tls`] under it. For the origin there is the server's side of
+//! what a server can share.
 
+mod answer;
+mod client;
+mod encoded;
 pub mod http1;
+pub mod http2;
+mod tcp;
+pub mod tls;
+pub mod websocket;
+
+pub use answer::{Answer, Broken, Event, ExpectedHeader, Loss};
+pub use client::{Client, Protocol};
+pub use encoded::Encoded;
+pub use tcp::Tcp;

@@ -1,6 +1,7 @@
 //! What the reader of answers must make of legal, odd and illegal answers, however they are split.
 
-use hoptax_wire::http1::{Answer, ExpectedHeader, Malformed, Progress, ResponseReader, Truncated};
+use hoptax_wire::http1::{Malformed, Progress, ResponseReader, Truncated};
+use hoptax_wire::{Answer, ExpectedHeader};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
@@ -8,7 +9,7 @@ fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
 }
 
 fn answer(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
-    Progress::Complete(Answer { status, body_bytes, keep_alive, has_headers: true })
+    Progress::Complete(Answer { status, grpc_status: None, body_bytes, keep_alive, has_headers: true })
 }
 
 /// Legal answers that end by themselves, with what they are.
@@ -89,7 +90,13 @@ fn a_body_without_a_length_ends_with_the_connection() {
     assert_eq!(reader.feed(b" more"), Ok(Progress::Partial));
     assert_eq!(
         reader.end(),
-        Ok(Some(Answer { status: 200, body_bytes: 9, keep_alive: false, has_headers: true }))
+        Ok(Some(Answer {
+            status: 200,
+            grpc_status: None,
+            body_bytes: 9,
+            keep_alive: false,
+            has_headers: true
+        }))
     );
 }
 

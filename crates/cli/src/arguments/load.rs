@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_load::{
-    Arrivals, Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Think, WhenBusy, WhenLate,
+    Arrivals, Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Speak, Think, WhenBusy, WhenLate,
 };
 
-use super::values;
+use super::{SecurityArguments, values};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -18,12 +18,17 @@ Examples:
   hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
   hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
+  hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
+  hoptax load --body-size 100 ws://127.0.0.1:8080/
   hoptax load -q 500 -X POST --body '{\"id\": \"{counter}\"}' http://127.0.0.1:8080/{random}
+
+Protocols, by the scheme of the URL: http and https (HTTP/1.1, or --protocol http2 or grpc), grpc and grpcs, tcp and tls
+(bytes there and back), ws and wss (WebSocket messages there and back).
 
 In URLs, values of headers and bodies, {counter} stands for twelve digits that count the requests, and {random} for
 sixteen hexadecimal digits drawn for each.")]
 pub(crate) struct LoadArguments {
-    /// Where the load goes, `http://HOST:PORT/PATH`; several take turns, or are drawn by --weights
+    /// Where the load goes, `SCHEME://HOST:PORT/PATH`; several take turns, or are drawn by --weights
     #[arg(value_name = "URL", value_hint = ValueHint::Url, required = true)]
     pub(crate) urls: Vec<String>,
     /// How often each URL is requested, as weights in their order: `3,1`
@@ -44,6 +49,18 @@ pub(crate) struct LoadArguments {
     /// exponential times of that mean
     #[arg(long, value_name = "TIME", conflicts_with_all = ["rate", "stages"])]
     pub(crate) think: Option<Think>,
+    /// What is spoken, where the scheme of the URL leaves it open: `http1`, `http2` or `grpc` for `http://` and `https://`
+    #[arg(long, value_name = "PROTOCOL")]
+    pub(crate) protocol: Option<Speak>,
+    /// Requests at once on each connection, for HTTP/2 and gRPC
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) streams: u32,
+    /// Bytes of every answer, for TCP
+    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) answer_size: u64,
+    /// How often the message is sent in a call of gRPC that takes a stream of them
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) messages: u32,
     /// Connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,
@@ -119,9 +136,11 @@ pub(crate) struct LoadArguments {
     /// generator and the wire
     #[arg(long)]
     pub(crate) kernel_stamps: bool,
-    /// Write the moments and the outcome of every request to a file, 56 bytes each; `hoptax log FILE` prints it as CSV
+    /// Write the moments and the outcome of every request to a file, 64 bytes each; `hoptax log FILE` prints it as CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) security: SecurityArguments,
     /// Write the result as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

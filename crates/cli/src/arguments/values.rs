@@ -11,6 +11,16 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("it must be longer than nothing".to_owned()) } else { Ok(duration) }
 }
 
+/// A name that a file can have.
+pub(crate) fn file_name(text: &str) -> Result<String, String> {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !text.is_empty() && !text.starts_with('.') && text.chars().all(is_fine) {
+        Ok(text.to_owned())
+    } else {
+        Err("write a name of letters, digits, `-`, `_` and `.`".to_owned())
+    }
+}
+
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());
     humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 
 use hoptax_crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
 use hoptax_host::processors::{self, Placement};
-use hoptax_load::Target;
 use hoptax_report::terminal;
 use hoptax_tools::{ALL, Tool};
 
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress};
+use crate::{kept, print, progress, security};
 
 /// Where `make crosscheck-tools` puts what it installs.
 const TOOLS: &str = ".tools/bin";
@@ -100,7 +99,7 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
 
 fn servers(arguments: &CrosscheckArguments) -> Result<Vec<Server>, Failure> {
     if let Some(url) = &arguments.url {
-        let target = Target::new(url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
+        let target = security::plain_target(url)?;
         return Ok(vec![Server::other(url, target.address, &target.path())]);
     }
     let unknown = |name: &String| {

@@ -8,7 +8,7 @@ use hoptax_load::log::{Entry, LogError, read_log};
 use crate::arguments::LogArguments;
 use crate::exit::{Code, Failure};
 
-const COLUMNS: &str = "planned_ns,offered_ns,started_ns,written_ns,first_byte_ns,ended_ns,connection,status,outcome,blocked,connected";
+const COLUMNS: &str = "planned_ns,offered_ns,started_ns,connected_ns,written_ns,first_byte_ns,ended_ns,connection,status,outcome,blocked,connected";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &LogArguments) -> Result<Code, Failure> {
@@ -31,10 +31,11 @@ fn write(log: impl io::Read, mut out: impl Write) -> Result<(), LogError> {
 fn row(entry: &Entry) -> String {
     let moment = |moment: Option<u64>| moment.map_or_else(String::new, |ns| ns.to_string());
     format!(
-        "{},{},{},{},{},{},{},{},{},{},{}",
+        "{},{},{},{},{},{},{},{},{},{},{},{}",
         entry.planned_ns,
         moment(entry.offered_ns),
         moment(entry.started_ns),
+        moment(entry.connected_ns),
         moment(entry.written_ns),
         moment(entry.first_byte_ns),
         moment(entry.ended_ns),

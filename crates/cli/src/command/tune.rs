@@ -1,7 +1,7 @@
 //! `hoptax tune`: the rate at which a server answers in its fastest mode.
 
+use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
-use hoptax_load::{Pace, Target};
 use hoptax_report::terminal;
 use hoptax_result::TuneResult;
 use hoptax_tune::{WANTED_SHARE, tune};
@@ -10,11 +10,11 @@ use super::load::allow_connections;
 use crate::arguments::TuneArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress};
+use crate::{kept, print, progress, security};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
-    let target = Target::new(&arguments.url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
+    let target = security::plain_target(&arguments.url)?;
     allow_connections(arguments.connections as usize)?;
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();

@@ -8,6 +8,7 @@ use hoptax_result::{
     QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
+use hoptax_wire::http2::ERROR_CODES;
 
 use super::TrialSpec;
 use crate::apart::apart;
@@ -53,6 +54,8 @@ pub(super) fn result(
         in_flight: course.as_ref().and_then(|course| in_flight(course)),
         apart: course.as_ref().map(|course| apart(course, &recordings)).unwrap_or_default(),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
+        tls: all.handshakes.summary(),
+        retired: retired(&all),
         stages: stages(spec, &recordings),
         drift: course.as_ref().and_then(|course| drift(course)),
         generator,
@@ -67,11 +70,14 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
     let lifetime = spec.pooling.lifetime;
     LoadPlan {
         url: first.map(|target| target.url.clone()).unwrap_or_default(),
+        protocol: spec.traffic.speak().to_string(),
         method: first.map(|target| target.method.clone()).unwrap_or_default(),
         requests: spec.traffic.len() as u32,
         loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
         arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: spec.connections as u32,
+        streams: spec.traffic.streams(),
+        http2: spec.traffic.http2(),
         pool: spec.pooling.order.to_string(),
         when_busy: spec.pooling.when_busy.to_string(),
         when_late: spec.pooling.when_late.to_string(),
@@ -109,6 +115,12 @@ fn unsent(recording: &Recording) -> BTreeMap<String, u64> {
 
 fn failures(recording: &Recording) -> BTreeMap<String, u64> {
     recording.failures.iter().map(|(failure, count)| (failure.word().to_owned(), *count)).collect()
+}
+
+fn retired(recording: &Recording) -> BTreeMap<String, u64> {
+    let word =
+        |code: u32| ERROR_CODES.get(code as usize).map_or_else(|| code.to_string(), ToString::to_string);
+    recording.retired.iter().map(|(code, count)| (word(*code), *count)).collect()
 }
 
 fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {

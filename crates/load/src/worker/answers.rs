@@ -1,12 +1,13 @@
 //! Taking what comes back.
 
 use hoptax_host::clock::now_ns;
-use hoptax_wire::http1::{Answer, Progress};
+use hoptax_wire::{Answer, Broken, Event, Loss};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
 use super::Worker;
 use super::connect::READ_BYTES;
+use crate::connection::{Connection, Read, Trouble};
 use crate::log::Outcome;
 use crate::recording::Failure;
 use crate::run::{Current, Release};
@@ -29,26 +30,47 @@ impl Worker {
     }
 
     fn take_event(&mut self, current: &mut Current, index: usize, flags: epoll::EventFlags) {
-        let Some(connection) = self.connections.get(index) else { return };
+        let Some(connection) = self.connections.get_mut(index) else { return };
         if connection.socket().is_none() {
             return;
         }
         let flags = connection.meaning(flags);
-        if !connection.is_established() {
+        if connection.is_connecting() {
             let now = now_ns();
-            if self.finish_open(index, now).is_err() {
-                return self.fail(current, index, Failure::Refused);
+            if let Err(trouble) = self.finish_connect(index, now) {
+                return self.fail_all(current, index, failure_of(&trouble));
             }
-            if let Some(in_flight) = self.connections.get_mut(index).and_then(|one| one.in_flight.as_mut()) {
-                in_flight.written_ns = now;
-                self.begin_write(current, index);
+            for slot in self.slots_of(index) {
+                if let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::as_mut) {
+                    in_flight.connected_ns = now;
+                }
             }
-        } else if flags.contains(epoll::EventFlags::OUT) {
-            self.write(current, index);
+            self.look_ready(current, index);
+        } else if flags.contains(epoll::EventFlags::OUT)
+            && let Err(error) = connection.transmit()
+        {
+            return self.fail_all(current, index, failure_of(&error.into()));
         }
         let closing = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
         if flags.intersects(epoll::EventFlags::IN | closing) {
             self.read(current, index, flags.intersects(closing));
+        }
+    }
+
+    /// Takes note that a connection has become ready, and sends what waited for that.
+    fn look_ready(&mut self, current: &mut Current, index: usize) {
+        let Some(connection) = self.connections.get(index) else { return };
+        if !connection.is_ready() || connection.is_counted {
+            return;
+        }
+        self.set_ready(index);
+        let now = now_ns();
+        for slot in self.slots_of(index) {
+            let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::as_mut) else { continue };
+            if in_flight.written_ns == 0 {
+                in_flight.written_ns = now;
+                self.write(current, slot);
+            }
         }
     }
 
@@ -59,59 +81,148 @@ impl Worker {
             if connection.socket().is_none() {
                 return;
             }
-            let count = match connection.read(&mut self.buffer) {
-                Ok(count) => count,
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => continue,
-                Err(error) => return self.fail(current, index, failure_of(error)),
-            };
+            let generation = connection.generation;
+            let read = connection.read(&mut self.buffer, self.traffic.protocol.alpn(), &mut self.scratch);
             let now = now_ns();
-            let Some(in_flight) = &mut connection.in_flight else {
-                // Nothing was asked: the server has closed an idle connection, or sent what nobody wanted.
-                return self.close(index);
-            };
-            if count == 0 {
-                return match connection.reader.end() {
-                    Ok(Some(answer)) => self.complete(current, index, answer, now),
-                    Ok(None) => self.fail(current, index, Failure::Closed),
-                    Err(_) => self.fail(current, index, Failure::Truncated),
-                };
-            }
-            if in_flight.first_byte_ns == 0 {
-                in_flight.first_byte_ns = now;
-            }
-            match connection.reader.feed(self.buffer.get(..count).unwrap_or_default()) {
-                Ok(Progress::Complete(mut answer)) => {
-                    answer.keep_alive &= !closing;
-                    return self.complete(current, index, answer, now);
+            let (read, trouble) = match read {
+                Ok((read, handshake)) => {
+                    self.record_handshake(handshake);
+                    (read, None)
                 }
-                Ok(Progress::Partial) if count < READ_BYTES && !closing => return,
-                Ok(Progress::Partial) => {}
-                Err(_) => return self.fail(current, index, Failure::Malformed),
+                Err(trouble) => (Read::End, Some(trouble)),
+            };
+            let events = std::mem::take(&mut self.scratch.events);
+            for event in &events {
+                // An answer may have closed the connection, and the next request opened it anew.
+                if self.connections.get(index).is_none_or(|one| one.generation != generation) {
+                    break;
+                }
+                self.take_meaning(current, index, *event, closing, now);
+            }
+            self.scratch.events = events;
+            if self.connections.get(index).is_none_or(|one| one.generation != generation) {
+                return;
+            }
+            if let Some(trouble) = trouble {
+                return self.fail_all(current, index, failure_of(&trouble));
+            }
+            self.look_ready(current, index);
+            match read {
+                Read::Later => return,
+                Read::End => return self.end(current, index, now),
+                Read::Bytes(count) if count < READ_BYTES && !closing => return,
+                Read::Bytes(_) => {}
             }
         }
     }
 
-    /// Books an answer and frees its connection.
-    fn complete(&mut self, current: &mut Current, index: usize, answer: Answer, last_byte_ns: u64) {
+    fn take_meaning(&mut self, current: &mut Current, index: usize, event: Event, closing: bool, now: u64) {
+        let slot_of = |stream: u32| index * self.streams + stream as usize;
+        match event {
+            Event::Begun { stream } => {
+                if let Some(in_flight) = self.slots.get_mut(slot_of(stream)).and_then(Option::as_mut) {
+                    in_flight.first_byte_ns = now;
+                }
+            }
+            Event::Answered { stream, mut answer } => {
+                answer.keep_alive &= !closing;
+                self.complete(current, slot_of(stream), answer, now);
+            }
+            Event::Lost { stream, loss } => {
+                let failure = match loss {
+                    Loss::Reset(code) => Failure::StreamReset(code.min(u32::from(u8::MAX)) as u8),
+                    Loss::Unseen => Failure::Unseen,
+                    Loss::Malformed => Failure::Malformed,
+                };
+                let slot = slot_of(stream);
+                self.end_stream(slot);
+                self.fail(current, slot, failure);
+                self.end_retired(current, index);
+            }
+            Event::Retired { code } => {
+                current.recording(now).retire(code);
+                if let Some(connection) = self.connections.get_mut(index) {
+                    connection.is_retired = true;
+                }
+                self.end_retired(current, index);
+            }
+        }
+    }
+
+    /// The server has closed a connection.
+    fn end(&mut self, current: &mut Current, index: usize, now: u64) {
+        let is_ready = self.connections.get(index).is_some_and(Connection::is_ready);
+        if !is_ready {
+            return self.fail_all(current, index, failure_of(&Trouble::Closed));
+        }
+        let mut outcomes = Vec::new();
+        for slot in self.slots_of(index) {
+            let is_written = self.slots.get(slot).copied().flatten().is_some_and(|one| one.written_ns > 0);
+            if is_written && let Some(connection) = self.connections.get_mut(index) {
+                outcomes.push((slot, connection.end((slot % self.streams) as u32)));
+            }
+        }
+        self.close(index);
+        for (slot, outcome) in outcomes {
+            match outcome {
+                Ok(Some(mut answer)) => {
+                    answer.keep_alive = false;
+                    self.complete(current, slot, answer, now);
+                }
+                Ok(None) => self.fail(current, slot, Failure::Closed),
+                Err(_) => self.fail(current, slot, Failure::Truncated),
+            }
+        }
+        self.open_for_held(current, index);
+    }
+
+    /// One request less is under way.
+    pub(super) fn end_stream(&mut self, slot: usize) {
+        if let Some(connection) = self.connections.get_mut(slot / self.streams) {
+            connection.under_way = connection.under_way.saturating_sub(1);
+        }
+    }
+
+    /// Closes a retired connection that has nothing under way, and opens it anew for what was held back.
+    fn end_retired(&mut self, current: &mut Current, index: usize) {
+        let Some(connection) = self.connections.get(index) else { return };
+        if connection.is_retired && connection.under_way == 0 {
+            self.close(index);
+            self.open_for_held(current, index);
+        }
+    }
+
+    /// Opens a closed connection if requests are held back for it.
+    fn open_for_held(&mut self, current: &mut Current, index: usize) {
+        let is_closed = self.connections.get(index).is_some_and(Connection::is_closed);
+        if is_closed
+            && self.slots_of(index).any(|slot| self.slots.get(slot).is_some_and(Option::is_some))
+            && let Err(error) = self.open(index)
+        {
+            self.fail_all(current, index, failure_of(&error.into()));
+        }
+    }
+
+    /// Books an answer and frees its stream.
+    fn complete(&mut self, current: &mut Current, slot: usize, answer: Answer, last_byte_ns: u64) {
+        let (index, stream) = (slot / self.streams, (slot % self.streams) as u32);
+        let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         let Some(connection) = self.connections.get_mut(index) else { return };
-        let Some(in_flight) = connection.in_flight.take() else { return };
         if in_flight.recorded
             && let (Some(stamped), Some(socket)) = (connection.stamps.take(), connection.socket())
         {
             let stamps = current.recording(in_flight.planned_ns).stamps.get_or_insert_default();
             stamped.finish(socket, stamps);
         }
-        connection.requests_left -= 1;
+        connection.requests_left = connection.requests_left.saturating_sub(1);
+        connection.under_way = connection.under_way.saturating_sub(1);
         let is_old = self.lifetime.age.is_some_and(|age| {
             u128::from(last_byte_ns.saturating_sub(connection.opened_ns)) >= age.as_nanos()
         });
-        let request = self.traffic.targets.get(in_flight.picked.target);
         // An answer that came before its request was written whole leaves a connection of unknown state.
-        let is_written = request.is_some_and(|target| in_flight.written_bytes >= target.request.len());
-        if !answer.keep_alive || connection.requests_left == 0 || is_old || !is_written {
-            self.close(index);
-        }
+        let is_spoilt = self.streams == 1 && !connection.has_sent(stream);
+        connection.is_retired |= !answer.keep_alive || connection.requests_left == 0 || is_old || is_spoilt;
+        self.end_retired(current, index);
         current.look(last_byte_ns, self.in_flight, self.established);
         self.in_flight -= 1;
         if in_flight.recorded {
@@ -119,43 +230,69 @@ impl Worker {
             current.record_answer(&in_flight, index, answer, failure, last_byte_ns);
         }
         if matches!(current.run.release, Release::Closed) && last_byte_ns < current.run.end_ns {
-            self.start_any(current, index, last_byte_ns);
+            self.start_any(current, slot, last_byte_ns);
         } else {
-            self.give_back(current, index, last_byte_ns);
+            self.give_back(current, slot, last_byte_ns);
         }
     }
 
-    /// Books a failure, closes its connection, and lets it rest when it could not even be opened.
-    pub(super) fn fail(&mut self, current: &mut Current, index: usize, failure: Failure) {
+    /// Books the failure of everything on a connection and closes it. What it had not begun to send goes to the next one,
+    /// unless this one could not even be opened.
+    pub(super) fn fail_all(&mut self, current: &mut Current, index: usize, failure: Failure) {
+        let was_ready = self.connections.get(index).is_some_and(Connection::is_ready);
         self.close(index);
-        let in_flight = self.connections.get_mut(index).and_then(|connection| connection.in_flight.take());
-        let Some(in_flight) = in_flight else { return };
+        let is_lost = |slot: &usize| {
+            let in_flight = self.slots.get(*slot).copied().flatten();
+            in_flight.is_some_and(|in_flight| in_flight.written_ns > 0 || !was_ready)
+        };
+        // What takes the place of a failed request is none of them.
+        let lost: Vec<usize> = self.slots_of(index).filter(is_lost).collect();
+        for slot in lost {
+            self.fail(current, slot, failure);
+        }
+        if was_ready {
+            self.open_for_held(current, index);
+        }
+    }
+
+    /// Books a failure and frees its stream, which rests when the connection could not even be opened.
+    pub(super) fn fail(&mut self, current: &mut Current, slot: usize, failure: Failure) {
+        let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         let now = now_ns();
         current.look(now, self.in_flight, self.established);
         self.in_flight -= 1;
         if in_flight.recorded {
-            current.record_end(&in_flight, index, Outcome::Failed(failure), now);
+            current.record_end(&in_flight, slot / self.streams, Outcome::Failed(failure), now);
         }
-        if failure == Failure::Refused {
-            self.resting.push_back((now + REST_NS, index));
+        if in_flight.written_ns == 0 {
+            self.resting.push_back((now + REST_NS, slot));
         } else {
-            self.give_back(current, index, now);
+            self.give_back(current, slot, now);
         }
     }
 
     pub(super) fn wake_resting(&mut self, current: &mut Current, now: u64) {
-        while let Some(&(rest_ns, index)) = self.resting.front()
+        while let Some(&(rest_ns, slot)) = self.resting.front()
             && rest_ns <= now
         {
             self.resting.pop_front();
-            self.give_back(current, index, now);
+            self.give_back(current, slot, now);
         }
     }
 }
 
-pub(super) fn failure_of(error: Errno) -> Failure {
-    match error {
-        Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT => Failure::Refused,
-        _ => Failure::Reset,
+pub(super) fn failure_of(trouble: &Trouble) -> Failure {
+    match trouble {
+        Trouble::Socket(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT) => {
+            Failure::Refused
+        }
+        Trouble::Socket(_) => Failure::Reset,
+        Trouble::Tls(_) => Failure::Tls,
+        Trouble::Alpn(_)
+        | Trouble::Broken(Broken::NotHttp2 | Broken::NotUpgraded(_) | Broken::BadUpgrade) => {
+            Failure::Protocol
+        }
+        Trouble::Broken(_) => Failure::Malformed,
+        Trouble::Closed => Failure::Closed,
     }
 }

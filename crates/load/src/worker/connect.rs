@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
+use hoptax_wire::tls::Handshake;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
@@ -14,7 +15,8 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::{EVENTS, HostPool, Worker};
-use crate::connection::Connection;
+use crate::connection::{Connection, Read, Scratch, Trouble};
+use crate::handshakes::Handshakes;
 use crate::kernel::ONE_IN;
 use crate::lifetime::Connect;
 use crate::pool::{Pool, Pooling};
@@ -71,8 +73,28 @@ pub enum ConnectError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The server does not speak what is asked for, or refuses to.
+    #[error("cannot talk to {address}: {reason}")]
+    Refused {
+        /// The server.
+        address: SocketAddr,
+        /// Why, in words.
+        reason: String,
+    },
+    /// Fewer streams than asked for.
+    #[error("{address} takes at most {most} streams on a connection, not {asked}: ask for fewer --streams")]
+    Streams {
+        /// The server.
+        address: SocketAddr,
+        /// What it takes.
+        most: u32,
+        /// What was asked for.
+        asked: usize,
+    },
     /// A connection was not established in time.
-    #[error("{address} did not accept a connection within {seconds} s; is it reachable?")]
+    #[error(
+        "{address} was not ready for requests within {seconds} s; is it reachable, and does it speak what is asked?"
+    )]
     Timeout {
         /// The server.
         address: SocketAddr,
@@ -124,28 +146,42 @@ impl Worker {
     /// # Errors
     /// When one of them cannot be opened: a load on fewer connections than asked for is not that load.
     pub fn connect(spec: &WorkerSpec) -> Result<Self, ConnectError> {
+        if let Some(address) = spec.traffic.unsecured() {
+            return Err(ConnectError::Refused {
+                address,
+                reason: "TLS is asked for and not set up".to_owned(),
+            });
+        }
         let epoll =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| ConnectError::Epoll(error.into()))?;
         let seed = worker_seed(spec.seed, spec.number);
         let (mut hosts, mut connections) = (Vec::new(), Vec::with_capacity(spec.connections));
         let expected = spec.traffic.expectation.shared_headers();
+        let protocol = &spec.traffic.protocol;
+        let streams = protocol.streams() as usize;
         for (number, share) in spec.traffic.share_out(spec.connections).into_iter().enumerate() {
             let pool = Pool::new(
                 spec.pooling.order,
                 spec.pooling.when_busy,
-                share,
+                share * streams,
                 seed.wrapping_add(number as u64),
             );
-            hosts.push(HostPool { first: connections.len(), pool });
+            hosts.push(HostPool { first: connections.len() * streams, pool });
             for _ in 0..share {
-                let is_stamped = spec.kernel_stamps && connections.len().is_multiple_of(ONE_IN);
-                connections.push(Connection::new(number, is_stamped, &expected));
+                // The stamps of a socket are those of one request only while there is one.
+                let is_stamped =
+                    spec.kernel_stamps && streams == 1 && connections.len().is_multiple_of(ONE_IN);
+                let client = spec.traffic.client(number, &expected);
+                connections.push(Connection::new(number, is_stamped, client));
             }
         }
         let mut worker = Self {
             epoll,
             timeout_ns: u64::try_from(spec.timeout.as_nanos()).unwrap_or(u64::MAX / 4),
+            slots: vec![None; connections.len() * streams],
             connections,
+            streams,
+            expected,
             hosts,
             picker: Picker::new(seed, spec.number, spec.workers),
             when_late: spec.pooling.when_late,
@@ -156,6 +192,8 @@ impl Worker {
             in_flight: 0,
             established: 0,
             buffer: vec![0; READ_BYTES],
+            scratch: Scratch::default(),
+            handshakes: Handshakes::default(),
             filled: Vec::new(),
             traffic: Arc::clone(&spec.traffic),
         };
@@ -167,43 +205,53 @@ impl Worker {
 
     /// Begins to open a connection.
     pub(super) fn open(&mut self, index: usize) -> Result<(), Errno> {
+        self.close(index);
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
         let Some(host) = self.traffic.hosts.get(connection.host) else { return Ok(()) };
         let requests = self.lifetime.requests.map(|requests| requests.draw(&mut self.random));
         connection.requests_left = requests.unwrap_or(u32::MAX);
-        connection.open(&self.epoll, index as u64, host.address)
+        let client = self.traffic.client(connection.host, &self.expected);
+        connection.open(&self.epoll, index as u64, host.address, client)
     }
 
-    /// Takes note that a connection may be open now.
-    pub(super) fn finish_open(&mut self, index: usize, now_ns: u64) -> Result<(), Errno> {
+    /// Goes on with a connection whose attempt to connect has come to something.
+    pub(super) fn finish_connect(&mut self, index: usize, now_ns: u64) -> Result<(), Trouble> {
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
-        connection.finish_open(now_ns)?;
-        self.established += 1;
-        Ok(())
+        let Some(host) = self.traffic.hosts.get(connection.host) else { return Ok(()) };
+        connection.finish_connect(now_ns, host, &mut self.scratch)
+    }
+
+    /// Takes note that a connection can carry requests.
+    pub(super) fn set_ready(&mut self, index: usize) {
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.is_counted = true;
+            self.established += 1;
+        }
     }
 
     fn open_all(&mut self) -> Result<(), ConnectError> {
         let deadline_ns = now_ns().saturating_add(self.timeout_ns);
         for index in 0..self.connections.len() {
-            self.open(index).map_err(|error| self.failed(index, error))?;
+            self.open(index).map_err(|error| self.failed(index, &error.into()))?;
         }
         let mut missing = self.connections.len();
         let mut events = Vec::with_capacity(EVENTS);
         while missing > 0 {
             let now = now_ns();
             if now >= deadline_ns {
-                let waits = self.connections.iter().position(|connection| !connection.is_established());
+                let waits = self.connections.iter().position(|connection| !connection.is_counted);
                 let seconds = self.timeout_ns as f64 / 1e9;
                 return Err(ConnectError::Timeout {
                     address: self.address(waits.unwrap_or_default()),
                     seconds,
                 });
             }
-            self.wait(&mut events, deadline_ns - now).map_err(|error| self.failed(0, error))?;
+            self.wait(&mut events, deadline_ns - now).map_err(|error| self.failed(0, &error.into()))?;
             for event in &events {
                 let index = event.data.u64() as usize;
-                if self.connections.get(index).is_some_and(|connection| !connection.is_established()) {
-                    self.finish_open(index, now_ns()).map_err(|error| self.failed(index, error))?;
+                if self.go_on_opening(index).map_err(|trouble| self.failed(index, &trouble))? {
+                    self.check_streams(index)?;
+                    self.set_ready(index);
                     missing -= 1;
                 }
             }
@@ -211,14 +259,59 @@ impl Worker {
         Ok(())
     }
 
+    /// Takes a connection as far as it comes; whether it has just become ready.
+    fn go_on_opening(&mut self, index: usize) -> Result<bool, Trouble> {
+        if self.connections.get(index).is_none_or(|connection| connection.is_counted) {
+            return Ok(false);
+        }
+        if self.connections.get(index).is_some_and(Connection::is_connecting) {
+            self.finish_connect(index, now_ns())?;
+        }
+        loop {
+            let Some(connection) = self.connections.get_mut(index) else { return Ok(false) };
+            if connection.is_settled() {
+                return Ok(true);
+            }
+            connection.transmit()?;
+            let alpn = self.traffic.protocol.alpn();
+            let (read, handshake) = connection.read(&mut self.buffer, alpn, &mut self.scratch)?;
+            self.record_handshake(handshake);
+            match read {
+                Read::Later => return Ok(false),
+                Read::End => return Err(Trouble::Closed),
+                Read::Bytes(_) => {}
+            }
+        }
+    }
+
+    fn check_streams(&self, index: usize) -> Result<(), ConnectError> {
+        let most = self.connections.get(index).map_or(1, Connection::max_streams);
+        if (most as usize) < self.streams {
+            let address = self.address(index);
+            return Err(ConnectError::Streams { address, most, asked: self.streams });
+        }
+        Ok(())
+    }
+
+    /// Takes note of a handshake of TLS, if there was one.
+    pub(super) fn record_handshake(&mut self, handshake: Option<(u64, Handshake)>) {
+        if let Some((took_ns, handshake)) = handshake {
+            self.handshakes.record(took_ns, &handshake);
+        }
+    }
+
     fn address(&self, index: usize) -> SocketAddr {
         let host = self.connections.get(index).and_then(|connection| self.traffic.hosts.get(connection.host));
         host.map_or_else(|| ([0, 0, 0, 0], 0).into(), |host| host.address)
     }
 
-    fn failed(&self, index: usize, error: Errno) -> ConnectError {
-        let (address, wanted, source) = (self.address(index), self.connections.len(), error.into());
-        match error {
+    fn failed(&self, index: usize, trouble: &Trouble) -> ConnectError {
+        let (address, wanted) = (self.address(index), self.connections.len());
+        let Trouble::Socket(error) = trouble else {
+            return ConnectError::Refused { address, reason: trouble.to_string() };
+        };
+        let source = (*error).into();
+        match *error {
             Errno::MFILE | Errno::NFILE => ConnectError::TooMany { wanted, source },
             Errno::ADDRNOTAVAIL if wanted > 1 => ConnectError::NoPorts { wanted, address, source },
             Errno::NETUNREACH | Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL => {

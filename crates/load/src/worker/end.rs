@@ -7,7 +7,7 @@ use hoptax_host::clock::now_ns;
 use super::Worker;
 use crate::connection::InFlight;
 use crate::log::Outcome;
-use crate::recording::Unsent;
+use crate::recording::{Failure, Unsent};
 use crate::run::Current;
 
 impl Worker {
@@ -17,40 +17,59 @@ impl Worker {
         }
         let timeout_ns = self.timeout_ns;
         let is_late = |one: &mut InFlight| now.saturating_sub(one.started_ns) >= timeout_ns;
-        for index in 0..self.connections.len() {
-            let Some(connection) = self.connections.get_mut(index) else { return };
-            if let Some(in_flight) = connection.in_flight.take_if(is_late) {
-                self.close(index);
-                current.look(now, self.in_flight, self.established);
-                self.in_flight -= 1;
-                if in_flight.recorded {
-                    current.record_end(&in_flight, index, Outcome::TimedOut, now);
-                }
-                self.give_back(current, index, now);
+        for slot in 0..self.slots.len() {
+            let Some(in_flight) = self.slots.get_mut(slot).and_then(|one| one.take_if(is_late)) else {
+                continue;
+            };
+            self.give_up(current, slot, &in_flight);
+            current.look(now, self.in_flight, self.established);
+            self.in_flight -= 1;
+            if in_flight.recorded {
+                current.record_end(&in_flight, slot / self.streams, Outcome::TimedOut, now);
             }
+            self.give_back(current, slot, now);
+        }
+    }
+
+    /// Frees a stream whose answer may still come: by a message of the protocol, or by closing its connection.
+    fn give_up(&mut self, current: &mut Current, slot: usize, in_flight: &InFlight) {
+        let (index, stream) = (slot / self.streams, (slot % self.streams) as u32);
+        if in_flight.written_ns == 0 {
+            // The others that wait for this connection go on waiting.
+            if self.streams == 1 {
+                self.close(index);
+            }
+            return;
+        }
+        self.end_stream(slot);
+        let is_of_use = self
+            .connections
+            .get_mut(index)
+            .is_some_and(|connection| connection.cancel(stream, &mut self.scratch));
+        if !is_of_use {
+            self.fail_all(current, index, Failure::Reset);
         }
     }
 
     /// Counts what is unfinished and unsent, and leaves the connections ready for another run.
     pub(super) fn finish(&mut self, current: &mut Current) {
         let now = now_ns();
-        for index in 0..self.connections.len() {
-            let Some(connection) = self.connections.get_mut(index) else { continue };
-            if let Some(in_flight) = connection.in_flight.take() {
-                // Its answer may still come: the connection cannot be used again.
-                self.close(index);
-                self.in_flight -= 1;
-                if in_flight.recorded {
-                    current.record_end(&in_flight, index, Outcome::Unfinished, now);
-                }
-                self.set_free(index);
+        for slot in 0..self.slots.len() {
+            let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::take) else { continue };
+            // Its answer may still come: the connection cannot be used again.
+            self.close(slot / self.streams);
+            self.in_flight -= 1;
+            if in_flight.recorded {
+                current.record_end(&in_flight, slot / self.streams, Outcome::Unfinished, now);
             }
+            self.set_free(slot);
         }
-        while let Some((_, index)) = self.resting.pop_front() {
-            self.set_free(index);
+        current.first().handshakes.merge(&std::mem::take(&mut self.handshakes));
+        while let Some((_, slot)) = self.resting.pop_front() {
+            self.set_free(slot);
         }
-        while let Some(Reverse((_, index))) = self.thinking.pop() {
-            self.set_free(index);
+        while let Some(Reverse((_, slot))) = self.thinking.pop() {
+            self.set_free(slot);
         }
         let waiting: Vec<u64> =
             self.hosts.iter_mut().flat_map(|host| host.pool.give_up()).map(|due| due.planned_ns).collect();

@@ -8,7 +8,7 @@ use super::answers::failure_of;
 use super::{Due, Worker};
 use crate::connection::InFlight;
 use crate::pool::{LATE_NS, Offer, WhenLate};
-use crate::recording::{Failure, Unsent};
+use crate::recording::Unsent;
 use crate::run::{Current, Release};
 
 impl Worker {
@@ -92,91 +92,88 @@ impl Worker {
         }
     }
 
-    /// Gives a connection back at `now`; a request that has waited for it takes it.
-    pub(super) fn give_back(&mut self, current: &mut Current, index: usize, now: u64) {
+    /// Gives a stream back at `now`; a request that has waited for it takes it.
+    pub(super) fn give_back(&mut self, current: &mut Current, slot: usize, now: u64) {
         if now >= current.run.end_ns {
-            return self.set_free(index);
+            return self.set_free(slot);
         }
         match current.run.release {
-            Release::Closed => self.set_free(index),
+            Release::Closed => self.set_free(slot),
             Release::Thinking(think) => {
                 let until_ns = now + think.draw_ns(&mut self.random);
-                self.thinking.push(Reverse((until_ns, index)));
+                self.thinking.push(Reverse((until_ns, slot)));
             }
             Release::Open(_) => {
                 // What came due before this is decided before it.
                 self.release_planned(current, now);
-                let Some(host) = self.host_of(index) else { return };
-                let local = index - host.first;
+                let Some(host) = self.host_of(slot) else { return };
+                let local = slot - host.first;
                 if let Some(due) = host.pool.give(local) {
-                    self.start(current, index, due, true);
+                    self.start(current, slot, due, true);
                 }
             }
         }
     }
 
-    /// Hands the next request of a closed loop to a connection: one for its host.
-    pub(super) fn start_any(&mut self, current: &mut Current, index: usize, planned_ns: u64) {
-        let Some(host) = self.connections.get(index).map(|connection| connection.host) else { return };
+    /// Hands the next request of a closed loop to a stream: one for its host.
+    pub(super) fn start_any(&mut self, current: &mut Current, slot: usize, planned_ns: u64) {
+        let connection = self.connections.get(slot / self.streams);
+        let Some(host) = connection.map(|connection| connection.host) else { return };
         let picked = self.picker.pick_for(&self.traffic, host);
-        self.start(current, index, Due { planned_ns, offered_ns: planned_ns, picked }, false);
+        self.start(current, slot, Due { planned_ns, offered_ns: planned_ns, picked }, false);
     }
 
-    /// Hands a request to a connection, opening it first where it is closed.
-    fn start(&mut self, current: &mut Current, index: usize, due: Due, blocked: bool) {
-        let Some(connection) = self.connections.get_mut(index) else { return };
+    /// Hands a request to a stream, opening its connection first where it is closed.
+    fn start(&mut self, current: &mut Current, slot: usize, due: Due, blocked: bool) {
+        let index = slot / self.streams;
+        let Some(connection) = self.connections.get(index) else { return };
         let started_ns = now_ns();
-        let is_open = connection.is_established();
+        let is_ready = connection.is_ready() && !connection.is_retired;
+        let is_closed = connection.is_closed();
         let in_flight = InFlight {
             planned_ns: due.planned_ns,
             // One that goes out at once was taken note of when it did.
             offered_ns: if blocked { due.offered_ns } else { started_ns },
             picked: due.picked,
             started_ns,
-            written_ns: if is_open { started_ns } else { 0 },
+            connected_ns: 0,
+            written_ns: if is_ready { started_ns } else { 0 },
             first_byte_ns: 0,
-            written_bytes: 0,
             recorded: due.planned_ns >= current.run.record_from_ns,
             blocked,
-            connected: !is_open,
+            connected: !is_ready,
         };
-        connection.in_flight = Some(in_flight);
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Some(in_flight);
+        }
         current.look(started_ns, self.in_flight, self.established);
         self.in_flight += 1;
         if in_flight.recorded {
             current.record_start(&in_flight);
         }
-        if is_open {
-            self.begin_write(current, index);
-        } else if self.open(index).is_err() {
-            self.fail(current, index, Failure::Refused);
+        if is_ready {
+            self.write(current, slot);
+        } else if is_closed && let Err(error) = self.open(index) {
+            self.fail_all(current, index, failure_of(&error.into()));
         }
     }
 
-    /// Writes the request in flight from its beginning.
-    pub(super) fn begin_write(&mut self, current: &mut Current, index: usize) {
-        let Some(connection) = self.connections.get_mut(index) else { return };
-        let target =
-            connection.in_flight.and_then(|in_flight| self.traffic.targets.get(in_flight.picked.target));
-        connection.begin(target.is_some_and(|target| target.method == "HEAD"));
-        self.write(current, index);
-    }
-
-    /// Writes what is left of the request in flight.
-    pub(super) fn write(&mut self, current: &mut Current, index: usize) {
-        let Some(connection) = self.connections.get_mut(index) else { return };
-        let Some(picked) = connection.in_flight.map(|in_flight| in_flight.picked) else { return };
+    /// Writes the request on a stream.
+    pub(super) fn write(&mut self, current: &mut Current, slot: usize) {
+        let (index, stream) = (slot / self.streams, (slot % self.streams) as u32);
+        let Some(picked) = self.slots.get(slot).copied().flatten().map(|one| one.picked) else { return };
         let Some(target) = self.traffic.targets.get(picked.target) else { return };
-        let written = if target.places.is_empty() {
-            connection.write(&target.request)
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let bytes = if target.places.is_empty() {
+            &target.request.bytes
         } else {
             self.filled.clear();
-            self.filled.extend_from_slice(&target.request);
+            self.filled.extend_from_slice(&target.request.bytes);
             target.fill(&mut self.filled, picked.counter, picked.random);
-            connection.write(&self.filled)
+            &self.filled
         };
-        if let Err(error) = written {
-            self.fail(current, index, failure_of(error));
+        if let Err(trouble) = connection.send(stream, &target.request, bytes, &mut self.scratch) {
+            self.fail_all(current, index, failure_of(&trouble));
         }
     }
 }

@@ -143,3 +143,23 @@ pub struct GeneratorWorker {
     /// Response time of its requests.
     pub response: Latency,
 }
+
+/// The handshakes of TLS, those before the record included.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsResult {
+    /// The version that was agreed on: `1.2` or `1.3`.
+    pub version: String,
+    /// The cipher suite.
+    pub cipher: String,
+    /// The protocol, where the two sides spoke of it (ALPN).
+    pub alpn: Option<String>,
+    /// Handshakes from the beginning.
+    pub full_handshakes: u64,
+    /// Handshakes that took up an earlier session.
+    pub resumed_handshakes: u64,
+    /// The share of those.
+    pub resumption_share: f64,
+    /// From connected to secured, microseconds.
+    pub handshake: Latency,
+}

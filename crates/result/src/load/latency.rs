@@ -20,7 +20,7 @@ pub struct LatencySet {
     pub first_byte: Latency,
     /// First byte read to last byte read.
     pub last_byte: Latency,
-    /// Asked for a connection to connected, of the connections opened for a recorded request.
+    /// Asked for a connection to connected, before any TLS, of the connections opened for a recorded request.
     pub connect: Latency,
 }
 

@@ -9,33 +9,12 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
+use crate::answer::{Answer, ExpectedHeader};
 
 /// Most bytes that the head of an answer may have. Envoy's own default limit is 60 KiB.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Most header fields that an answer may have.
 const MAX_HEADERS: usize = 128;
-
-/// A complete answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Status code.
-    pub status: u16,
-    /// Bytes of the body after transfer decoding.
-    pub body_bytes: u64,
-    /// Whether the connection may carry another request.
-    pub keep_alive: bool,
-    /// Whether it had every header that the reader was told to look for.
-    pub has_headers: bool,
-}
-
-/// A header that an answer is to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExpectedHeader {
-    /// Its name, in any case.
-    pub name: String,
-    /// Its value; None for any.
-    pub value: Option<String>,
-}
 
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -300,7 +279,7 @@ fn parse_head(
     };
     keep_alive &= !matches!(body, Some(Body::UntilClose)) && status != 101;
     let has_headers = expected.is_none_or(|expected| expected.iter().all(|one| has(response.headers, one)));
-    let answer = Answer { status, body_bytes: 0, keep_alive, has_headers };
+    let answer = Answer { status, grpc_status: None, body_bytes: 0, keep_alive, has_headers };
     Ok(Some(Head { bytes: head_bytes, answer, body, interim }))
 }
 

@@ -3,16 +3,37 @@
 use std::fs;
 use std::path::Path;
 
-use hoptax_load::{Target, Traffic};
+use hoptax_load::{Asked, Speak, Target, Traffic};
 
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
+use crate::security;
+
+/// Bytes of a message, where a body is not given and there must be one.
+const DEFAULT_BYTES: usize = 64;
 
 /// What the flags ask to be sent.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let body = body(arguments)?;
     let target = |url: &str, method: &str, body: Vec<u8>| {
-        Target::new(url, method, arguments.headers.clone(), body).map_err(|error| error.to_string())
+        let asked = |body| Asked {
+            url,
+            method,
+            headers: arguments.headers.clone(),
+            body,
+            protocol: arguments.protocol,
+            deadline: Some(arguments.timeout),
+            server_name: arguments.security.server_name.as_deref(),
+        };
+        let target = Target::asked(&asked(body.clone())).map_err(|error| error.to_string())?;
+        match target.speak {
+            Speak::Grpc => Target::asked(&asked(framed(&body, arguments.messages))),
+            Speak::Tcp | Speak::WebSocket if body.is_empty() => {
+                Target::asked(&asked(vec![b'x'; DEFAULT_BYTES]))
+            }
+            _ => return Ok(target),
+        }
+        .map_err(|error| error.to_string())
     };
     let mut traffic = if let Some(path) = &arguments.requests {
         let [url] = arguments.urls.as_slice() else {
@@ -27,6 +48,22 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         weighted(targets, &arguments.weights)?
     };
     traffic.expectation = arguments.expect.clone().unwrap_or_default();
+    if let Some(other) = traffic.other_protocol() {
+        return Err(Failure::bad_input(format!(
+            "the URLs speak different protocols, {} and {other}: give one run to each",
+            traffic.speak()
+        )));
+    }
+    if arguments.streams > 1 && !traffic.speak().has_streams() {
+        return Err(Failure::bad_input(format!(
+            "--streams is for HTTP/2 and gRPC; a connection of {} carries one request at a time: raise --connections",
+            traffic.speak()
+        )));
+    }
+    traffic.set_streams(arguments.streams, arguments.answer_size);
+    if traffic.is_secure() {
+        traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
+    }
     Ok(traffic)
 }
 
@@ -104,6 +141,12 @@ fn request(line: &str, base: &str, method: &str) -> Result<(String, String, Vec<
         place.to_owned()
     };
     Ok((method.to_owned(), url, body.as_bytes().to_vec()))
+}
+
+/// A message as gRPC frames it, so many times.
+fn framed(message: &[u8], times: u32) -> Vec<u8> {
+    let length = (message.len() as u32).to_be_bytes();
+    [&[0][..], &length, message].concat().repeat(times as usize)
 }
 
 fn body(arguments: &LoadArguments) -> Result<Vec<u8>, Failure> {

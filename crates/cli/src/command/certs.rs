@@ -1,0 +1,62 @@
+//! `hoptax certs`: an authority and certificates for a lab.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use hoptax_certs::{Authority, Request};
+
+use crate::arguments::CertsArguments;
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &CertsArguments) -> Result<Code, Failure> {
+    let seconds = i64::try_from(arguments.valid.as_secs()).unwrap_or(i64::MAX / 4);
+    let authority = Authority::new(&format!("hoptax lab {}", arguments.trust_domain), seconds)
+        .map_err(Failure::environment)?;
+    let mut files =
+        vec![("ca.pem".to_owned(), authority.certificate()), ("ca.key".to_owned(), authority.key())];
+    for name in &arguments.names {
+        let request = Request {
+            names: vec![name.clone(), "localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()],
+            spiffe: Some(format!("spiffe://{}/{name}", arguments.trust_domain)),
+            seconds,
+        };
+        let signed = authority.sign(&request).map_err(Failure::bad_input)?;
+        files.push((format!("{name}.pem"), signed.certificate));
+        files.push((format!("{name}.key"), signed.key));
+    }
+    let folder = &arguments.folder;
+    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    let there: Vec<_> =
+        files.iter().map(|(name, _)| folder.join(name)).filter(|path| path.exists()).collect();
+    if let Some(path) = there.first().filter(|_| !arguments.force) {
+        return Err(Failure::bad_input(format!(
+            "`{}` is there already; name another folder, or say --force",
+            path.display()
+        )));
+    }
+    for (name, text) in files {
+        let path = folder.join(name);
+        // Keys are for their owner alone, also if a file of that name was for everybody.
+        let _ = fs::remove_file(&path);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(if path.extension().is_some_and(|end| end == "key") {
+            0o600
+        } else {
+            0o644
+        });
+        options
+            .open(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| cannot(&path, &error))?;
+        print::result(&path.display().to_string())?;
+    }
+    Ok(Code::Fine)
+}
+
+fn cannot(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::environment(format!("cannot write `{}`: {error}", path.display()))
+}

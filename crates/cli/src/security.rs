@@ -1,0 +1,88 @@
+//! From the flags of TLS to what connections are secured by.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use hoptax_load::{Speak, Target};
+use hoptax_wire::tls::{
+    ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, Versions, certificates_from_pem,
+    client_config, server_config,
+};
+
+use crate::arguments::{OnOff, SecurityArguments, TlsVersion};
+use crate::exit::Failure;
+
+/// How the connections of a load are secured that offers a protocol in the negotiation (ALPN).
+pub(crate) fn client(
+    arguments: &SecurityArguments,
+    alpn: Option<&[u8]>,
+) -> Result<Arc<ClientConfig>, Failure> {
+    let authorities = match &arguments.ca {
+        Some(path) => certificates_from_pem(&read(path)?).map_err(|error| bad(path, &error.to_string()))?,
+        None if arguments.insecure => Vec::new(),
+        None => rustls_native_certs::load_native_certs().certs,
+    };
+    let identity = match (&arguments.cert, &arguments.key) {
+        (Some(certificate), Some(key)) => Some(identity(certificate, key)?),
+        _ => None,
+    };
+    let security = ClientSecurity {
+        authorities,
+        identity,
+        trusts_all: arguments.insecure,
+        versions: match arguments.tls_version {
+            None => Versions::Both,
+            Some(TlsVersion::V12) => Versions::Only12,
+            Some(TlsVersion::V13) => Versions::Only13,
+        },
+        ciphers: arguments.tls_ciphers.clone(),
+        resumes: arguments.tls_resumption == OnOff::On,
+        alpn: alpn.map(<[u8]>::to_vec),
+    };
+    client_config(security).map_err(Failure::bad_input)
+}
+
+/// A GET of plain HTTP/1.1, for commands that know nothing else.
+pub(crate) fn plain_target(url: &str) -> Result<Target, Failure> {
+    let target = Target::new(url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
+    if target.speak == Speak::Http1 && target.server_name.is_none() {
+        return Ok(target);
+    }
+    Err(Failure::bad_input(format!(
+        "`{url}`: this command is for `http://` alone; `hoptax load` speaks more"
+    )))
+}
+
+/// How a server is secured by a certificate and its key, and whose clients it takes.
+pub(crate) fn server(
+    certificate: &Path,
+    key: &Path,
+    client_ca: Option<&Path>,
+) -> Result<Arc<ServerConfig>, Failure> {
+    let client_authorities = match client_ca {
+        Some(path) => certificates_from_pem(&read(path)?).map_err(|error| bad(path, &error.to_string()))?,
+        None => Vec::new(),
+    };
+    let security = ServerSecurity {
+        identity: identity(certificate, key)?,
+        client_authorities,
+        versions: Versions::Both,
+        resumes: true,
+    };
+    server_config(security).map_err(Failure::bad_input)
+}
+
+fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
+    Identity::from_pem(&read(certificate)?, &read(key)?).map_err(|error| {
+        Failure::bad_input(format!("`{}` with `{}`: {error}", certificate.display(), key.display()))
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| bad(path, &error.to_string()))
+}
+
+fn bad(path: &Path, reason: &str) -> Failure {
+    Failure::bad_input(format!("`{}`: {reason}", path.display()))
+}

@@ -1,0 +1,259 @@
+//! Every protocol between the generator and the origin, plain and over TLS, and everything that can go wrong at the start.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use serde_json::Value;
+use support::{Guarded, checked, origin, ran, run};
+
+struct Lab {
+    folder: tempfile::TempDir,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = run(["certs", folder.path().join("lab").to_str().unwrap()]);
+        assert_eq!((made.code, made.stdout.lines().count()), (Some(0), 6), "{}", made.stderr);
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("lab").join(name)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// An origin with this lab's certificate, and its address.
+    fn origin(&self, more: &[&str]) -> (Guarded, String) {
+        let (cert, key) = (self.file("server.pem"), self.file("server.key"));
+        let (origin, url) = origin(&[&["--cert", &cert, "--key", &key], more].concat());
+        (origin, url.strip_prefix("http://").unwrap().to_owned())
+    }
+}
+
+/// What a short load says; the numbers of a loud machine are not what these tests are about.
+fn load(arguments: &[&str]) -> Value {
+    let short = ["load", "-q", "500", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];
+    let ran = run(short.into_iter().chain(arguments.iter().copied()));
+    assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
+    checked("load", &ran.stdout)
+}
+
+fn all_answered(result: &Value) -> bool {
+    result["book"]["planned"] == 200 && result["book"]["answered"] == 200
+}
+
+#[test]
+fn every_protocol_is_answered_plain_and_over_tls() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&[]);
+    let ca = lab.file("ca.pem");
+    let echo = "/hoptax.echo.v1.Echo/Unary";
+    for (plain, secure, path, protocol, flags) in [
+        ("http", "https", "/", "http1", vec![]),
+        ("http", "https", "/", "http2", vec!["--protocol", "http2", "--streams", "4"]),
+        ("grpc", "grpcs", echo, "grpc", vec!["--streams", "4"]),
+        ("ws", "wss", "/", "websocket", vec![]),
+    ] {
+        let result = load(&[&flags[..], &[&format!("{plain}://{address}{path}")]].concat());
+        assert!(all_answered(&result), "{protocol}: {result}");
+        assert!(result["tls"].is_null() && result["plan"]["protocol"] == protocol, "{result}");
+        let result = load(&[&flags[..], &["--ca", &ca, &format!("{secure}://{address}{path}")]].concat());
+        assert!(all_answered(&result), "{protocol} over TLS: {result}");
+        let tls = &result["tls"];
+        assert_eq!((&tls["version"], &tls["full_handshakes"]), (&"1.3".into(), &2.into()), "{tls}");
+        let alpn = if ["http2", "grpc"].contains(&protocol) { "h2" } else { "http/1.1" };
+        assert!(tls["alpn"] == alpn && tls["handshake"]["p50_us"].is_number(), "{tls}");
+    }
+}
+
+#[test]
+fn tcp_is_answered_plain_and_over_tls() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&["--tcp-request-size", "100", "--default", "size=3000&delay=1ms"]);
+    let ca = lab.file("ca.pem");
+    for url in [format!("tcp://{address}"), format!("tls://{address}")] {
+        let result = load(&["--body-size", "100", "--answer-size", "3000", "--ca", &ca, &url]);
+        assert!(all_answered(&result), "{result}");
+        assert_eq!(result["statuses"], serde_json::json!({}));
+    }
+}
+
+#[test]
+fn calls_of_all_four_kinds_and_their_statuses() {
+    let (_origin, url) = origin(&[]);
+    let url = url.replace("http://", "grpc://");
+    let answer = |method: &str, messages: &str, more: &[&str]| {
+        let url = format!("{url}/hoptax.echo.v1.Echo/{method}");
+        load(&[&["--body-size", "10", "--messages", messages], more, &[&url]].concat())
+    };
+    // Each message is 15 bytes with its length before it.
+    for (method, messages, size) in
+        [("Unary", "1", 15), ("ClientStream", "4", 15), ("ServerStream", "1", 45), ("Bidirectional", "4", 60)]
+    {
+        let result = answer(method, messages, &["--expect", &format!("size={size}")]);
+        assert!(all_answered(&result), "{method}: {result}");
+        assert_eq!(result["statuses"], serde_json::json!({"0": 200}));
+    }
+    for (method, messages, status) in [("Unary", "2", "3"), ("Nothing", "1", "12")] {
+        let result = answer(method, messages, &[]);
+        assert_eq!(result["statuses"], serde_json::json!({status: 200}), "{method}: {result}");
+        assert_eq!(result["failures"], serde_json::json!({"grpc-status": 200}));
+    }
+    let unavailable = answer("Unary", "1", &["-H", "x-hoptax-status: 503"]);
+    assert_eq!(unavailable["statuses"], serde_json::json!({"14": 200}), "{unavailable}");
+}
+
+#[test]
+fn sessions_are_taken_up_again_unless_told_otherwise() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&[]);
+    let (ca, url) = (lab.file("ca.pem"), format!("https://{address}/"));
+    for (resumption, version) in [("on", "1.3"), ("on", "1.2"), ("off", "1.3")] {
+        let flags =
+            ["--requests-per-connection", "1", "--tls-resumption", resumption, "--tls-version", version];
+        let result = load(&[&flags[..], &["--ca", &ca, &url]].concat());
+        let tls = &result["tls"];
+        assert!(all_answered(&result) && tls["version"] == version, "{result}");
+        let share = tls["resumption_share"].as_f64().unwrap();
+        // Two connections begin before there is a session.
+        assert_eq!(share > 0.9, resumption == "on", "{tls}");
+        assert_eq!(share == 0.0, resumption == "off", "{tls}");
+        let handshakes =
+            tls["full_handshakes"].as_u64().unwrap() + tls["resumed_handshakes"].as_u64().unwrap();
+        assert!(handshakes >= 200, "{tls}");
+    }
+}
+
+#[test]
+fn a_client_without_a_certificate_is_refused_where_one_is_asked_for() {
+    let lab = Lab::new();
+    let ca = lab.file("ca.pem");
+    let (_origin, address) = lab.origin(&["--client-ca", &ca]);
+    let url = format!("https://{address}/");
+    let (cert, key) = (lab.file("client.pem"), lab.file("client.key"));
+    assert!(all_answered(&load(&["--ca", &ca, "--cert", &cert, "--key", &key, &url])));
+    // With 1.2 the server says so within the handshake, with 1.3 only behind it.
+    let without = ["load", "-d", "100ms", "--ca", &ca, "--tls-version", "1.2", &url];
+    let refused = run(without);
+    assert!(refused.code == Some(3) && refused.stderr.contains("--cert"), "{}", refused.stderr);
+    let result = load(&["--ca", &ca, "--tls-version", "1.3", &url]);
+    assert_eq!(result["book"]["answered"], 0, "{result}");
+    assert!(result["failures"]["tls"].as_u64().unwrap() > 0, "{result}");
+}
+
+/// The last words of a load that cannot begin.
+fn refused(arguments: &[&str]) -> String {
+    let ran = run(["load", "-d", "100ms", "--timeout", "2s"].into_iter().chain(arguments.iter().copied()));
+    assert_eq!(ran.code, Some(3), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stderr.trim().lines().count(), 1, "{}", ran.stderr);
+    ran.stderr
+}
+
+#[test]
+fn certificates_that_do_not_hold_are_told_in_one_line() {
+    let lab = Lab::new();
+    let ca = lab.file("ca.pem");
+    let (_origin, address) = lab.origin(&[]);
+    let url = format!("https://{address}/");
+    assert!(refused(&[&url]).contains("nobody who is trusted here"));
+    assert!(refused(&["--ca", &ca, "--server-name", "elsewhere.test", &url]).contains("for another name"));
+    let other = Lab::new();
+    assert!(refused(&["--ca", &other.file("ca.pem"), &url]).contains("nobody who is trusted here"));
+    let folder = lab.folder.path().join("old");
+    let old = folder.to_str().unwrap();
+    assert_eq!(run(["certs", "--valid", "1ms", old]).code, Some(0));
+    let file = |name: &str| format!("{old}/{name}");
+    let (_origin, expired) = origin(&["--cert", &file("server.pem"), "--key", &file("server.key")]);
+    let expired = expired.replace("http://", "https://");
+    assert!(refused(&["--ca", &file("ca.pem"), &expired]).contains("has expired"));
+    // Whoever takes anybody takes these too.
+    assert!(all_answered(&load(&["--insecure", &expired])));
+}
+
+/// A server that says the same to everybody, whatever they ask, and hangs up.
+fn says(words: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut bytes = [0; 4096];
+            let _ = stream.read(&mut bytes);
+            let _ = stream.write_all(words);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_server_that_speaks_something_else_is_told_in_one_line() {
+    let http1 = says(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    assert!(refused(&["--protocol", "http2", &format!("http://{http1}/")]).contains("does not speak HTTP/2"));
+    assert!(refused(&[&format!("grpc://{http1}/a.B/C")]).contains("does not speak HTTP/2"));
+    assert!(refused(&["--insecure", &format!("https://{http1}/")]).contains("does not speak TLS"));
+    assert!(refused(&[&format!("ws://{http1}/")]).contains("answered with status 400"));
+    let proofless = says(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
+    assert!(refused(&[&format!("ws://{proofless}/")]).contains("does not prove"));
+    let silent = says(b"");
+    assert!(
+        refused(&["--protocol", "http2", &format!("http://{silent}/")]).contains("closed the connection")
+    );
+    // A frame of settings, and then one that is larger than any may be.
+    let flood = says(b"\0\0\0\x04\0\0\0\0\0\xff\xff\xff\0\0\0\0\0\x01");
+    let url = format!("http://{flood}/");
+    assert!(refused(&["--protocol", "http2", &url]).contains("larger than 16 KiB"));
+    let result = load(&["--protocol", "http2", "--connect", "on-demand", &url]);
+    assert!(result["book"]["answered"] == 0 && result["failures"]["malformed"].is_number(), "{result}");
+}
+
+#[test]
+fn a_server_over_tls_that_does_not_know_the_protocol_is_told() {
+    let lab = Lab::new();
+    // An origin of plain TCP agrees to `h2`, as its TLS does for all, and then says nothing of it.
+    let (_origin, address) = lab.origin(&["--tcp-request-size", "1000000"]);
+    let ca = lab.file("ca.pem");
+    let silent = refused(&["--protocol", "http2", "--ca", &ca, &format!("https://{address}/")]);
+    assert!(silent.contains("was not ready for requests within 2 s"), "{silent}");
+}
+
+#[test]
+fn flags_that_do_not_go_together_are_told() {
+    for (arguments, expected) in [
+        (vec!["--streams", "4", "http://127.0.0.1:1/"], "--streams is for HTTP/2"),
+        (vec!["http://127.0.0.1:1/", "ws://127.0.0.1:1/"], "speak different protocols"),
+        (vec!["--protocol", "http3", "http://127.0.0.1:1/"], "`http3` is no protocol"),
+        (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "does not go with the protocol `tcp`"),
+        (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
+        (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "no cipher suite `NULL`"),
+        (
+            vec!["--protocol", "http2", "-H", "Connection: close", "http://127.0.0.1:1/"],
+            "cannot be sent with HTTP/2",
+        ),
+    ] {
+        let ran = run(["load"].into_iter().chain(arguments.iter().copied()));
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn keys_are_for_their_owner_and_nothing_is_written_over() {
+    use std::os::unix::fs::PermissionsExt;
+    let lab = Lab::new();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&lab.path("ca.key")), mode(&lab.path("ca.pem"))), (0o600, 0o644));
+    let folder = lab.folder.path().join("lab");
+    let again = ran(support::hoptax().arg("certs").arg(&folder));
+    assert!(again.code == Some(2) && again.stderr.contains("--force"), "{}", again.stderr);
+    assert_eq!(run(["certs", "lab", "../evil"]).code, Some(2));
+}

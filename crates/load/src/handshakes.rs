@@ -1,0 +1,50 @@
+//! The handshakes of TLS: how many, how long, and what they agreed on.
+
+use hoptax_result::TlsResult;
+use hoptax_wire::tls::Handshake;
+
+use crate::distribution::Distribution;
+
+/// The handshakes of one worker or of several.
+#[derive(Clone, Debug, Default)]
+pub struct Handshakes {
+    full: u64,
+    resumed: u64,
+    took: Distribution,
+    /// The last of them; they do not differ unless servers do.
+    last: Option<Handshake>,
+}
+
+impl Handshakes {
+    pub(crate) fn record(&mut self, took_ns: u64, handshake: &Handshake) {
+        self.full += u64::from(!handshake.is_resumed);
+        self.resumed += u64::from(handshake.is_resumed);
+        self.took.record(took_ns);
+        if self.last.as_ref() != Some(handshake) {
+            self.last = Some(handshake.clone());
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.full += other.full;
+        self.resumed += other.resumed;
+        self.took += &other.took;
+        if other.last.is_some() {
+            self.last.clone_from(&other.last);
+        }
+    }
+
+    /// What a result says of them; None without any.
+    pub(crate) fn summary(&self) -> Option<TlsResult> {
+        let last = self.last.as_ref()?;
+        Some(TlsResult {
+            version: last.version.to_owned(),
+            cipher: last.cipher.clone(),
+            alpn: last.alpn.as_ref().map(|alpn| String::from_utf8_lossy(alpn).into_owned()),
+            full_handshakes: self.full,
+            resumed_handshakes: self.resumed,
+            resumption_share: self.resumed as f64 / (self.full + self.resumed) as f64,
+            handshake: self.took.summary(),
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! What a load speaks, by the words for it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The protocol of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Speak {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2.
+    Http2,
+    /// gRPC, which is calls over HTTP/2.
+    Grpc,
+    /// TCP: bytes there, bytes back.
+    Tcp,
+    /// WebSocket: messages there and back.
+    WebSocket,
+}
+
+impl Speak {
+    /// All of them, for help texts and error messages.
+    pub const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Grpc, Self::Tcp, Self::WebSocket];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Http1 => "http1",
+            Self::Http2 => "http2",
+            Self::Grpc => "grpc",
+            Self::Tcp => "tcp",
+            Self::WebSocket => "websocket",
+        }
+    }
+
+    /// The protocols that the scheme of a URL may mean, the usual one first, and whether TLS is under it.
+    pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
+        Some(match scheme {
+            "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),
+            "https" => (&[Self::Http1, Self::Http2, Self::Grpc], true),
+            "grpc" => (&[Self::Grpc], false),
+            "grpcs" => (&[Self::Grpc], true),
+            "tcp" => (&[Self::Tcp], false),
+            "tls" => (&[Self::Tcp], true),
+            "ws" => (&[Self::WebSocket], false),
+            "wss" => (&[Self::WebSocket], true),
+            _ => return None,
+        })
+    }
+
+    /// Whether a connection carries several requests at once.
+    pub fn has_streams(self) -> bool {
+        matches!(self, Self::Http2 | Self::Grpc)
+    }
+}
+
+impl fmt::Display for Speak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Speak {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|one| one.word() == text).ok_or_else(|| {
+            format!("`{text}` is no protocol: write `http1`, `http2`, `grpc`, `tcp` or `websocket`")
+        })
+    }
+}

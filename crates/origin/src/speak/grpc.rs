@@ -1,0 +1,93 @@
+//! gRPC: an echo service with calls of all four kinds.
+//!
+//! ```proto
+//! syntax = "proto3";
+//! package hoptax.echo.v1;
+//! message Payload { bytes payload = 1; }
+//! service Echo {
+//!   rpc Unary(Payload) returns (Payload);
+//!   rpc ClientStream(stream Payload) returns (Payload);   // the last one
+//!   rpc ServerStream(Payload) returns (stream Payload);   // three times
+//!   rpc Bidirectional(stream Payload) returns (stream Payload);  // every one
+//! }
+//! ```
+//!
+//! Messages come back byte by byte as they are: nothing in them is decoded. Every other path is unimplemented.
+
+use hoptax_wire::http2::Body;
+
+use super::http2::Answer;
+use crate::behaviour::Drawn;
+
+/// How often a message comes back from `ServerStream`.
+const TIMES: usize = 3;
+/// Statuses of gRPC.
+pub(super) const INVALID_ARGUMENT: u16 = 3;
+const UNIMPLEMENTED: u16 = 12;
+const UNAVAILABLE: u16 = 14;
+
+/// The answer to a call.
+pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn) -> Answer {
+    if drawn.status != 200 {
+        // A status of gRPC as it is; one of HTTP is that of a service that is not there.
+        let status = if drawn.status <= 16 { drawn.status } else { UNAVAILABLE };
+        return failed(status, "as asked");
+    }
+    let Some(messages) = messages(body) else {
+        return failed(INVALID_ARGUMENT, "the messages are not framed as gRPC frames them");
+    };
+    let path = path.split('?').next().unwrap_or_default();
+    let back: Vec<&[u8]> = match path.strip_prefix("/hoptax.echo.v1.Echo/") {
+        Some("Unary") if messages.len() == 1 => messages,
+        Some("ServerStream") if messages.len() == 1 => messages.repeat(TIMES),
+        Some("Unary" | "ServerStream") => {
+            return failed(INVALID_ARGUMENT, "the call takes one message");
+        }
+        Some("ClientStream") => messages.last().into_iter().copied().collect(),
+        Some("Bidirectional") => messages,
+        _ => return failed(UNIMPLEMENTED, "there is only /hoptax.echo.v1.Echo"),
+    };
+    Answer {
+        fields: fields(),
+        body: Body::Bytes(back.concat()),
+        trailers: vec![("grpc-status".to_owned(), "0".to_owned())],
+    }
+}
+
+/// The answer to a call that fails.
+pub(super) fn failed(status: u16, message: &str) -> Answer {
+    let mut fields = fields();
+    fields.push(("grpc-status".to_owned(), status.to_string()));
+    fields.push(("grpc-message".to_owned(), message.replace('%', "%25")));
+    Answer { fields, body: Body::Bytes(Vec::new()), trailers: Vec::new() }
+}
+
+fn fields() -> Vec<(String, String)> {
+    [(":status", "200"), ("content-type", "application/grpc")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec()
+}
+
+/// The messages of a body, each with the five bytes before it; None when they are not whole.
+fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut messages = Vec::new();
+    while !body.is_empty() {
+        let length = u32::from_be_bytes(body.get(1..5)?.try_into().ok()?) as usize;
+        let (message, rest) = body.split_at_checked(5 + length)?;
+        messages.push(message);
+        body = rest;
+    }
+    Some(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_framed() {
+        assert_eq!(messages(&[0, 0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 0]).unwrap().len(), 2);
+        assert_eq!(messages(&[0, 0, 0, 0, 2, 7]), None);
+        assert_eq!(messages(&[0, 0]), None);
+    }
+}

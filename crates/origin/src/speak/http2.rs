@@ -1,0 +1,165 @@
+//! HTTP/2: many requests at once, each answered when its own delay is over; calls of gRPC among them.
+
+use std::collections::BTreeMap;
+
+use hoptax_wire::http2::{Body, Head, Server, ServerEvent};
+
+use super::{Next, Speaker, grpc};
+use crate::Served;
+use crate::answer::{body_piece, has_no_body};
+use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
+use crate::connection::Kitchen;
+
+/// The server's side of a connection.
+#[derive(Debug)]
+pub(super) struct Http2 {
+    number: u64,
+    server: Server,
+    /// Answers whose delay is not over, by stream.
+    waiting: BTreeMap<u32, (Served, Answer)>,
+    events: Vec<ServerEvent>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) fields: Vec<(String, String)>,
+    pub(super) body: Body,
+    pub(super) trailers: Vec<(String, String)>,
+}
+
+impl Http2 {
+    pub(super) fn new(number: u64, output: &mut Vec<u8>) -> Self {
+        let server = Server::default();
+        server.open(output);
+        Self { number, server, waiting: BTreeMap::new(), events: Vec::new() }
+    }
+
+    fn take(
+        &mut self,
+        stream: u32,
+        head: &Head,
+        body: &[u8],
+        output: &mut Vec<u8>,
+        kitchen: &mut Kitchen<'_>,
+    ) {
+        let is_grpc = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
+        let behaviour = match behaviour(head, kitchen) {
+            Ok(behaviour) => behaviour,
+            Err(error) => {
+                let answer = if is_grpc {
+                    grpc::failed(grpc::INVALID_ARGUMENT, &error.to_string())
+                } else {
+                    text(400, &format!("{error}\n"))
+                };
+                *kitchen.answered += 1;
+                return self.put(stream, answer, output);
+            }
+        };
+        let drawn = behaviour.draw(kitchen.tables, kitchen.random);
+        let plan = kitchen.plan(self.number, &drawn);
+        let answer = if is_grpc {
+            grpc::answer(&head.path, body, &drawn)
+        } else {
+            answer(&drawn, head.method == "HEAD", behaviour.headers())
+        };
+        if kitchen.delay(&plan, stream) {
+            self.waiting.insert(stream, (plan, answer));
+        } else {
+            kitchen.serve(plan);
+            self.put(stream, answer, output);
+        }
+    }
+
+    fn put(&mut self, stream: u32, answer: Answer, output: &mut Vec<u8>) {
+        let Answer { fields, body, trailers } = answer;
+        self.server.answer(stream, &pairs(&fields), body, &pairs(&trailers), output);
+    }
+}
+
+fn pairs(fields: &[(String, String)]) -> Vec<(&str, &str)> {
+    fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+fn behaviour(head: &Head, kitchen: &Kitchen<'_>) -> Result<Behaviour, BadParameter> {
+    let mut behaviour = kitchen.defaults.clone();
+    if let Some((_, query)) = head.path.split_once('?') {
+        behaviour.apply_query(query, kitchen.tables)?;
+    }
+    for (name, value) in &head.fields {
+        if let Some(parameter) = name.strip_prefix(HEADER_PREFIX) {
+            behaviour.apply(parameter, value, kitchen.tables)?;
+        }
+    }
+    Ok(behaviour)
+}
+
+fn answer(drawn: &crate::behaviour::Drawn, is_head: bool, headers: &[(String, String)]) -> Answer {
+    let size = if has_no_body(drawn.status) { 0 } else { drawn.size };
+    let mut fields = vec![
+        (":status".to_owned(), drawn.status.to_string()),
+        ("content-type".to_owned(), "text/plain".to_owned()),
+        ("content-length".to_owned(), size.to_string()),
+    ];
+    fields.extend(headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
+    let body = Body::Text(if is_head { 0 } else { size }, body_piece);
+    Answer { fields, body, trailers: Vec::new() }
+}
+
+fn text(status: u16, text: &str) -> Answer {
+    let fields = vec![
+        (":status".to_owned(), status.to_string()),
+        ("content-type".to_owned(), "text/plain".to_owned()),
+        ("content-length".to_owned(), text.len().to_string()),
+    ];
+    Answer { fields, body: Body::Bytes(text.as_bytes().to_vec()), trailers: Vec::new() }
+}
+
+impl Speaker for Http2 {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) -> Next {
+        self.server.pump(output);
+        if !output.is_empty() {
+            return Next::Again;
+        }
+        if input.is_empty() {
+            return Next::More;
+        }
+        let mut events = std::mem::take(&mut self.events);
+        let fed = self.server.feed(input, output, &mut events);
+        input.clear();
+        for event in events.drain(..) {
+            match event {
+                ServerEvent::Request { stream, head, body } => {
+                    self.take(stream, &head, &body, output, kitchen);
+                }
+                ServerEvent::Cancelled { stream } => {
+                    *kitchen.under_way -= u64::from(self.waiting.remove(&stream).is_some());
+                }
+            }
+        }
+        self.events = events;
+        if fed.is_err() {
+            return Next::Break;
+        }
+        if kitchen.ending {
+            self.server.go_away(output);
+        }
+        Next::Again
+    }
+
+    fn delay_over(&mut self, stream: u32, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+        if let Some((plan, answer)) = self.waiting.remove(&stream) {
+            *kitchen.under_way -= 1;
+            kitchen.serve(plan);
+            self.put(stream, answer, output);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.server.is_idle()
+    }
+
+    fn waiting(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+}

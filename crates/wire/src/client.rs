@@ -1,0 +1,199 @@
+//! One connection's client, whatever it speaks: what the engine asks of a protocol.
+
+use std::sync::Arc;
+
+use crate::answer::{Answer, Broken, Event, ExpectedHeader};
+use crate::encoded::Encoded;
+use crate::http1::{Progress, ResponseReader, Truncated};
+use crate::http2::{Http2, Settings};
+use crate::tcp::Tcp;
+use crate::websocket::WebSocket;
+
+/// What a connection speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2, for itself or under gRPC.
+    Http2(Settings),
+    /// Bytes; every answer has so many.
+    Tcp {
+        /// Bytes of an answer.
+        answer_bytes: u64,
+    },
+    /// WebSocket, which begins with these bytes.
+    WebSocket {
+        /// The request for the upgrade.
+        upgrade: Arc<[u8]>,
+    },
+}
+
+impl Protocol {
+    /// Requests that a connection can carry at once.
+    pub fn streams(&self) -> u32 {
+        match self {
+            Self::Http2(settings) => settings.streams.max(1),
+            _ => 1,
+        }
+    }
+
+    /// Its name in the negotiation of TLS (ALPN), where it has one.
+    pub fn alpn(&self) -> Option<&'static [u8]> {
+        match self {
+            Self::Http1 | Self::WebSocket { .. } => Some(b"http/1.1"),
+            Self::Http2(_) => Some(b"h2"),
+            Self::Tcp { .. } => None,
+        }
+    }
+}
+
+/// The client's side of one connection.
+#[derive(Debug)]
+pub enum Client {
+    /// HTTP/1.1.
+    Http1 {
+        /// Of the answers.
+        reader: ResponseReader,
+        /// Whether the answer has begun.
+        has_begun: bool,
+    },
+    /// HTTP/2.
+    Http2(Box<Http2>),
+    /// Bytes.
+    Tcp(Tcp),
+    /// WebSocket.
+    WebSocket(Box<WebSocket>, Arc<[u8]>),
+}
+
+impl Client {
+    /// A connection that has sent nothing yet.
+    pub fn new(protocol: &Protocol, expected: &Arc<[ExpectedHeader]>) -> Self {
+        match protocol {
+            Protocol::Http1 => Self::Http1 {
+                reader: ResponseReader::default().expecting(Arc::clone(expected)),
+                has_begun: false,
+            },
+            Protocol::Http2(settings) => {
+                let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
+                Self::Http2(Box::new(Http2::new(*settings, expected)))
+            }
+            Protocol::Tcp { answer_bytes } => Self::Tcp(Tcp::new(*answer_bytes)),
+            Protocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), Arc::clone(upgrade)),
+        }
+    }
+
+    /// Appends what every connection begins with.
+    pub fn open(&mut self, output: &mut Vec<u8>) {
+        match self {
+            Self::Http2(client) => client.open(output),
+            Self::WebSocket(_, upgrade) => output.extend_from_slice(upgrade),
+            Self::Http1 { .. } | Self::Tcp(_) => {}
+        }
+    }
+
+    /// Whether requests may be sent.
+    pub fn may_send(&self) -> bool {
+        match self {
+            Self::WebSocket(client, _) => client.is_open(),
+            _ => true,
+        }
+    }
+
+    /// Whether the server has shown that it speaks the protocol, as far as it does so before it is asked anything.
+    pub fn is_settled(&self) -> bool {
+        match self {
+            Self::Http2(client) => client.is_settled(),
+            _ => self.may_send(),
+        }
+    }
+
+    /// Appends a request on a free stream; `bytes` are those of the request, with what is different in each filled in.
+    pub fn send(&mut self, stream: u32, request: &Encoded, bytes: &[u8], output: &mut Vec<u8>) {
+        match self {
+            Self::Http1 { reader, has_begun } => {
+                reader.begin(request.is_head);
+                *has_begun = false;
+            }
+            Self::Http2(client) => return client.send(stream, request, bytes, output),
+            Self::Tcp(client) => client.begin(),
+            Self::WebSocket(client, _) => client.begin(),
+        }
+        output.extend_from_slice(bytes);
+    }
+
+    /// Whether all of the request on a stream is handed over.
+    pub fn is_sent(&self, stream: u32) -> bool {
+        match self {
+            Self::Http2(client) => client.is_sent(stream),
+            _ => true,
+        }
+    }
+
+    /// Takes the bytes of one read; replies of the protocol itself are appended to `output`, and what the bytes mean to
+    /// `events`.
+    ///
+    /// # Errors
+    /// When they break the rules of the protocol; the connection is then of no further use.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        output: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        match self {
+            Self::Http1 { reader, has_begun } => {
+                if !std::mem::replace(has_begun, true) {
+                    events.push(Event::Begun { stream: 0 });
+                }
+                if let Progress::Complete(answer) = reader.feed(bytes)? {
+                    events.push(Event::Answered { stream: 0, answer });
+                }
+                Ok(())
+            }
+            Self::Http2(client) => client.feed(bytes, output, events),
+            Self::Tcp(client) => client.feed(bytes, events),
+            Self::WebSocket(client, _) => client.feed(bytes, output, events),
+        }
+    }
+
+    /// The server closed the connection: the answer that this completes on a stream, or nothing when none had begun.
+    ///
+    /// # Errors
+    /// When an answer had begun and was not complete.
+    pub fn end(&mut self, stream: u32) -> Result<Option<Answer>, Truncated> {
+        let has_begun = match self {
+            Self::Http1 { reader, .. } => return reader.end(),
+            Self::Http2(client) => client.has_begun(stream),
+            Self::Tcp(client) => client.has_begun(),
+            Self::WebSocket(client, _) => client.has_begun(),
+        };
+        if has_begun { Err(Truncated) } else { Ok(None) }
+    }
+
+    /// Gives up the request on a stream; whether the connection is still of use.
+    pub fn cancel(&mut self, stream: u32, output: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Http2(client) => {
+                client.cancel(stream, output);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the connection can carry no further request, although nobody said so.
+    pub fn is_used_up(&self) -> bool {
+        match self {
+            Self::Http2(client) => client.is_used_up(),
+            _ => false,
+        }
+    }
+
+    /// The number of requests that the server takes at once, once it is known.
+    pub fn max_streams(&self) -> u32 {
+        match self {
+            Self::Http2(client) => client.max_streams(),
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A request as bytes, encoded once and sent often.
+
+use crate::http2::Field;
+
+/// A request as bytes.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// All that is sent of it, or the parts from which that is put together.
+    pub bytes: Vec<u8>,
+    /// Whether it is a `HEAD`, whose answer has no body.
+    pub is_head: bool,
+    /// Its header fields, where each connection compresses them for itself.
+    pub(crate) fields: Vec<Field>,
+    /// Where its body begins.
+    pub(crate) body_from: usize,
+}
+
+impl Encoded {
+    /// Bytes that are sent as they are.
+    pub fn plain(bytes: Vec<u8>, is_head: bool) -> Self {
+        Self { bytes, is_head, fields: Vec::new(), body_from: 0 }
+    }
+}

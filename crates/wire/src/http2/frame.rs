@@ -1,0 +1,250 @@
+//! Frames (RFC 9113, section 4): reading them off a connection, and their heads as bytes.
+
+/// Length of a frame's head.
+pub(crate) const HEAD_BYTES: usize = 9;
+/// The largest payload that either side takes unless it says otherwise, which we do not.
+pub const MAX_PAYLOAD_BYTES: usize = 16_384;
+
+/// The kinds of frames that are looked at.
+pub(crate) mod kind {
+    pub(crate) const DATA: u8 = 0;
+    pub(crate) const HEADERS: u8 = 1;
+    pub(crate) const RST_STREAM: u8 = 3;
+    pub(crate) const SETTINGS: u8 = 4;
+    pub(crate) const PUSH_PROMISE: u8 = 5;
+    pub(crate) const PING: u8 = 6;
+    pub(crate) const GOAWAY: u8 = 7;
+    pub(crate) const WINDOW_UPDATE: u8 = 8;
+    pub(crate) const CONTINUATION: u8 = 9;
+}
+
+/// The flags that are looked at.
+pub(crate) mod flag {
+    pub(crate) const ACK: u8 = 1;
+    pub(crate) const END_STREAM: u8 = 1;
+    pub(crate) const END_HEADERS: u8 = 4;
+    pub(crate) const PADDED: u8 = 8;
+    pub(crate) const PRIORITY: u8 = 0x20;
+}
+
+/// Settings by number (RFC 9113, section 6.5.2).
+pub(crate) mod setting {
+    pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
+    pub(crate) const ENABLE_PUSH: u16 = 2;
+    pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+    pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+}
+
+/// The head of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) length: usize,
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+}
+
+impl Head {
+    pub(crate) fn has(self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn parse(bytes: [u8; HEAD_BYTES]) -> Self {
+        let [a, b, c, kind, flags, stream @ ..] = bytes;
+        Self {
+            length: u32::from_be_bytes([0, a, b, c]) as usize,
+            kind,
+            flags,
+            stream: u32::from_be_bytes(stream) & 0x7fff_ffff,
+        }
+    }
+}
+
+/// Appends the head of a frame.
+pub(crate) fn put_head(output: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: u32) {
+    let [_, a, b, c] = (length as u32).to_be_bytes();
+    output.extend_from_slice(&[a, b, c, kind, flags]);
+    output.extend_from_slice(&stream.to_be_bytes());
+}
+
+/// Appends a frame whose payload is one number.
+pub(crate) fn put_number(output: &mut Vec<u8>, kind: u8, stream: u32, number: u32) {
+    put_head(output, 4, kind, 0, stream);
+    output.extend_from_slice(&number.to_be_bytes());
+}
+
+/// Appends our settings.
+pub(crate) fn put_settings(output: &mut Vec<u8>, settings: &[(u16, u32)]) {
+    put_head(output, settings.len() * 6, kind::SETTINGS, 0, 0);
+    for (number, value) in settings {
+        output.extend_from_slice(&number.to_be_bytes());
+        output.extend_from_slice(&value.to_be_bytes());
+    }
+}
+
+/// What was read: a whole frame, or a part of a frame of data, whose `head` has the length of the part, and whose flags
+/// are set only with the last.
+#[derive(Debug)]
+pub(crate) struct Piece<'a> {
+    pub(crate) head: Head,
+    pub(crate) payload: &'a [u8],
+}
+
+/// A frame that is larger than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
+/// Puts frames together from bytes as they come.
+#[derive(Debug, Default)]
+pub(crate) struct FrameReader {
+    head: [u8; HEAD_BYTES],
+    have: usize,
+    /// The frame whose payload is being read, and how much of it has come.
+    current: Option<(Head, usize)>,
+    payload: Vec<u8>,
+}
+
+impl FrameReader {
+    /// Whether it is between two frames.
+    pub(crate) fn is_between(&self) -> bool {
+        self.have == 0 && self.current.is_none()
+    }
+
+    /// The next piece of `bytes`, which then begin behind it; None when more are needed. Data that are not padded come as
+    /// they are, all else whole.
+    pub(crate) fn next<'a, 'b: 'a>(
+        &'a mut self,
+        bytes: &mut &'b [u8],
+    ) -> Result<Option<Piece<'a>>, TooLarge> {
+        let (head, read) = if let Some(current) = self.current {
+            current
+        } else {
+            let missing = HEAD_BYTES - self.have;
+            let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.head[self.have..self.have + taken.len()].copy_from_slice(taken);
+            self.have += taken.len();
+            *bytes = rest;
+            if self.have < HEAD_BYTES {
+                return Ok(None);
+            }
+            let head = Head::parse(self.head);
+            if head.length > MAX_PAYLOAD_BYTES {
+                return Err(TooLarge);
+            }
+            self.payload.clear();
+            (head, 0)
+        };
+        let missing = head.length - read;
+        let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
+        let is_whole = taken.len() == missing;
+        *bytes = rest;
+        if is_whole {
+            self.current = None;
+            self.have = 0;
+        } else {
+            self.current = Some((head, read + taken.len()));
+        }
+        if head.kind == kind::DATA && !head.has(flag::PADDED) {
+            if taken.is_empty() && !is_whole {
+                return Ok(None);
+            }
+            let flags = if is_whole { head.flags } else { 0 };
+            return Ok(Some(Piece { head: Head { length: taken.len(), flags, ..head }, payload: taken }));
+        }
+        if is_whole && read == 0 {
+            return Ok(Some(Piece { head, payload: taken }));
+        }
+        self.payload.extend_from_slice(taken);
+        Ok(is_whole.then_some(Piece { head, payload: &self.payload }))
+    }
+}
+
+/// The settings of a payload, or None when it is none.
+pub(crate) fn settings(payload: &[u8]) -> Option<impl Iterator<Item = (u16, u32)>> {
+    let (settings, rest) = payload.as_chunks::<6>();
+    rest.is_empty().then(|| {
+        settings.iter().map(|one| {
+            let [name @ .., _, _, _, _] = *one;
+            let [_, _, value @ ..] = *one;
+            (u16::from_be_bytes(name), u32::from_be_bytes(value))
+        })
+    })
+}
+
+/// A payload without its padding and, of a frame of headers, its priority; None when the padding is longer.
+pub(crate) fn unpadded(head: Head, mut payload: &[u8]) -> Option<&[u8]> {
+    let mut padding = 0;
+    if head.has(flag::PADDED) {
+        let (&length, rest) = payload.split_first()?;
+        (padding, payload) = (usize::from(length), rest);
+    }
+    if head.kind == kind::HEADERS && head.has(flag::PRIORITY) {
+        payload = payload.get(5..)?;
+    }
+    payload.get(..payload.len().checked_sub(padding)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Kinds and payloads of everything in `bytes`, fed in pieces that end at `cuts`; data put together.
+    fn read(bytes: &[u8], cuts: &[usize]) -> Vec<(u8, u8, Vec<u8>)> {
+        let (mut reader, mut seen, mut from) = (FrameReader::default(), Vec::new(), 0);
+        let mut data: Vec<u8> = Vec::new();
+        for &to in cuts.iter().chain([&bytes.len()]) {
+            let mut piece = &bytes[from..to];
+            from = to;
+            while let Some(piece) = reader.next(&mut piece).unwrap() {
+                if piece.head.kind == kind::DATA {
+                    data.extend_from_slice(piece.payload);
+                    if piece.head.has(flag::END_STREAM) {
+                        seen.push((kind::DATA, piece.head.flags, std::mem::take(&mut data)));
+                    }
+                } else {
+                    seen.push((piece.head.kind, piece.head.flags, piece.payload.to_vec()));
+                }
+            }
+        }
+        seen
+    }
+
+    fn several() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_settings(&mut bytes, &[(setting::ENABLE_PUSH, 0)]);
+        put_head(&mut bytes, 5, kind::DATA, flag::END_STREAM, 1);
+        bytes.extend_from_slice(b"hello");
+        put_head(&mut bytes, 0, kind::DATA, flag::END_STREAM, 3);
+        put_number(&mut bytes, kind::RST_STREAM, 5, 8);
+        bytes
+    }
+
+    #[test]
+    fn frames_follow_each_other() {
+        let seen = read(&several(), &[]);
+        assert_eq!(seen.len(), 4);
+        assert_eq!(seen[1], (kind::DATA, flag::END_STREAM, b"hello".to_vec()));
+        assert_eq!(seen[2], (kind::DATA, flag::END_STREAM, Vec::new()));
+        assert_eq!(seen[3].2, [0, 0, 0, 8]);
+    }
+
+    #[test]
+    fn what_is_too_large_or_padded_too_far_is_refused() {
+        let mut text: &[u8] = b"HTTP/1.1 400 Bad Request\r\n";
+        assert_eq!(FrameReader::default().next(&mut text).unwrap_err(), TooLarge);
+        let padded = Head { length: 3, kind: kind::DATA, flags: flag::PADDED, stream: 1 };
+        assert_eq!(unpadded(padded, &[1, 7, 0]), Some([7].as_slice()));
+        assert_eq!(unpadded(padded, &[3, 7, 0]), None);
+        assert_eq!(unpadded(padded, &[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(mut cuts in prop::collection::vec(0..several().len(), 0..8)) {
+            cuts.sort_unstable();
+            prop_assert_eq!(read(&several(), &cuts), read(&several(), &[]));
+        }
+    }
+}

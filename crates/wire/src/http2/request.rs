@@ -1,0 +1,208 @@
+//! Requests: header fields that are encoded once, and a table per connection that shortens them from then on.
+
+use std::ops::Range;
+
+use super::hpack::{ENTRY_BYTES, TABLE_BYTES, put_integer, put_string, static_index};
+use crate::encoded::Encoded;
+
+/// A header field of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    /// Its index in the static table, if the whole of it is there.
+    whole: Option<usize>,
+    /// The index of its name there; 0 for none.
+    named: usize,
+    /// Where the rest of it is in the bytes of the request.
+    rest: Range<usize>,
+    /// Its number among the different fields of all requests of a load; None for one that is never the same.
+    number: Option<usize>,
+    /// What it takes in a table.
+    table_bytes: usize,
+}
+
+impl Encoded {
+    /// A request of HTTP/2. Names of `fields` are lower case, those with a colon first.
+    pub fn http2(fields: &[(String, String)], body: &[u8]) -> Self {
+        let mut bytes = Vec::new();
+        let fields_of = |(name, value): &(String, String)| {
+            let (whole, named) = static_index(name, value);
+            let from = bytes.len();
+            if named.is_none() {
+                put_string(&mut bytes, name.as_bytes());
+            }
+            put_string(&mut bytes, value.as_bytes());
+            Field {
+                whole,
+                named: named.unwrap_or_default(),
+                rest: from..bytes.len(),
+                number: None,
+                table_bytes: name.len() + value.len() + ENTRY_BYTES,
+            }
+        };
+        let is_head = fields.iter().any(|(name, value)| name == ":method" && value == "HEAD");
+        let fields = fields.iter().map(fields_of).collect();
+        let body_from = bytes.len();
+        bytes.extend_from_slice(body);
+        Self { bytes, is_head, fields, body_from }
+    }
+
+    /// Numbers the fields of all requests of a load, so that connections remember what they share. Those whose bytes
+    /// `varies` says to be different in each request are not remembered.
+    pub fn number_fields<'a>(requests: impl Iterator<Item = &'a mut Self>, varies: impl Fn(&[u8]) -> bool) {
+        let mut known: Vec<(usize, Vec<u8>)> = Vec::new();
+        for request in requests {
+            for field in &mut request.fields {
+                let rest = request.bytes.get(field.rest.clone()).unwrap_or_default();
+                let key = (field.named, rest.to_vec());
+                field.number = (!varies(rest)).then(|| {
+                    known.iter().position(|one| *one == key).unwrap_or_else(|| {
+                        known.push(key);
+                        known.len() - 1
+                    })
+                });
+            }
+        }
+    }
+}
+
+/// What the server remembers of the fields that a connection sent it.
+#[derive(Debug)]
+pub(crate) struct FieldTable {
+    /// By the number of a field: as which it was put into the table, counted from 1; 0 for not yet.
+    positions: Vec<u32>,
+    inserted: u32,
+    bytes: usize,
+    /// What the server lets it have.
+    most_bytes: usize,
+    /// Whether the server is to be told that it is no longer used.
+    owes_size: bool,
+}
+
+impl Default for FieldTable {
+    fn default() -> Self {
+        Self { positions: Vec::new(), inserted: 0, bytes: 0, most_bytes: TABLE_BYTES, owes_size: false }
+    }
+}
+
+impl FieldTable {
+    /// The server's setting. A table smaller than usual is not used at all.
+    pub(crate) fn limit(&mut self, bytes: usize) {
+        if bytes < TABLE_BYTES && self.most_bytes > 0 {
+            (self.most_bytes, self.owes_size) = (0, true);
+            self.positions.clear();
+        }
+    }
+
+    /// Appends the header block of a request, whose bytes are `bytes`.
+    pub(crate) fn put(&mut self, request: &Encoded, bytes: &[u8], output: &mut Vec<u8>) {
+        if std::mem::take(&mut self.owes_size) {
+            put_integer(output, 0x20, 5, 0);
+        }
+        for field in &request.fields {
+            if let Some(index) = field.whole {
+                put_integer(output, 0x80, 7, index);
+                continue;
+            }
+            let rest = bytes.get(field.rest.clone()).unwrap_or_default();
+            let fits = self.bytes + field.table_bytes <= self.most_bytes;
+            let Some(number) = field.number.filter(|_| self.most_bytes > 0) else {
+                put_integer(output, 0, 4, field.named);
+                output.extend_from_slice(rest);
+                continue;
+            };
+            match self.positions.get(number) {
+                Some(&position) if position > 0 => {
+                    // The newest follows the 61 of the static table.
+                    put_integer(output, 0x80, 7, 62 + (self.inserted - position) as usize);
+                }
+                _ if fits => {
+                    put_integer(output, 0x40, 6, field.named);
+                    output.extend_from_slice(rest);
+                    self.inserted += 1;
+                    self.bytes += field.table_bytes;
+                    if self.positions.len() <= number {
+                        self.positions.resize(number + 1, 0);
+                    }
+                    if let Some(position) = self.positions.get_mut(number) {
+                        *position = self.inserted;
+                    }
+                }
+                // Nothing is ever pushed out, so that positions hold for good.
+                _ => {
+                    put_integer(output, 0, 4, field.named);
+                    output.extend_from_slice(rest);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hpack::Decoder;
+    use super::*;
+
+    fn request(path: &str) -> Encoded {
+        let fields = [(":method", "GET"), (":scheme", "http"), (":path", path), ("x-a", "b")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Encoded::http2(&fields, b"body")
+    }
+
+    fn decoded(decoder: &mut Decoder, block: &[u8]) -> Vec<String> {
+        let mut fields = Vec::new();
+        let each = |name: &[u8], value: &[u8]| {
+            fields.push(format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value)));
+        };
+        decoder.decode(block, each).unwrap();
+        fields
+    }
+
+    #[test]
+    fn what_a_connection_has_sent_once_is_short_from_then_on() {
+        let mut requests = [request("/one"), request("/two"), request("/{n}")];
+        Encoded::number_fields(requests.iter_mut(), |bytes| bytes.contains(&b'{'));
+        let (mut table, mut decoder) = (FieldTable::default(), Decoder::default());
+        let mut lengths = Vec::new();
+        for number in [0, 1, 2, 0, 1, 2] {
+            let (request, mut block) = (&requests[number], Vec::new());
+            table.put(request, &request.bytes, &mut block);
+            let path = [":path: /one", ":path: /two", ":path: /{n}"][number];
+            assert_eq!(decoded(&mut decoder, &block), [":method: GET", ":scheme: http", path, "x-a: b"]);
+            lengths.push(block.len());
+        }
+        assert_eq!(lengths, [15, 9, 9, 4, 4, 9]);
+        assert_eq!(&requests[0].bytes[requests[0].body_from..], b"body");
+    }
+
+    #[test]
+    fn a_server_without_a_table_gets_everything_each_time() {
+        let mut requests = [request("/one")];
+        Encoded::number_fields(requests.iter_mut(), |_| false);
+        let (mut table, mut decoder) = (FieldTable::default(), Decoder::default());
+        let mut send = |table: &mut FieldTable| {
+            let mut block = Vec::new();
+            table.put(&requests[0], &requests[0].bytes, &mut block);
+            assert_eq!(decoded(&mut decoder, &block).len(), 4);
+            block.len()
+        };
+        send(&mut table);
+        assert_eq!(send(&mut table), 4);
+        table.limit(0);
+        assert_eq!((send(&mut table), send(&mut table)), (16, 15));
+    }
+
+    #[test]
+    fn a_full_table_is_not_pushed_out_of() {
+        let mut requests: Vec<Encoded> = (0..100).map(|number| request(&format!("/{number:060}"))).collect();
+        Encoded::number_fields(requests.iter_mut(), |_| false);
+        let (mut table, mut decoder) = (FieldTable::default(), Decoder::default());
+        for _ in 0..2 {
+            for request in &requests {
+                let mut block = Vec::new();
+                table.put(request, &request.bytes, &mut block);
+                assert_eq!(decoded(&mut decoder, &block).len(), 4);
+            }
+        }
+        assert!(table.bytes <= TABLE_BYTES);
+    }
+}

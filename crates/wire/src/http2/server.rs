@@ -1,0 +1,477 @@
+//! The server's side of a connection, for the origin: requests come in whole, answers go out as far as the windows let.
+
+use super::frame::{FrameReader, Head as FrameHead, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting, unpadded};
+use super::frame::{put_head, put_number, put_settings, settings};
+use super::hpack::{Decoder, put_field};
+use super::{CANCEL, FIRST_WINDOW_BYTES, MAX_BLOCK_BYTES, MAX_WINDOW_BYTES, PREFACE};
+use crate::answer::Broken;
+
+/// Streams that a client may have at once.
+const MAX_STREAMS: u32 = 4096;
+/// Bytes of requests that may be under way on a stream, and on a connection.
+const WINDOW_BYTES: u32 = 16 << 20;
+/// How many bytes are put up for sending at most.
+const OUTPUT_BYTES: usize = 256 * 1024;
+/// Most bytes of a body that is kept.
+const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// The head of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Its method.
+    pub method: String,
+    /// Its path and query.
+    pub path: String,
+    /// Its fields but for those of the protocol itself.
+    pub fields: Vec<(String, String)>,
+}
+
+impl Head {
+    /// The value of a field, by its lower-case name.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// A whole request. The body is kept of calls of gRPC only.
+    Request {
+        /// The number of its stream.
+        stream: u32,
+        /// Its head.
+        head: Head,
+        /// Its body.
+        body: Vec<u8>,
+    },
+    /// A request that nobody waits for any more.
+    Cancelled {
+        /// The number of its stream.
+        stream: u32,
+    },
+}
+
+/// The body of an answer.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// So many bytes, which the function gives in pieces: from an offset, at most so many.
+    Text(u64, fn(u64, u64) -> &'static [u8]),
+    /// These.
+    Bytes(Vec<u8>),
+}
+
+impl Body {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Text(bytes, _) => *bytes,
+            Self::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+
+    fn piece(&self, from: u64, most: u64) -> &[u8] {
+        match self {
+            Self::Text(bytes, source) => source(from, most.min(bytes - from)),
+            Self::Bytes(bytes) => {
+                let from = (from as usize).min(bytes.len());
+                bytes.get(from..bytes.len().min(from + most as usize)).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// The server's side of one connection.
+#[derive(Debug, Default)]
+pub struct Server {
+    frames: FrameReader,
+    state: State,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Bytes of the preface that have come.
+    preface: usize,
+    is_settled: bool,
+    decoder: Decoder,
+    streams: Vec<Stream>,
+    block: Vec<u8>,
+    continuing: Option<(u32, bool)>,
+    last_id: u32,
+    first_window_bytes: i64,
+    window_bytes: i64,
+    received_bytes: u32,
+}
+
+/// A request that is not answered in full.
+#[derive(Debug)]
+struct Stream {
+    id: u32,
+    /// Until the request is handed on.
+    request: Option<(Head, Vec<u8>)>,
+    keeps_body: bool,
+    received_bytes: u32,
+    window_bytes: i64,
+    /// The answer's body with how much of it is sent, and the header block of its trailers.
+    answer: Option<(Body, u64, Vec<u8>)>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            preface: 0,
+            is_settled: false,
+            decoder: Decoder::default(),
+            streams: Vec::new(),
+            block: Vec::new(),
+            continuing: None,
+            last_id: 0,
+            first_window_bytes: FIRST_WINDOW_BYTES,
+            window_bytes: FIRST_WINDOW_BYTES,
+            received_bytes: 0,
+        }
+    }
+}
+
+impl Server {
+    /// Appends what every connection begins with.
+    pub fn open(&self, output: &mut Vec<u8>) {
+        let settings =
+            [(setting::MAX_CONCURRENT_STREAMS, MAX_STREAMS), (setting::INITIAL_WINDOW_SIZE, WINDOW_BYTES)];
+        put_settings(output, &settings);
+        put_number(output, kind::WINDOW_UPDATE, 0, WINDOW_BYTES - FIRST_WINDOW_BYTES as u32);
+    }
+
+    /// Whether no request is under way.
+    pub fn is_idle(&self) -> bool {
+        self.state.streams.is_empty() && self.frames.is_between() && self.state.continuing.is_none()
+    }
+
+    /// Takes the bytes of one read.
+    ///
+    /// # Errors
+    /// When they break the rules of the protocol; the connection is then of no further use.
+    pub fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        output: &mut Vec<u8>,
+        events: &mut Vec<ServerEvent>,
+    ) -> Result<(), Broken> {
+        while let Some(expected) = PREFACE.get(self.state.preface)
+            && let Some((first, rest)) = bytes.split_first()
+        {
+            if first != expected {
+                return Err(Broken::NotHttp2);
+            }
+            self.state.preface += 1;
+            bytes = rest;
+        }
+        loop {
+            let piece =
+                self.frames.next(&mut bytes).map_err(|_| Broken::Http2("a frame larger than 16 KiB"))?;
+            let Some(piece) = piece else { return Ok(()) };
+            self.state.take(&piece, output, events)?;
+        }
+    }
+
+    /// Begins to answer a request; what the windows or the output have no room for follows with [`Self::pump`].
+    pub fn answer(
+        &mut self,
+        id: u32,
+        fields: &[(&str, &str)],
+        body: Body,
+        trailers: &[(&str, &str)],
+        output: &mut Vec<u8>,
+    ) {
+        let state = &mut self.state;
+        let Some(index) = state.streams.iter().position(|stream| stream.id == id) else { return };
+        let ends = body.len() == 0 && trailers.is_empty();
+        put_fields(fields, id, ends, output);
+        if ends {
+            state.streams.swap_remove(index);
+            return;
+        }
+        let mut block = Vec::new();
+        for (name, value) in trailers {
+            put_field(&mut block, name, value);
+        }
+        if let Some(stream) = state.streams.get_mut(index) {
+            stream.answer = Some((body, 0, block));
+        }
+        self.pump(output);
+    }
+
+    /// Gives a request up that is not answered yet.
+    pub fn reset(&mut self, id: u32, output: &mut Vec<u8>) {
+        self.state.streams.retain(|stream| stream.id != id);
+        put_number(output, kind::RST_STREAM, id, CANCEL);
+    }
+
+    /// Appends what there is room for.
+    pub fn pump(&mut self, output: &mut Vec<u8>) {
+        let state = &mut self.state;
+        let mut index = 0;
+        while let Some(stream) = state.streams.get_mut(index) {
+            if stream.send(&mut state.window_bytes, output) {
+                state.streams.swap_remove(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Tells the client to send no further request.
+    pub fn go_away(&self, output: &mut Vec<u8>) {
+        put_head(output, 8, kind::GOAWAY, 0, 0);
+        output.extend_from_slice(&self.state.last_id.to_be_bytes());
+        output.extend_from_slice(&[0; 4]);
+    }
+}
+
+fn put_fields(fields: &[(&str, &str)], id: u32, ends: bool, output: &mut Vec<u8>) {
+    let from = output.len();
+    let end = if ends { flag::END_STREAM } else { 0 };
+    put_head(output, 0, kind::HEADERS, flag::END_HEADERS | end, id);
+    let block_from = output.len();
+    for (name, value) in fields {
+        put_field(output, name, value);
+    }
+    // The origin's own fields and a few echoed ones: far below the largest frame.
+    let length = (output.len() - block_from) as u32;
+    output[from..from + 3].copy_from_slice(&length.to_be_bytes()[1..]);
+}
+
+impl Stream {
+    /// Sends what there is room for; true when all is sent.
+    fn send(&mut self, connection_window: &mut i64, output: &mut Vec<u8>) -> bool {
+        let Some((body, sent, trailers)) = &mut self.answer else { return false };
+        while *sent < body.len() {
+            let room = (*connection_window).min(self.window_bytes).clamp(0, MAX_PAYLOAD_BYTES as i64) as u64;
+            if room == 0 || output.len() > OUTPUT_BYTES {
+                return false;
+            }
+            let piece = body.piece(*sent, room);
+            let ends = *sent + piece.len() as u64 == body.len() && trailers.is_empty();
+            put_head(output, piece.len(), kind::DATA, if ends { flag::END_STREAM } else { 0 }, self.id);
+            output.extend_from_slice(piece);
+            *sent += piece.len() as u64;
+            *connection_window -= piece.len() as i64;
+            self.window_bytes -= piece.len() as i64;
+        }
+        if !trailers.is_empty() {
+            put_head(output, trailers.len(), kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, self.id);
+            output.extend_from_slice(trailers);
+        }
+        true
+    }
+}
+
+impl State {
+    fn take(
+        &mut self,
+        piece: &Piece<'_>,
+        output: &mut Vec<u8>,
+        events: &mut Vec<ServerEvent>,
+    ) -> Result<(), Broken> {
+        let (head, payload) = (piece.head, piece.payload);
+        if !self.is_settled && head.kind != kind::SETTINGS {
+            return Err(Broken::NotHttp2);
+        }
+        if self.continuing.is_some() != (head.kind == kind::CONTINUATION) {
+            return Err(Broken::Http2("a header block that another frame interrupts"));
+        }
+        match head.kind {
+            kind::DATA => self.take_data(head, payload, output, events),
+            kind::HEADERS => {
+                let block = unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"))?;
+                let end = head.has(flag::END_STREAM);
+                if head.has(flag::END_HEADERS) {
+                    return self.take_block(head.stream, end, block, events);
+                }
+                self.block.clear();
+                self.block.extend_from_slice(block);
+                self.continuing = Some((head.stream, end));
+                Ok(())
+            }
+            kind::CONTINUATION => {
+                let Some((id, end)) = self.continuing.filter(|(id, _)| *id == head.stream) else {
+                    return Err(Broken::Http2("a header block that goes on in another stream"));
+                };
+                self.block.extend_from_slice(payload);
+                if self.block.len() > MAX_BLOCK_BYTES {
+                    return Err(Broken::Http2("a header block larger than 64 KiB"));
+                }
+                if head.has(flag::END_HEADERS) {
+                    self.continuing = None;
+                    let block = std::mem::take(&mut self.block);
+                    return self.take_block(id, end, &block, events);
+                }
+                Ok(())
+            }
+            kind::RST_STREAM => {
+                let before = self.streams.len();
+                self.streams.retain(|stream| stream.id != head.stream);
+                if self.streams.len() < before {
+                    events.push(ServerEvent::Cancelled { stream: head.stream });
+                }
+                Ok(())
+            }
+            kind::SETTINGS => self.take_settings(head, payload, output),
+            kind::PUSH_PROMISE => Err(Broken::Http2("a push from a client")),
+            kind::PING if payload.len() != 8 => Err(Broken::Http2("a ping of a wrong size")),
+            kind::PING if !head.has(flag::ACK) => {
+                put_head(output, 8, kind::PING, flag::ACK, 0);
+                output.extend_from_slice(payload);
+                Ok(())
+            }
+            kind::WINDOW_UPDATE => self.take_window(head.stream, payload),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_data(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        output: &mut Vec<u8>,
+        events: &mut Vec<ServerEvent>,
+    ) -> Result<(), Broken> {
+        let data = unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"))?;
+        if head.stream == 0 || head.stream > self.last_id {
+            return Err(Broken::Http2("data before headers"));
+        }
+        let length = head.length as u32;
+        self.received_bytes += length;
+        if self.received_bytes > WINDOW_BYTES {
+            return Err(Broken::Http2("more data than the connection's window"));
+        }
+        if self.received_bytes > WINDOW_BYTES / 2 {
+            put_number(output, kind::WINDOW_UPDATE, 0, self.received_bytes);
+            self.received_bytes = 0;
+        }
+        let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == head.stream) else {
+            return Ok(());
+        };
+        let Some((_, body)) = &mut stream.request else {
+            return Err(Broken::Http2("data behind the end of a request"));
+        };
+        if stream.keeps_body {
+            body.extend_from_slice(data);
+            if body.len() > MAX_BODY_BYTES {
+                return Err(Broken::Http2("a message larger than 16 MiB"));
+            }
+        }
+        stream.received_bytes += length;
+        if stream.received_bytes > WINDOW_BYTES {
+            return Err(Broken::Http2("more data than the stream's window"));
+        }
+        if head.has(flag::END_STREAM) {
+            stream.hand_on(events);
+        } else if stream.received_bytes > WINDOW_BYTES / 2 {
+            put_number(output, kind::WINDOW_UPDATE, stream.id, stream.received_bytes);
+            stream.received_bytes = 0;
+        }
+        Ok(())
+    }
+
+    fn take_block(
+        &mut self,
+        id: u32,
+        end: bool,
+        block: &[u8],
+        events: &mut Vec<ServerEvent>,
+    ) -> Result<(), Broken> {
+        let mut head = Head::default();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let each = |name: &[u8], value: &[u8]| match name {
+            b":method" => head.method = text(value),
+            b":path" => head.path = text(value),
+            [b':', ..] => {}
+            _ => head.fields.push((text(name), text(value))),
+        };
+        self.decoder.decode(block, each).map_err(|_| Broken::Http2("a header block that cannot be read"))?;
+        if id == 0 || id.is_multiple_of(2) {
+            return Err(Broken::Http2("a request on a stream that is not the client's"));
+        }
+        if id <= self.last_id {
+            // Trailers of a request say nothing to us, but that it ends.
+            if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id)
+                && end
+            {
+                stream.hand_on(events);
+            }
+            return Ok(());
+        }
+        if head.method.is_empty() || head.path.is_empty() {
+            return Err(Broken::Http2("a request without a method or a path"));
+        }
+        if self.streams.len() >= MAX_STREAMS as usize {
+            return Err(Broken::Http2("more streams than were allowed"));
+        }
+        self.last_id = id;
+        let keeps_body = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
+        self.streams.push(Stream {
+            id,
+            request: Some((head, Vec::new())),
+            keeps_body,
+            received_bytes: 0,
+            window_bytes: self.first_window_bytes,
+            answer: None,
+        });
+        if end && let Some(stream) = self.streams.last_mut() {
+            stream.hand_on(events);
+        }
+        Ok(())
+    }
+
+    fn take_settings(&mut self, head: FrameHead, payload: &[u8], output: &mut Vec<u8>) -> Result<(), Broken> {
+        let settings = settings(payload).filter(|_| head.stream == 0);
+        let settings = settings.ok_or(Broken::Http2("settings of a wrong size, or on a stream"))?;
+        if head.has(flag::ACK) {
+            return Ok(());
+        }
+        for (name, value) in settings {
+            if name == setting::INITIAL_WINDOW_SIZE {
+                if value > MAX_WINDOW_BYTES {
+                    return Err(Broken::Http2("a window larger than 2 GiB"));
+                }
+                let more = i64::from(value) - self.first_window_bytes;
+                self.first_window_bytes = i64::from(value);
+                self.streams.iter_mut().for_each(|stream| stream.window_bytes += more);
+            }
+        }
+        self.is_settled = true;
+        put_head(output, 0, kind::SETTINGS, flag::ACK, 0);
+        Ok(())
+    }
+
+    fn take_window(&mut self, id: u32, payload: &[u8]) -> Result<(), Broken> {
+        let Ok(more) = <[u8; 4]>::try_from(payload) else {
+            return Err(Broken::Http2("a window update of a wrong size"));
+        };
+        let more = i64::from(u32::from_be_bytes(more) & MAX_WINDOW_BYTES);
+        if more == 0 {
+            return Err(Broken::Http2("a window update of nothing"));
+        }
+        let window = if id == 0 {
+            &mut self.window_bytes
+        } else {
+            let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) else {
+                return Ok(());
+            };
+            &mut stream.window_bytes
+        };
+        *window += more;
+        if *window > i64::from(MAX_WINDOW_BYTES) {
+            return Err(Broken::Http2("a window larger than 2 GiB"));
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn hand_on(&mut self, events: &mut Vec<ServerEvent>) {
+        if let Some((head, body)) = self.request.take() {
+            events.push(ServerEvent::Request { stream: self.id, head, body });
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Plain TCP: a request of some bytes, and an answer of so many.
+
+use crate::answer::{Answer, Broken, Event};
+
+/// A connection that carries bytes and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Tcp {
+    answer_bytes: u64,
+    read: u64,
+}
+
+impl Tcp {
+    /// A connection on which every answer has so many bytes, at least one.
+    pub fn new(answer_bytes: u64) -> Self {
+        Self { answer_bytes: answer_bytes.max(1), read: 0 }
+    }
+
+    /// Prepares for the next answer.
+    pub fn begin(&mut self) {
+        self.read = 0;
+    }
+
+    /// Whether an answer has begun.
+    pub fn has_begun(&self) -> bool {
+        self.read > 0
+    }
+
+    /// Takes the bytes of one read.
+    ///
+    /// # Errors
+    /// When there are more than the answer has.
+    pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Broken> {
+        if !self.has_begun() {
+            events.push(Event::Begun { stream: 0 });
+        }
+        self.read += bytes.len() as u64;
+        if self.read > self.answer_bytes {
+            return Err(Broken::Excess);
+        }
+        if self.read == self.answer_bytes {
+            events.push(Event::Answered { stream: 0, answer: Answer::of_bytes(self.read) });
+            self.read = 0;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_its_size() {
+        let (mut tcp, mut events) = (Tcp::new(5), Vec::new());
+        tcp.feed(b"abc", &mut events).unwrap();
+        tcp.feed(b"de", &mut events).unwrap();
+        assert_eq!(
+            events,
+            [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: Answer::of_bytes(5) }]
+        );
+        assert_eq!(tcp.feed(b"abcdef", &mut events), Err(Broken::Excess));
+    }
+}

@@ -1,0 +1,9 @@
+//! WebSocket (RFC 6455): an upgrade of HTTP/1.1, then messages both ways.
+
+mod client;
+mod frame;
+mod upgrade;
+
+pub use client::WebSocket;
+pub use frame::{Frame, FrameReader, Opcode, put_frame};
+pub use upgrade::{accept_key, upgrade_request};

@@ -1,0 +1,151 @@
+//! The client's side: an upgrade, and then one message under way at a time.
+
+use super::frame::{FrameReader, Opcode, put_frame};
+use super::upgrade::{KEY, accept_key};
+use crate::answer::{Answer, Broken, Event};
+use crate::encoded::Encoded;
+
+/// Most bytes of the answer to an upgrade.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// A connection of WebSocket.
+#[derive(Debug, Default)]
+pub struct WebSocket {
+    /// The head of the answer to the upgrade, while it is awaited.
+    head: Vec<u8>,
+    is_open: bool,
+    frames: FrameReader,
+    has_begun: bool,
+    message_bytes: u64,
+    control: Vec<u8>,
+}
+
+impl Encoded {
+    /// A message.
+    pub fn websocket(payload: &[u8]) -> Self {
+        let mut bytes = Vec::new();
+        let opcode = if std::str::from_utf8(payload).is_ok() { Opcode::Text } else { Opcode::Binary };
+        put_frame(&mut bytes, opcode, true, payload);
+        Self::plain(bytes, false)
+    }
+}
+
+impl WebSocket {
+    /// Whether the connection is upgraded.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Prepares for the answer to the next message.
+    pub fn begin(&mut self) {
+        self.has_begun = false;
+        self.message_bytes = 0;
+    }
+
+    /// Whether the answer has begun.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Takes the bytes of one read; pongs are appended to `output`.
+    ///
+    /// # Errors
+    /// When they break the rules of the protocol; the connection is then of no further use.
+    pub fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        output: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        if !self.is_open {
+            let before = self.head.len();
+            self.head.extend_from_slice(bytes);
+            let Some(head_bytes) = self.upgrade()? else { return Ok(()) };
+            bytes = bytes.get(head_bytes.saturating_sub(before)..).unwrap_or_default();
+            self.is_open = true;
+            self.head = Vec::new();
+        }
+        while let Some(frame) = self.frames.next(&mut bytes, false).map_err(Broken::WebSocket)? {
+            if frame.opcode.is_control() {
+                self.control.extend_from_slice(frame.payload);
+                if frame.is_whole {
+                    match frame.opcode {
+                        Opcode::Ping => put_frame(output, Opcode::Pong, true, &self.control),
+                        Opcode::Close => events.push(Event::Retired { code: 0 }),
+                        _ => {}
+                    }
+                    self.control.clear();
+                }
+                continue;
+            }
+            if !self.has_begun {
+                self.has_begun = true;
+                events.push(Event::Begun { stream: 0 });
+            }
+            self.message_bytes += frame.payload.len() as u64;
+            if frame.is_whole && frame.is_last {
+                events.push(Event::Answered { stream: 0, answer: Answer::of_bytes(self.message_bytes) });
+                self.begin();
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the answer to the upgrade; its length, once it has come and is what it must be.
+    fn upgrade(&self) -> Result<Option<usize>, Broken> {
+        let mut fields = [httparse::EMPTY_HEADER; 64];
+        let mut response = httparse::Response::new(&mut fields);
+        let length = match response.parse(&self.head) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) if self.head.len() <= MAX_HEAD_BYTES => return Ok(None),
+            _ => return Err(Broken::BadUpgrade),
+        };
+        let status = response.code.unwrap_or_default();
+        if status != 101 {
+            return Err(Broken::NotUpgraded(status));
+        }
+        let proof = response
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case("sec-websocket-accept"))
+            .map(|header| header.value.trim_ascii());
+        if proof == Some(accept_key(KEY).as_bytes()) { Ok(Some(length)) } else { Err(Broken::BadUpgrade) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upgraded() -> Vec<u8> {
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Accept: {}\r\n\r\n",
+            accept_key(KEY)
+        )
+        .into_bytes()
+    }
+
+    #[test]
+    fn messages_come_behind_the_upgrade() {
+        let mut bytes = upgraded();
+        put_frame(&mut bytes, Opcode::Ping, false, b"x");
+        put_frame(&mut bytes, Opcode::Text, false, b"hello");
+        for cut in 0..bytes.len() {
+            let (mut socket, mut output, mut events) = (WebSocket::default(), Vec::new(), Vec::new());
+            for piece in [&bytes[..cut], &bytes[cut..]] {
+                socket.feed(piece, &mut output, &mut events).unwrap();
+            }
+            assert_eq!(events.last(), Some(&Event::Answered { stream: 0, answer: Answer::of_bytes(5) }));
+            assert_eq!(output, [0x8a, 0x81, 0, 0, 0, 0, b'x']);
+        }
+    }
+
+    #[test]
+    fn a_refused_upgrade_says_how() {
+        let feed = |bytes: &[u8]| WebSocket::default().feed(bytes, &mut Vec::new(), &mut Vec::new());
+        assert_eq!(feed(b"HTTP/1.1 404 Not Found\r\n\r\n"), Err(Broken::NotUpgraded(404)));
+        assert_eq!(feed(b"HTTP/1.1 101 Yes\r\nSec-WebSocket-Accept: x\r\n\r\n"), Err(Broken::BadUpgrade));
+        assert_eq!(feed(b"\x15\x03\x01\0\x02\x02\x46"), Err(Broken::BadUpgrade));
+    }
+}

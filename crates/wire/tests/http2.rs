@@ -1,0 +1,212 @@
+//! Both sides of HTTP/2 against each other, and the client against servers that break the rules.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
+use hoptax_wire::{Answer, Broken, Encoded, Event, Loss};
+use proptest::prelude::*;
+
+fn text(from: u64, most: u64) -> &'static [u8] {
+    static TEXT: [u8; 1000] = [b'x'; 1000];
+    let from = (from % 1000) as usize;
+    &TEXT[from..1000.min(from + most as usize)]
+}
+
+fn request(body: &[u8]) -> Encoded {
+    let fields =
+        [(":method", "POST"), (":scheme", "http"), (":authority", "a"), (":path", "/p"), ("x-id", "7")];
+    let mut request = Encoded::http2(&fields.map(|(name, value)| (name.to_owned(), value.to_owned())), body);
+    Encoded::number_fields(std::iter::once(&mut request), |_| false);
+    request
+}
+
+/// A client and a server with all their bytes between them.
+struct Pair {
+    client: Http2,
+    server: Server,
+    to_server: Vec<u8>,
+    to_client: Vec<u8>,
+    events: Vec<Event>,
+}
+
+impl Pair {
+    fn new(settings: Settings) -> Self {
+        let (client, server) = (Http2::new(settings, None), Server::default());
+        let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
+        client.open(&mut to_server);
+        server.open(&mut to_client);
+        Self { client, server, to_server, to_client, events: Vec::new() }
+    }
+
+    fn send(&mut self, stream: u32, request: &Encoded) {
+        self.client.send(stream, request, &request.bytes, &mut self.to_server);
+    }
+
+    /// Carries bytes to and fro, at most `piece` at once, until there are no more.
+    fn carry(&mut self, piece: usize, mut on_request: impl FnMut(&mut Server, u32, &mut Vec<u8>)) {
+        while !self.to_server.is_empty() || !self.to_client.is_empty() {
+            let bytes: Vec<u8> = self.to_server.drain(..piece.min(self.to_server.len())).collect();
+            let mut requests = Vec::new();
+            self.server.feed(&bytes, &mut self.to_client, &mut requests).unwrap();
+            for event in requests {
+                if let ServerEvent::Request { stream, head, .. } = event {
+                    assert_eq!((head.method.as_str(), head.field("x-id")), ("POST", Some("7")));
+                    on_request(&mut self.server, stream, &mut self.to_client);
+                }
+            }
+            self.server.pump(&mut self.to_client);
+            let bytes: Vec<u8> = self.to_client.drain(..piece.min(self.to_client.len())).collect();
+            self.client.feed(&bytes, &mut self.to_server, &mut self.events).unwrap();
+        }
+    }
+
+    fn answers(&self) -> Vec<(u32, u64)> {
+        let answered = self.events.iter().filter_map(|event| match event {
+            Event::Answered { stream, answer } => Some((*stream, answer.body_bytes)),
+            _ => None,
+        });
+        answered.collect()
+    }
+}
+
+fn answer(server: &mut Server, id: u32, bytes: u64, output: &mut Vec<u8>) {
+    server.answer(id, &[(":status", "200"), ("x-a", "b")], Body::Text(bytes, text), &[], output);
+}
+
+#[test]
+fn answers_come_back_on_their_streams_in_any_order() {
+    let mut pair = Pair::new(Settings::of_streams(4));
+    for stream in 0..4 {
+        pair.send(stream, &request(b""));
+    }
+    let mut waiting = Vec::new();
+    pair.carry(1000, |_, id, _| waiting.push(id));
+    assert_eq!((waiting.clone(), pair.client.is_settled()), (vec![1, 3, 5, 7], true));
+    for (size, id) in waiting.iter().rev().enumerate() {
+        answer(&mut pair.server, *id, size as u64, &mut pair.to_client);
+    }
+    pair.carry(1000, |_, _, _| {});
+    assert_eq!(pair.answers(), [(3, 0), (2, 1), (1, 2), (0, 3)]);
+    assert!(pair.server.is_idle());
+}
+
+#[test]
+fn bodies_larger_than_every_window_get_through_both_ways() {
+    let settings = Settings { streams: 2, stream_window_bytes: 100_000, connection_window_bytes: 150_000 };
+    let mut pair = Pair::new(settings);
+    let large = request(&vec![7; 40_000_000]);
+    pair.send(0, &large);
+    pair.send(1, &large);
+    assert!(!pair.client.is_sent(0));
+    pair.carry(30_000, |server, id, output| answer(server, id, 5_000_000, output));
+    assert_eq!(pair.answers().iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), [5_000_000; 2]);
+    assert!(pair.client.is_sent(0));
+}
+
+#[test]
+fn a_status_of_grpc_is_in_the_trailers() {
+    let mut pair = Pair::new(Settings::of_streams(1));
+    pair.send(0, &request(b"x"));
+    pair.carry(7, |server, id, output| {
+        server.answer(id, &[(":status", "200")], Body::Bytes(vec![0; 9]), &[("grpc-status", "5")], output);
+    });
+    let expected =
+        Answer { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, has_headers: true };
+    assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: expected }]);
+}
+
+#[test]
+fn a_request_that_is_given_up_frees_its_stream() {
+    let mut pair = Pair::new(Settings::of_streams(1));
+    pair.send(0, &request(b""));
+    let mut first = 0;
+    pair.carry(1000, |_, id, _| first = id);
+    pair.client.cancel(0, &mut pair.to_server);
+    // The answer crosses the reset, and the next request has the stream by then.
+    answer(&mut pair.server, first, 10, &mut pair.to_client);
+    pair.send(0, &request(b""));
+    pair.carry(1000, |server, id, output| answer(server, id, 20, output));
+    assert_eq!(pair.answers(), [(0, 20)]);
+}
+
+/// What a client that has sent two requests makes of bytes behind good settings.
+fn client_takes(bytes: &[u8]) -> Result<Vec<Event>, Broken> {
+    let mut client = Http2::new(Settings::of_streams(2), None);
+    let (mut output, mut events) = (Vec::new(), Vec::new());
+    client.open(&mut output);
+    client.send(0, &request(b""), &request(b"").bytes, &mut output);
+    client.send(1, &request(b""), &request(b"").bytes, &mut output);
+    client.feed(&[0, 0, 0, 4, 0, 0, 0, 0, 0], &mut output, &mut events)?;
+    client.feed(bytes, &mut output, &mut events)?;
+    Ok(events)
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    let mut bytes = vec![length[1], length[2], length[3], kind, flags];
+    bytes.extend_from_slice(&stream.to_be_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+#[test]
+fn resets_and_goodbyes_are_told_by_stream() {
+    let reset = client_takes(&frame(3, 0, 3, &[0, 0, 0, 7])).unwrap();
+    assert_eq!(reset, [Event::Lost { stream: 1, loss: Loss::Reset(7) }]);
+    let away = client_takes(&frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11])).unwrap();
+    assert_eq!(away, [Event::Retired { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unseen }]);
+    let mut short = frame(1, 4, 1, &[0x88, 0x0f, 0x0d, 1, b'5']);
+    short.extend(frame(0, 1, 1, b"abc"));
+    assert!(client_takes(&short).unwrap().contains(&Event::Lost { stream: 0, loss: Loss::Malformed }));
+    let interim = frame(1, 4, 1, &[0x08, 3, b'1', b'0', b'3']);
+    assert_eq!(client_takes(&interim).unwrap(), []);
+}
+
+#[test]
+fn broken_rules_are_named() {
+    let broken = |bytes: &[u8]| client_takes(bytes).unwrap_err().to_string();
+    assert!(broken(&frame(0, 1, 1, b"x")).contains("data before headers"));
+    assert!(broken(&frame(0, 1, 9, b"x")).contains("no request was sent"));
+    assert!(broken(&frame(1, 4, 2, &[0x88])).contains("no request was sent"));
+    assert!(broken(&frame(1, 4, 1, &[0xff])).contains("cannot be read"));
+    assert!(broken(&frame(1, 4, 1, &[0x58, 1, b'a'])).contains("without a status"));
+    assert!(broken(&frame(1, 0x0c, 1, &[9, 0x88])).contains("padding"));
+    assert!(broken(&[frame(1, 0, 1, &[0x88]), frame(6, 0, 0, &[0; 8])].concat()).contains("interrupts"));
+    assert!(broken(&frame(9, 4, 1, &[0x88])).contains("interrupts"));
+    assert!(broken(&frame(8, 0, 0, &[0; 4])).contains("of nothing"));
+    assert!(broken(&frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])).contains("larger than 2 GiB"));
+    assert!(broken(&frame(5, 4, 1, &[0, 0, 0, 2])).contains("push"));
+    assert!(broken(&[0xff; 9]).contains("larger than 16 KiB"));
+    let flood: Vec<u8> = std::iter::once(frame(1, 0, 1, &[0; 16_000]))
+        .chain((0..5).map(|_| frame(9, 0, 1, &[0; 16_000])))
+        .flatten()
+        .collect();
+    assert!(broken(&flood).contains("larger than 64 KiB"));
+    let mut client = Http2::new(Settings::of_streams(1), None);
+    let answer = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut Vec::new(), &mut Vec::new());
+    assert_eq!(answer, Err(Broken::NotHttp2));
+    let mut server = Server::default();
+    assert_eq!(server.feed(b"GET / HTTP/1.1\r\n", &mut Vec::new(), &mut Vec::new()), Err(Broken::NotHttp2));
+}
+
+proptest! {
+    #[test]
+    fn pieces_do_not_matter(piece in 1_usize..200) {
+        let mut pair = Pair::new(Settings::of_streams(2));
+        pair.send(0, &request(&[1; 3000]));
+        pair.send(1, &request(b""));
+        pair.carry(piece, |server, id, output| answer(server, id, 4000, output));
+        prop_assert_eq!(pair.answers().len(), 2);
+    }
+
+    #[test]
+    fn no_bytes_panic(kind in 0_u8..11, flags: u8, stream in 0_u32..6, payload in prop::collection::vec(any::<u8>(), 0..60)) {
+        let bytes = frame(kind, flags, stream, &payload);
+        let _ = client_takes(&bytes);
+        let _ = client_takes(&payload);
+        let mut server = Server::default();
+        let start = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0], &frame(1, 4, 1, &[0x82, 0x84])].concat();
+        let _ = server.feed(&start, &mut Vec::new(), &mut Vec::new());
+        let _ = server.feed(&bytes, &mut Vec::new(), &mut Vec::new());
+    }
+}
