@@ -153,7 +153,7 @@ fn the_log_as_csv_has_every_request() {
         "both workers are in it"
     );
     let mut response_ns: Vec<u64> =
-        rows.iter().filter(|row| row[8] == "answered").map(|row| row[5].parse().unwrap()).collect();
+        rows.iter().filter(|row| row[9] == "answered").map(|row| row[6].parse().unwrap()).collect();
     response_ns.sort_unstable();
     let exact_us = response_ns[response_ns.len().div_ceil(2) - 1] as f64 / 1e3;
     // Withheld when the machine was too busy for it.

@@ -1,6 +1,7 @@
 //! The handshakes of TLS: how many, how long, and what they agreed on.
 
 use hoptax_result::TlsResult;
+use hoptax_stats::quantile_supported;
 use hoptax_wire::tls::Handshake;
 
 use crate::distribution::Distribution;
@@ -37,6 +38,15 @@ impl Handshakes {
     /// What a result says of them; None without any.
     pub(crate) fn summary(&self) -> Option<TlsResult> {
         let last = self.last.as_ref()?;
+        let mut handshake = self.took.summary();
+        for (quantile, share) in [
+            (&mut handshake.p50_us, 0.5),
+            (&mut handshake.p90_us, 0.9),
+            (&mut handshake.p99_us, 0.99),
+            (&mut handshake.p99_9_us, 0.999),
+        ] {
+            *quantile = quantile.filter(|_| quantile_supported(self.took.histogram().len(), share));
+        }
         Some(TlsResult {
             version: last.version.to_owned(),
             cipher: last.cipher.clone(),
@@ -44,7 +54,7 @@ impl Handshakes {
             full_handshakes: self.full,
             resumed_handshakes: self.resumed,
             resumption_share: self.resumed as f64 / (self.full + self.resumed) as f64,
-            handshake: self.took.summary(),
+            handshake,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The summary of a load.
 
-use hoptax_result::{Latency, LoadResult};
+use hoptax_result::{Latency, LoadResult, TlsResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
@@ -53,10 +53,19 @@ fn heading(result: &LoadResult, style: Style) -> String {
         .imported
         .as_ref()
         .map_or_else(String::new, |imported| format!("imported from {}: ", imported.tool));
+    // Of HTTP/1.1 the method says it.
+    let what = match plan.protocol.as_str() {
+        "http2" => format!("HTTP/2 {}", plan.method),
+        "grpc" => "gRPC".to_owned(),
+        "tcp" => "TCP".to_owned(),
+        "websocket" => "WebSocket".to_owned(),
+        _ => plan.method.clone(),
+    };
     format!(
-        "\n{}\n{how}, {} connections, {} worker(s), {} s after {} s of warm-up\n\n",
-        style.paint(Paint::Bold, &format!("{tool}{} {}{more}", plan.method, plan.url)),
+        "\n{}\n{how}, {} connections{}, {} worker(s), {} s after {} s of warm-up\n\n",
+        style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
         grouped(plan.connections.into(), 0),
+        if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         plan.workers,
         seconds(plan.duration_s),
         seconds(plan.warmup_s)
@@ -111,7 +120,31 @@ fn accounts(result: &LoadResult) -> String {
         let failures = result.failures.iter().map(|(kind, number)| format!("{} {kind}", count(*number)));
         text += &format!("failures   {}\n", listed(failures.collect()));
     }
+    if !result.retired.is_empty() {
+        let retired = result.retired.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
+        text += &format!("retired    connections by the server: {}\n", listed(retired.collect()));
+    }
+    if let Some(tls) = &result.tls {
+        text += &tls_line(tls);
+    }
     text
+}
+
+/// Version, cipher and handshakes.
+fn tls_line(tls: &TlsResult) -> String {
+    let quantiles =
+        [("p50", tls.handshake.p50_us), ("p99", tls.handshake.p99_us), ("most", tls.handshake.max_us)];
+    let took: Vec<String> =
+        quantiles.iter().filter_map(|(name, time)| Some(format!("{name} {}", us((*time)?)))).collect();
+    format!(
+        "TLS        {} with {}{}; {} full handshakes, {} resumed; {} us\n",
+        tls.version,
+        tls.cipher,
+        tls.alpn.as_ref().map_or_else(String::new, |alpn| format!(", {alpn}")),
+        grouped(tls.full_handshakes as f64, 0),
+        grouped(tls.resumed_handshakes as f64, 0),
+        took.join(", "),
+    )
 }
 
 /// The distributions; response time is that of answered requests and of those whose answer was still awaited.
@@ -259,6 +292,34 @@ fn us(us: f64) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn the_summary_of_a_load_over_tls() {
+        let mut result = fixture::load();
+        result.plan.protocol = "http2".to_owned();
+        result.plan.streams = 8;
+        result.retired = [("no-error".to_owned(), 3)].into();
+        result.tls = Some(TlsResult {
+            version: "1.3".to_owned(),
+            cipher: "TLS13_AES_256_GCM_SHA384".to_owned(),
+            alpn: Some("h2".to_owned()),
+            full_handshakes: 16,
+            resumed_handshakes: 1_000,
+            resumption_share: 0.984,
+            handshake: Latency {
+                count: 1_016,
+                p50_us: Some(310.5),
+                max_us: Some(8_123.0),
+                ..Latency::default()
+            },
+        });
+        let text = load(&result, Style { width: 100, colour: false });
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| ["HTTP/2", "open", "retired", "TLS"].iter().any(|word| line.starts_with(word)))
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
 
     #[test]
     fn the_summary_of_a_load() {
