@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use support::{Guarded, checked, origin, ran, run};
@@ -172,6 +173,8 @@ fn certificates_that_do_not_hold_are_told_in_one_line() {
     let folder = lab.folder.path().join("old");
     let old = folder.to_str().unwrap();
     assert_eq!(run(["certs", "--valid", "1ms", old]).code, Some(0));
+    // Certificates end on whole seconds.
+    thread::sleep(Duration::from_millis(1_100));
     let file = |name: &str| format!("{old}/{name}");
     let (_origin, expired) = origin(&["--cert", &file("server.pem"), "--key", &file("server.key")]);
     let expired = expired.replace("http://", "https://");
