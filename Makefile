@@ -42,6 +42,7 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
 .PHONY: bench
 bench: build ## Set the load generator against others and against its own targets
 	bench/generators
+	bench/protocols
 	bench/pacing
 	bench/send-lag
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import statistics
 import subprocess
@@ -21,10 +22,10 @@ def processors():
 
 
 @contextlib.contextmanager
-def origin(processor):
-    """A running origin; gives its URL."""
+def origin(processor, *more):
+    """A running origin with these arguments; gives its URL."""
     process = subprocess.Popen(
-        [HOPTAX, "origin", "--listen", "127.0.0.1:0"],
+        [HOPTAX, "origin", "--listen", "127.0.0.1:0", *more],
         stdout=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
@@ -38,6 +39,12 @@ def origin(processor):
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
+
+
+def tool(name):
+    """The path of another generator, from `make crosscheck-tools` or the machine; None without it."""
+    local = ROOT / ".tools" / "bin" / name
+    return str(local) if local.exists() else shutil.which(name)
 
 
 def run(command, processor):

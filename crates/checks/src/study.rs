@@ -92,6 +92,7 @@ pub(crate) mod tests {
             },
             responses: 40_000,
             known_answer: None,
+            hops: Vec::new(),
             proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: 400.0 }),
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hoptax_functions::{Catalogue, Context, FunctionCall, REQUEST_PATH};
-use hoptax_subject::envoy::bootstrap::ProxyPlan;
+use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 
@@ -104,6 +104,9 @@ fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
             listen_port: 0,
             origins: witnesses.iter().map(|witness| witness.address).collect(),
             fragment,
+            codec: Codec::Http1,
+            downstream: None,
+            upstream: None,
         },
         environment,
         workers: 1,

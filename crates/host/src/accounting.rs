@@ -39,6 +39,11 @@ pub struct ProcessUse {
 }
 
 impl ProcessUse {
+    /// Adds the threads of another process: from then on both count as one.
+    pub fn join(&mut self, other: &Self) {
+        self.threads.extend(other.threads.iter().map(|(id, used)| (*id, *used)));
+    }
+
     /// The CPU time of all threads since an earlier reading, and the time that they waited for a processor which
     /// none of the process's own threads had. On one processor the threads of a process make each other wait; that
     /// is the process's own doing and tells nothing about disturbance from outside. Each thread's wait is therefore
@@ -74,6 +79,18 @@ pub fn process_use(process_id: u32) -> io::Result<ProcessUse> {
         }
     }
     Ok(ProcessUse { threads })
+}
+
+/// Resident memory of a process, bytes.
+///
+/// # Errors
+/// When the process is gone or `/proc` does not show it.
+pub fn memory_bytes(process_id: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process_id}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map(|kib| kib * 1024)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the kernel shows no resident memory"))
 }
 
 /// What the calling thread has used since it began.

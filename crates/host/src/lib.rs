@@ -9,5 +9,7 @@ pub mod clock;
 pub mod environment;
 pub mod handover;
 pub mod limits;
+pub mod link;
+pub mod namespace;
 pub mod pressure;
 pub mod processors;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Book, Calibrated, Cost, Environment, Finding, GeneratorUse, HostUse, Interval,
-    KernelStamps, LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Mode, ProxyUse, ResponseCost,
-    Severity, Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
+    ArmKind, ArmResult, Book, Calibrated, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
+    Interval, KernelStamps, LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Mode, ProxyUse,
+    ResponseCost, Severity, Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
 };
 
 fn interval(estimate: f64, half_width: f64) -> Interval {
@@ -46,6 +46,11 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         },
         responses: 32_000,
         known_answer: None,
+        hops: if has_proxy {
+            vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }]
+        } else {
+            Vec::new()
+        },
         proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: 385.0 }),
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
         failures: BTreeMap::new(),

@@ -60,13 +60,13 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             .unwrap_or_default()
     };
     // Without a proxy there is no CPU time and no rate of one to be measured.
-    let has_proxy = arm.kind != ArmKind::Direct;
+    let has_proxy = !arm.hops.is_empty();
     Row {
         arm,
         name: match arm.kind {
             ArmKind::Same => format!("{} (A/A)", arm.id),
             ArmKind::Direct => format!("{} (no proxy)", arm.id),
-            ArmKind::Baseline | ArmKind::Function => arm.id.clone(),
+            ArmKind::Baseline | ArmKind::Function | ArmKind::Position => arm.id.clone(),
         },
         cpu: cell(result, arm, cost.cpu_us_per_request, has_proxy),
         cpu_percent_alone: cost
@@ -76,7 +76,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
         cpu_percent: cost.cpu_share.as_ref().map(percent_difference).unwrap_or_default(),
         p50: cell(result, arm, cost.response_us.p50, true),
         p99: cell(result, arm, cost.response_us.p99, true),
-        max_rate: cell(result, arm, cost.max_rate, has_proxy),
+        max_rate: cell(result, arm, cost.max_rate, has_proxy && arm.kind != ArmKind::Position),
         max_rate_percent: share(cost.max_rate, baseline.and_then(|other| other.max_rate)),
         is_near_zero: cost.cpu_us_per_request.is_some_and(|interval| interval.contains(0.0)),
     }

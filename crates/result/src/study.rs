@@ -105,6 +105,8 @@ pub enum ArmKind {
     Same,
     /// A proxy with one function of the catalogue turned on.
     Function,
+    /// Proxies in a position of their own, compared with none.
+    Position,
 }
 
 /// What the response cost of an arm must be, because it is known beforehand.
@@ -158,7 +160,8 @@ pub struct ArmResult {
     pub rounds: u32,
     /// Slices measured.
     pub slices: Slices,
-    /// CPU time of the proxy's whole process per request, less its idle use, microseconds. Null without a proxy.
+    /// CPU time of the proxy's whole process per request, less its idle use, microseconds; of several proxies, of all
+    /// together. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
     /// Highest rate of the closed loop, requests per second. Null when something else than the proxy set it.
     pub max_rate: Option<Interval>,
@@ -170,8 +173,10 @@ pub struct ArmResult {
     pub responses: u64,
     /// What its response cost must be, where that is known beforehand.
     pub known_answer: Option<KnownAnswer>,
-    /// How busy the proxy was under the closed loop.
+    /// How busy the proxies were under the closed loop, all together.
     pub proxy_use: Option<ProxyUse>,
+    /// Each proxy by itself, in the order in which a request meets them; empty without one.
+    pub hops: Vec<HopUse>,
     /// Where its requests went, all loads together.
     pub book: Book,
     /// Failed requests by kind.
@@ -235,6 +240,18 @@ impl Interval {
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
+}
+
+/// What one proxy of an arm used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HopUse {
+    /// What it is: `client`, `server` (sidecars), `gateway` (a front proxy).
+    pub name: String,
+    /// Its CPU time per request, less its idle use, microseconds.
+    pub cpu_us_per_request: Option<Interval>,
+    /// Its resident memory at the end of a round, bytes.
+    pub memory_bytes: Option<Interval>,
 }
 
 /// How busy the proxy was under the closed loop.

@@ -5,12 +5,14 @@
 
 mod nodes;
 mod problem;
+mod subject;
 mod syntax;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use problem::{Problem, Problems};
+pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
 pub use syntax::{Positions, read};
 
 /// A study: which arms are measured under which loads.
@@ -31,13 +33,25 @@ pub struct StudyFile {
     #[serde(default = "default_rounds")]
     #[schemars(range(min = 2, max = 1000))]
     pub rounds: u32,
-    /// What is compared: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), or a
-    /// function of the catalogue, for example `lua` or `route/path{routes=200}`.
+    /// What is compared: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), a function of the
+    /// catalogue, for example `lua` or `route/path{routes=200}`, or where proxies stand and what is spoken:
+    /// `subject: {position: both, mtls: true, protocol: grpc}`.
     #[schemars(length(min = 2))]
-    pub arms: Vec<String>,
+    pub arms: Vec<ArmEntry>,
     /// The traffic offered: one load with a closed loop, one with an open loop, or both.
     #[schemars(length(min = 1, max = 2))]
     pub loads: Vec<LoadSection>,
+}
+
+/// One arm of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum ArmEntry {
+    /// By its name.
+    Name(String),
+    /// By where its proxies stand.
+    Subject(SubjectEntry),
 }
 
 /// One load of a study.

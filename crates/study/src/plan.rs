@@ -12,7 +12,7 @@ use hoptax_functions::{Catalogue, Function, KnobValue, Knobs};
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
-use crate::file::{Positions, Problems, StudyFile};
+use crate::file::{Positions, Problems, StudyFile, SubjectSection};
 
 pub use conditions::Conditions;
 pub use order::{Block, blocks, shuffled};
@@ -60,6 +60,8 @@ pub struct Arm {
     pub compared_with: Option<usize>,
     /// What it has in common with that arm.
     pub conditions: Conditions,
+    /// Where its proxies stand, and what is spoken.
+    pub subject: SubjectSection,
     /// How many origins stand behind it.
     pub upstreams: usize,
     /// What it is, in a line.
@@ -121,6 +123,11 @@ impl Arm {
     /// could be, so the arm without one is left out of the closed loop.
     pub fn takes_part(&self, load: &Load) -> bool {
         self.kind != ArmKind::Direct || load.open.is_some()
+    }
+
+    /// Whether proxies are part of it.
+    pub fn has_proxy(&self) -> bool {
+        !self.subject.position.hops().is_empty()
     }
 
     /// The knobs of its function, as results show them.

@@ -7,6 +7,9 @@ use hoptax_load::{Distribution, Recording};
 use hoptax_result::Book;
 use hoptax_stats::quantile;
 
+/// Most proxies that an arm has.
+pub const MAX_HOPS: usize = 3;
+
 /// One slice, measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SliceRecord {
@@ -26,8 +29,10 @@ pub struct SliceRecord {
     pub recorded_s: f64,
     /// Where its recorded requests went.
     pub book: Book,
-    /// CPU time of the proxy over `wall_s`, nanoseconds; 0 without a proxy.
+    /// CPU time of all proxies over `wall_s`, nanoseconds; 0 without a proxy.
     pub proxy_cpu_ns: u64,
+    /// That of each, in the order in which a request meets them.
+    pub hops_cpu_ns: [u64; MAX_HOPS],
     /// Time that the proxy waited for a processor that none of its own threads had, nanoseconds.
     pub proxy_run_delay_ns: u64,
     /// Ticks of 10 ms that the host took from the processors in use.
@@ -56,11 +61,13 @@ pub struct GeneratorRecord {
     pub total_ticks: u64,
 }
 
-/// What a proxy used while no load was offered to it.
+/// What the proxies of an arm used while no load was offered to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IdleRecord {
     /// CPU time, nanoseconds.
     pub cpu_ns: u64,
+    /// That of each, in the order in which a request meets them.
+    pub hops_cpu_ns: [u64; MAX_HOPS],
     /// Over this much time, nanoseconds.
     pub wall_ns: u64,
 }
@@ -74,6 +81,8 @@ pub struct RoundRecord {
     pub responses: BTreeMap<usize, Responses>,
     /// Idle use of each proxy, by arm.
     pub idle: BTreeMap<usize, IdleRecord>,
+    /// Resident memory of each proxy of an arm at the end of the round, bytes.
+    pub memory_bytes: BTreeMap<usize, Vec<u64>>,
     /// Failed requests by arm and kind.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
     /// What the generator did, by load.
@@ -182,6 +191,7 @@ mod tests {
             recorded_s: 0.2,
             book: Book::default(),
             proxy_cpu_ns: 0,
+            hops_cpu_ns: [0; MAX_HOPS],
             proxy_run_delay_ns: 0,
             steal_ticks: 0,
             handover_ns: Some(60.0),

@@ -86,6 +86,9 @@ pub enum ArmError {
     /// Its connections cannot be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// Its connections cannot be secured.
+    #[error("cannot set up TLS: {0}")]
+    Security(String),
 }
 
 /// How a run ended.
@@ -161,7 +164,7 @@ fn run_rounds(
             }
             subjects.check(plan, &block.arms)?;
         }
-        rounds.push(meter.finish());
+        rounds.push(meter.finish(&subjects)?);
         subjects.end()?;
         on_event(&Event::RoundEnded { round });
     }

@@ -9,10 +9,10 @@ mod evidence;
 mod pairs;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Cost, Environment, KnownAnswer, LoadSpec, Loop, ResponseCost, StudyPlan, StudyResult,
+    ArmResult, Cost, Environment, HopUse, KnownAnswer, LoadSpec, Loop, ResponseCost, StudyPlan, StudyResult,
     Verdict,
 };
-use hoptax_stats::paired_cost;
+use hoptax_stats::{mean_over_rounds, paired_cost};
 
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Plan};
 use crate::record::{self, RoundRecord};
@@ -37,7 +37,7 @@ pub fn summarise(
         environment,
         plan: StudyPlan {
             seed: plan.seed,
-            baseline: BASELINE.to_owned(),
+            baseline: plan.arms.first().map_or_else(|| BASELINE.to_owned(), |arm| arm.id.clone()),
             rounds_planned: plan.rounds,
             rounds_completed: rounds.len() as u32,
             confidence: CONFIDENCE,
@@ -66,7 +66,10 @@ fn load_spec(load: &Load) -> LoadSpec {
 }
 
 fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> ArmResult {
-    let has_proxy = arm.kind != ArmKind::Direct;
+    let has_proxy = arm.has_proxy();
+    // Without a proxy on the other side there is nothing that a share could be of, and its rate is the generator's.
+    let has_both =
+        has_proxy && arm.compared_with.and_then(|other| plan.arms.get(other)).is_some_and(Arm::has_proxy);
     let level = |measure: Measure| pairs::level(plan, rounds, index, measure);
     let cost = |measure: Measure| {
         let pairs = pairs::differences(plan, rounds, index, arm.compared_with?, measure);
@@ -92,16 +95,32 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
         cost: Cost {
             cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),
-            cpu_share: has_proxy.then(cpu_share).flatten(),
+            cpu_share: has_both.then(cpu_share).flatten(),
             response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
-            max_rate: has_proxy.then(|| cost(Measure::Rate)).flatten(),
+            max_rate: has_both.then(|| cost(Measure::Rate)).flatten(),
         },
         responses: rounds.iter().map(|round| round.response(index).len()).sum(),
         known_answer: known_answer(arm),
         proxy_use: has_proxy.then(|| evidence::proxy_use(plan, rounds, index)).flatten(),
+        hops: hops(plan, rounds, index, arm),
         book: evidence::book(rounds, index),
         failures: evidence::failures(rounds, index),
     }
+}
+
+fn hops(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<HopUse> {
+    let hop = |(number, name): (usize, &&str)| {
+        let memory: Vec<f64> = rounds
+            .iter()
+            .filter_map(|round| Some(*round.memory_bytes.get(&index)?.get(number)? as f64))
+            .collect();
+        HopUse {
+            name: (*name).to_owned(),
+            cpu_us_per_request: pairs::level(plan, rounds, index, Measure::HopCpuUsPerRequest(number)),
+            memory_bytes: mean_over_rounds(&memory, CONFIDENCE),
+        }
+    };
+    arm.subject.position.hops().iter().enumerate().map(hop).collect()
 }
 
 /// The known answer holds at the defaults of the knobs.

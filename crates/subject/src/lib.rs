@@ -4,4 +4,5 @@
 //! hoptax ends (see [`hoptax_host::child`]).
 
 pub mod envoy;
+pub mod lab;
 pub mod origin;

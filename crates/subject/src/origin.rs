@@ -1,5 +1,6 @@
 //! The origin as a process of its own: this program, run as `hoptax origin`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -59,17 +60,27 @@ pub struct OriginProcess {
 }
 
 impl OriginProcess {
-    /// Starts `program origin` on a port of the kernel's choice and waits until it listens. Its log is begun afresh.
+    /// Starts `program origin` with `more` arguments on a port of the kernel's choice and waits until it listens. Its log is
+    /// begun afresh.
     ///
     /// # Errors
     /// When it cannot be run or does not listen.
-    pub fn start(program: &Path, log: &Path, processors: &[u32]) -> Result<Self, OriginError> {
+    pub fn start(
+        program: &Path,
+        more: &[OsString],
+        log: &Path,
+        processors: &[u32],
+    ) -> Result<Self, OriginError> {
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         // The address is read from the log: that of an earlier start must not be in it.
         fs::write(log, "").map_err(run_error)?;
         let spec = ChildSpec {
             program: program.to_owned(),
-            arguments: ["origin", "--listen", "127.0.0.1:0"].map(Into::into).into(),
+            arguments: ["origin", "--listen", "127.0.0.1:0"]
+                .into_iter()
+                .map(Into::into)
+                .chain(more.iter().cloned())
+                .collect(),
             environment: Vec::new(),
             log: log.to_owned(),
             processors: processors.to_vec(),
@@ -149,7 +160,8 @@ mod tests {
         let mut permissions = fs::metadata(&program).unwrap().permissions();
         std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
         fs::set_permissions(&program, permissions).unwrap();
-        let error = OriginProcess::start(&program, &folder.path().join("log"), &[]).unwrap_err().to_string();
+        let error =
+            OriginProcess::start(&program, &[], &folder.path().join("log"), &[]).unwrap_err().to_string();
         assert!(error.contains("out of luck") && error.contains('7'), "{error}");
     }
 }

@@ -12,6 +12,8 @@
 //! }
 //! ```
 //!
+//! Health checks (`grpc.health.v1.Health/Check`) are answered too: it serves.
+//!
 //! Messages come back byte by byte as they are: nothing in them is decoded. Every other path is unimplemented.
 
 use hoptax_wire::http2::Body;
@@ -21,6 +23,9 @@ use crate::behaviour::Drawn;
 
 /// How often a message comes back from `ServerStream`.
 const TIMES: usize = 3;
+/// The health check, and its answer: the first field of the message is `SERVING`.
+const HEALTH: &str = "/grpc.health.v1.Health/Check";
+const SERVING: [u8; 7] = [0, 0, 0, 0, 2, 8, 1];
 /// Statuses of gRPC.
 pub(super) const INVALID_ARGUMENT: u16 = 3;
 const UNIMPLEMENTED: u16 = 12;
@@ -37,6 +42,9 @@ pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn) -> Answer {
         return failed(INVALID_ARGUMENT, "the messages are not framed as gRPC frames them");
     };
     let path = path.split('?').next().unwrap_or_default();
+    if path == HEALTH {
+        return succeeded(SERVING.to_vec());
+    }
     let back: Vec<&[u8]> = match path.strip_prefix("/hoptax.echo.v1.Echo/") {
         Some("Unary") if messages.len() == 1 => messages,
         Some("ServerStream") if messages.len() == 1 => messages.repeat(TIMES),
@@ -47,11 +55,12 @@ pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn) -> Answer {
         Some("Bidirectional") => messages,
         _ => return failed(UNIMPLEMENTED, "there is only /hoptax.echo.v1.Echo"),
     };
-    Answer {
-        fields: fields(),
-        body: Body::Bytes(back.concat()),
-        trailers: vec![("grpc-status".to_owned(), "0".to_owned())],
-    }
+    succeeded(back.concat())
+}
+
+fn succeeded(body: Vec<u8>) -> Answer {
+    let trailers = vec![("grpc-status".to_owned(), "0".to_owned())];
+    Answer { fields: fields(), body: Body::Bytes(body), trailers }
 }
 
 /// The answer to a call that fails.

@@ -1,9 +1,11 @@
 //! The table of a study.
 
 use comfy_table::{CellAlignment, Table, presets};
-use hoptax_result::{Interval, StudyResult};
+use hoptax_result::{ArmKind, Interval, StudyResult};
 
+use super::rows::Rows;
 use super::{Paint, Style, findings};
+use crate::numbers::{grouped, level};
 use crate::rows::{Row, rows};
 use crate::words;
 
@@ -47,6 +49,9 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     text += "\nwhat is added to that, per request:\n\n";
     text += &table(&rows, style);
     text.push('\n');
+    if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
+        text += &format!("each proxy by itself:\n\n{}\n", hops(result));
+    }
     if rows.iter().any(|row| row.is_near_zero) {
         text += "~ cannot be told from zero in this study\n";
     }
@@ -67,6 +72,25 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
     text
+}
+
+/// What each proxy used, arm by arm.
+fn hops(result: &StudyResult) -> String {
+    let mut table = Rows::new(&["arm", "proxy", "CPU us", "memory MiB"]);
+    for arm in &result.arms {
+        for (number, hop) in arm.hops.iter().enumerate() {
+            let memory = hop.memory_bytes.map(|bytes| grouped(bytes.estimate / f64::from(1 << 20), 1));
+            table.add(
+                if number == 0 { &arm.id } else { "" },
+                vec![
+                    hop.name.clone(),
+                    hop.cpu_us_per_request.as_ref().map_or_else(|| "withheld".to_owned(), level),
+                    memory.unwrap_or_else(|| "-".to_owned()),
+                ],
+            );
+        }
+    }
+    table.text()
 }
 
 /// The table with as many columns as fit.

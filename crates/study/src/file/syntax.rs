@@ -111,18 +111,37 @@ fn shape_problems(
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
     for error in validator.iter_errors(value) {
-        let pointer = error.instance_path().as_str();
-        if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
-            let known = known_keys(schema, error.schema_path().as_str());
-            for key in unexpected {
-                problems.push(positions.problem_with_key(pointer, key, unknown_key(key, &known)));
-            }
-        } else {
-            let words = permitted_words(schema, error.schema_path().as_str());
-            problems.push(positions.problem(pointer, message(&error, pointer, &words)));
-        }
+        problems.extend(shape_problem(&error, schema, positions));
     }
     problems
+}
+
+fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positions) -> Vec<Problem> {
+    let pointer = error.instance_path().as_str();
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let known = known_keys(schema, error.schema_path().as_str());
+            let problem = |key: &String| positions.problem_with_key(pointer, key, unknown_key(key, &known));
+            unexpected.iter().map(problem).collect()
+        }
+        // A mapping where a mapping may stand: what is wrong with it is told, not that a text may stand there too.
+        ValidationErrorKind::AnyOf { context } if error.instance().is_object() => {
+            let is_other = |error: &ValidationError<'_>| {
+                matches!(error.kind(), ValidationErrorKind::Type { .. })
+                    && error.instance_path().as_str() == pointer
+            };
+            let alternative = context.iter().find(|errors| !errors.iter().any(is_other));
+            alternative
+                .into_iter()
+                .flatten()
+                .flat_map(|error| shape_problem(error, schema, positions))
+                .collect()
+        }
+        _ => {
+            let words = permitted_words(schema, error.schema_path().as_str());
+            vec![positions.problem(pointer, message(error, pointer, &words))]
+        }
+    }
 }
 
 /// The keys that the mapping takes whose `additionalProperties` is at `path` of the schema.
@@ -183,6 +202,12 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             let hint = instance.as_str().and_then(|word| nearest(word, words));
             let hint = hint.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
+        }
+        ValidationErrorKind::AnyOf { .. } => {
+            format!(
+                "{what} must be a name or `subject: {{position: ..., protocol: ...}}`, not {}",
+                shown(instance)
+            )
         }
         // The one text with a grammar. A trace would be a file of its own, so a study has none.
         ValidationErrorKind::Pattern { .. } => {

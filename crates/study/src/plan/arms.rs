@@ -4,26 +4,40 @@ use hoptax_functions::{Catalogue, FunctionCall};
 use hoptax_result::ArmKind;
 
 use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
-use crate::file::{Positions, Problem};
+use crate::file::{ArmEntry, Position, Positions, Problem, Protocol, SubjectEntry, SubjectSection};
 
 /// Turns names into arms. What is wrong with them is added to `problems`.
 pub(super) fn plan(
-    names: &[String],
+    entries: &[ArmEntry],
     positions: &Positions,
     catalogue: &Catalogue,
     problems: &mut Vec<Problem>,
 ) -> Vec<Arm> {
     let mut arms: Vec<Arm> = Vec::new();
+    let has =
+        |wanted: &str| entries.iter().any(|entry| matches!(entry, ArmEntry::Name(name) if name == wanted));
+    let has_names = entries.iter().any(|entry| matches!(entry, ArmEntry::Name(_)));
     // The baseline is needed whether or not it is named, and first, so that others can refer to it.
-    if !names.iter().any(|name| name == BASELINE) {
+    if has_names && !has(BASELINE) {
         let message = format!("`arms` lacks `{BASELINE}`, with which the others are compared: add it");
         problems.push(positions.problem("/arms", message));
     }
-    let baseline = add_baseline(&mut arms, &Conditions::default());
-    for (index, name) in names.iter().enumerate() {
+    let baseline = if has_names { add_baseline(&mut arms, &Conditions::default()) } else { 0 };
+    for (index, entry) in entries.iter().enumerate() {
         let pointer = format!("/arms/{index}");
-        if names.iter().take(index).any(|earlier| earlier == name) {
+        let name = match entry {
+            ArmEntry::Name(name) => name.clone(),
+            ArmEntry::Subject(entry) => entry.subject.to_string(),
+        };
+        if entries.iter().take(index).any(|earlier| earlier == entry) {
             problems.push(positions.problem(&pointer, format!("arm `{name}` is named twice")));
+            continue;
+        }
+        if let ArmEntry::Subject(entry) = entry {
+            match subject_arm(entry.subject, entries, &mut arms) {
+                Ok(arm) => arms.extend(arm),
+                Err(message) => problems.push(positions.problem(&pointer, message)),
+            }
             continue;
         }
         match name.as_str() {
@@ -34,6 +48,7 @@ pub(super) fn plan(
                 function: None,
                 compared_with: Some(baseline),
                 conditions: Conditions::default(),
+                subject: SubjectSection { position: Position::Direct, ..SubjectSection::default() },
                 upstreams: 1,
                 summary: "No proxy: the generator speaks to the origin".to_owned(),
             }),
@@ -43,6 +58,7 @@ pub(super) fn plan(
                 function: None,
                 compared_with: Some(baseline),
                 conditions: Conditions::default(),
+                subject: SubjectSection::default(),
                 upstreams: 1,
                 summary: "A second copy of the baseline, whose true cost is zero".to_owned(),
             }),
@@ -76,10 +92,62 @@ fn add_baseline(arms: &mut Vec<Arm>, conditions: &Conditions) -> usize {
         function: None,
         compared_with: None,
         conditions: conditions.clone(),
+        subject: SubjectSection::default(),
         upstreams: 1,
         summary,
     });
     arms.len() - 1
+}
+
+/// An arm that is a subject of its own, compared with no proxy at all and the same protocol; that one is added if it is not
+/// there yet. None for that one itself.
+fn subject_arm(
+    subject: SubjectSection,
+    entries: &[ArmEntry],
+    arms: &mut Vec<Arm>,
+) -> Result<Option<Arm>, String> {
+    let direct = SubjectSection { position: Position::Direct, mtls: false, protocol: subject.protocol };
+    if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
+        return Err(format!(
+            "`arms` lacks `subject: {{position: direct, protocol: {}}}`, with which this is compared: add it",
+            direct.protocol.word()
+        ));
+    }
+    let arm = |subject: SubjectSection, kind, compared_with| Arm {
+        id: subject.to_string(),
+        kind,
+        function: None,
+        compared_with,
+        conditions: Conditions::default(),
+        subject,
+        upstreams: 1,
+        summary: summary(subject),
+    };
+    let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.subject == direct);
+    let baseline = baseline.unwrap_or_else(|| {
+        arms.push(arm(direct, ArmKind::Baseline, None));
+        arms.len() - 1
+    });
+    Ok((subject != direct).then(|| arm(subject, ArmKind::Position, Some(baseline))))
+}
+
+fn summary(subject: SubjectSection) -> String {
+    let proxies = match subject.position {
+        Position::Direct => "No proxy",
+        Position::Client => "A sidecar at the caller",
+        Position::Server => "A sidecar at the origin",
+        Position::Both => "A sidecar at the caller and one at the origin",
+        Position::Gateway => "A front proxy",
+        Position::GatewayAndBoth => "A front proxy, and behind it a sidecar at each end",
+    };
+    let protocol = match subject.protocol {
+        Protocol::Http1 => "HTTP/1.1",
+        Protocol::Http2 => "HTTP/2",
+        Protocol::Grpc => "gRPC",
+        Protocol::Tcp => "TCP",
+    };
+    let mtls = if subject.mtls { ", mutual TLS on every link that a network would carry" } else { "" };
+    format!("{proxies}, {protocol}{mtls}")
 }
 
 fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Result<Arm, Vec<String>> {
@@ -101,6 +169,7 @@ fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Resul
         kind: ArmKind::Function,
         compared_with: Some(compared_with),
         conditions,
+        subject: SubjectSection::default(),
         upstreams: usize::from(function.upstreams),
         summary: function.summary.clone(),
         function: Some((function.clone(), knobs)),

@@ -43,6 +43,39 @@ fn a_function_with_conditions_brings_a_baseline_of_its_own() {
 }
 
 #[test]
+fn what_is_wrong_with_a_subject_is_told_where_it_stands() {
+    let text = format!(
+        "name: test\narms:\n  - subject: {{position: bth, mtls: 1}}\n  - subject: {{postion: both}}\n{LOADS}"
+    );
+    insta::assert_snapshot!(problems(&text));
+}
+
+#[test]
+fn a_subject_is_compared_with_no_proxy_and_the_same_protocol() {
+    let subjects = |list: &[&str]| {
+        let arms: String = list.iter().map(|one| format!("  - subject: {{{one}}}\n")).collect();
+        format!("name: test\narms:\n{arms}{LOADS}")
+    };
+    let plan = planned(&subjects(&[
+        "position: both, protocol: grpc, mtls: true",
+        "position: direct, protocol: grpc",
+        "position: direct",
+        "position: gateway+both",
+    ]))
+    .unwrap();
+    let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
+    assert_eq!(ids, ["direct grpc", "both grpc mtls", "direct http1", "gateway+both http1"]);
+    let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();
+    assert_eq!(compared, [None, Some(0), None, Some(2)]);
+    let proxies: Vec<bool> = plan.arms.iter().map(Arm::has_proxy).collect();
+    assert_eq!(proxies, [false, true, false, true]);
+    // Also as fast as possible, where no proxy uses no CPU time.
+    assert!(plan.arms.iter().all(|arm| plan.loads.iter().all(|load| arm.takes_part(load))));
+    let alone = problems(&subjects(&["position: both", "position: both, mtls: true"]));
+    assert!(alone.contains("lacks `subject: {position: direct, protocol: http1}`"), "{alone}");
+}
+
+#[test]
 fn every_arm_carries_the_headers_of_all_functions() {
     let plan = plan("baseline, jwt, cors, route/header").unwrap();
     let names: Vec<&str> = plan.headers.keys().map(String::as_str).collect();

@@ -5,14 +5,16 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_host::accounting::{ProcessUse, ProcessorTicks, process_use, processor_ticks, ticks_between};
+use hoptax_host::accounting::{
+    ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, processor_ticks, ticks_between,
+};
 use hoptax_host::processors::Placement;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 
 use super::quiet::Quiet;
 use super::subjects::{Subject, Subjects};
 use crate::plan::{Block, Load, Plan};
-use crate::record::{RoundRecord, SliceRecord};
+use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 
 /// How long each arm is loaded before its first slice, so that connections are open and buffers have their size.
 const WARM_UP_NS: u64 = 100_000_000;
@@ -39,7 +41,8 @@ pub(super) struct Meter<'a> {
 /// The accounts at one moment.
 struct Reading {
     at_ns: u64,
-    proxy: ProcessUse,
+    /// That of each proxy.
+    hops: Vec<ProcessUse>,
     ticks: Vec<(u32, ProcessorTicks)>,
 }
 
@@ -47,12 +50,27 @@ impl Reading {
     fn take(subject: &Subject) -> io::Result<Self> {
         Ok(Self {
             at_ns: now_ns(),
-            proxy: match &subject.proxy {
-                Some(proxy) => process_use(proxy.id())?,
-                None => ProcessUse::default(),
-            },
+            hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
             ticks: processor_ticks()?,
         })
+    }
+}
+
+impl Reading {
+    /// What all proxies used since an earlier reading, what each of them did, and how long they waited for a processor that
+    /// none of them had.
+    fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
+        let (mut all, mut cpu_ns) = (TaskUse::default(), [0; MAX_HOPS]);
+        let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
+        for ((hop, earlier), cpu_ns) in self.hops.iter().zip(&earlier.hops).zip(&mut cpu_ns) {
+            *cpu_ns = hop.since(earlier).cpu_ns;
+            now.join(hop);
+            before.join(earlier);
+        }
+        if !self.hops.is_empty() {
+            all = now.since(&before);
+        }
+        (all, cpu_ns)
     }
 }
 
@@ -114,7 +132,7 @@ impl<'a> Meter<'a> {
         let handover_ns = quiet.after(handover_before_ns, load.slice);
 
         let wall_ns = after.at_ns - before.at_ns;
-        let proxy = after.proxy.since(&before.proxy);
+        let (proxy, hops_cpu_ns) = after.since(&before);
         let ours = ticks_between(&before.ticks, &after.ticks, &self.placement.generator);
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.placement.proxy);
         let steal_ticks = if self.placement.is_apart() { ours.steal + theirs.steal } else { ours.steal };
@@ -130,6 +148,7 @@ impl<'a> Meter<'a> {
             recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
             proxy_cpu_ns: proxy.cpu_ns,
+            hops_cpu_ns,
             proxy_run_delay_ns: proxy.run_delay_ns,
             steal_ticks,
             handover_ns,
@@ -153,9 +172,13 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
-    /// The record of the round.
-    pub(super) fn finish(self) -> RoundRecord {
-        self.record
+    /// The record of the round, while everything is still alive.
+    pub(super) fn finish(mut self, subjects: &Subjects) -> io::Result<RoundRecord> {
+        for (arm, subject) in subjects.arms.iter().enumerate() {
+            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
+            self.record.memory_bytes.insert(arm, memory.collect::<io::Result<_>>()?);
+        }
+        Ok(self.record)
     }
 
     fn run_of(&self, load: &Load, block: &Block) -> Run {
@@ -177,7 +200,11 @@ impl<'a> Meter<'a> {
     fn keep_idle(&mut self, arm: usize, before: &Reading) {
         if let Some(Some(last)) = self.last.get(arm) {
             let idle = self.record.idle.entry(arm).or_default();
-            idle.cpu_ns += before.proxy.since(&last.proxy).cpu_ns;
+            let (all, hops_cpu_ns) = before.since(last);
+            idle.cpu_ns += all.cpu_ns;
+            for (sum, cpu_ns) in idle.hops_cpu_ns.iter_mut().zip(hops_cpu_ns) {
+                *sum += cpu_ns;
+            }
             idle.wall_ns += before.at_ns.saturating_sub(last.at_ns);
         }
     }

@@ -1,23 +1,35 @@
-//! All subjects of a round: the origins, the proxies and the generator's connections to them.
+//! All subjects of a round: the origins, the proxies, each as far from the origin as its position says, and the generator's
+//! connections to them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_functions::{Context, Fragment, REQUEST_PATH};
-use hoptax_load::{Target, Worker, WorkerSpec};
-use hoptax_subject::envoy::bootstrap::ProxyPlan;
+use hoptax_load::{Asked, ClientConfig, Speak, Target, Traffic, Worker, WorkerSpec};
+use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
+use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
+use hoptax_wire::tls::{ClientSecurity, Identity, SetupError, certificates_from_pem, client_config};
 
 use super::{ArmError, RunError, Setting};
+use crate::file::Protocol;
 use crate::plan::{self, Arm, Plan};
+use crate::record::MAX_HOPS;
 
 /// Time after which a connection or a request has failed.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The call of gRPC that is made: the origin's echo.
+const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
+/// Bytes of a message of gRPC, and of a request and an answer of TCP: as many as the origin's HTTP answers have.
+const MESSAGE_BYTES: usize = 64;
 
 /// The folder of an arm in which its function writes.
 const FILES: &str = "files";
@@ -32,8 +44,8 @@ pub(super) struct Subjects {
 
 /// One arm, alive.
 pub(super) struct Subject {
-    /// None without a proxy.
-    pub(super) proxy: Option<Proxy>,
+    /// In the order in which a request meets them; none without a proxy.
+    pub(super) proxies: Vec<Proxy>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) workers: Vec<Option<Worker>>,
 }
@@ -46,41 +58,53 @@ impl Subjects {
         round: u32,
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
-        let origins = start_origins(plan, setting)?;
-        let addresses: Vec<SocketAddr> = origins.iter().map(|origin| origin.address).collect();
+        let certificates = setting.directory.join("certificates");
+        let has_mtls = plan.arms.iter().any(|arm| arm.subject.mtls);
+        let lab = has_mtls.then(|| Lab::create(&certificates)).transpose().map_err(io::Error::other)?;
+        let (origins, addresses) = start_origins(plan, setting, lab.as_ref())?;
         let mut files = Vec::new();
-        let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
-        for index in plan::shuffled(plan, round) {
-            let Some(arm) = plan.arms.get(index).filter(|arm| needs_proxy(arm)) else { continue };
-            if stop.load(Ordering::Relaxed) {
-                return Ok(Self { arms: Vec::new(), origins, files });
-            }
-            let spec = proxy_spec(arm, setting, &addresses).map_err(of(arm))?;
-            let start = || {
-                spec.configure()?;
-                if round == 0 {
-                    // Later rounds differ in the origins' ports alone.
-                    spec.validate()?;
+        let mut proxies: Vec<Vec<Proxy>> = plan.arms.iter().map(|_| Vec::new()).collect();
+        // Each proxy needs the address of the next: those beside the origin come first, all of them at once.
+        for from_origin in 0..MAX_HOPS {
+            let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
+            for index in plan::shuffled(plan, round) {
+                let Some(arm) = plan.arms.get(index) else { continue };
+                let Some(hop) = arm.subject.position.hops().len().checked_sub(from_origin + 1) else {
+                    continue;
+                };
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(Self { arms: Vec::new(), origins, files });
                 }
-                Ok(spec.start()?)
-            };
-            starting.push((index, start().map_err(of(arm))?));
-            files.push(spec.directory.join(FILES));
-        }
-        let mut proxies: Vec<Option<Proxy>> = plan.arms.iter().map(|_| None).collect();
-        for (index, one) in starting {
-            if let (Some(place), Some(arm)) = (proxies.get_mut(index), plan.arms.get(index)) {
-                *place = Some(one.wait().map_err(|error| of(arm)(error.into()))?);
+                let next =
+                    proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
+                let next = next.unwrap_or_else(|| addresses.of(arm));
+                let spec = proxy_spec(arm, hop, setting, next, lab.as_ref()).map_err(of(arm))?;
+                let start = || {
+                    spec.configure()?;
+                    if round == 0 {
+                        // Later rounds differ in ports alone.
+                        spec.validate()?;
+                    }
+                    Ok(spec.start()?)
+                };
+                starting.push((index, start().map_err(of(arm))?));
+                files.push(spec.directory.join(FILES));
+            }
+            for (index, one) in starting {
+                if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arms.get(index)) {
+                    started.push(one.wait().map_err(|error| of(arm)(error.into()))?);
+                }
             }
         }
         let mut arms = Vec::with_capacity(plan.arms.len());
-        for (arm, proxy) in plan.arms.iter().zip(proxies) {
-            let address = proxy.as_ref().map(|proxy| proxy.address).or(addresses.first().copied());
+        for (arm, mut proxies) in plan.arms.iter().zip(proxies) {
+            proxies.reverse();
+            let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
             let workers = match address {
-                Some(address) => connect(plan, arm, address).map_err(of(arm))?,
+                Some(address) => connect(plan, arm, address, lab.as_ref()).map_err(of(arm))?,
                 None => Vec::new(),
             };
-            arms.push(Subject { proxy, workers });
+            arms.push(Subject { proxies, workers });
         }
         Ok(Self { arms, origins, files })
     }
@@ -91,8 +115,10 @@ impl Subjects {
             origin.check()?;
         }
         for &index in arms {
-            let proxy = self.arms.get_mut(index).and_then(|subject| subject.proxy.as_mut());
-            if let (Some(proxy), Some(arm)) = (proxy, plan.arms.get(index)) {
+            let (Some(subject), Some(arm)) = (self.arms.get_mut(index), plan.arms.get(index)) else {
+                continue;
+            };
+            for proxy in &mut subject.proxies {
                 proxy.check().map_err(|error| of(arm)(error.into()))?;
             }
         }
@@ -102,7 +128,7 @@ impl Subjects {
     /// Ends everything: connections, then proxies, then origins.
     pub(super) fn end(mut self) -> Result<(), RunError> {
         let mut proxies: Vec<Proxy> =
-            std::mem::take(&mut self.arms).into_iter().filter_map(|subject| subject.proxy).collect();
+            std::mem::take(&mut self.arms).into_iter().flat_map(|subject| subject.proxies).collect();
         for proxy in &mut proxies {
             proxy.ask_to_end().map_err(|error| RunError::System(io::Error::other(error)))?;
         }
@@ -131,23 +157,78 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-fn needs_proxy(arm: &Arm) -> bool {
-    arm.kind != hoptax_result::ArmKind::Direct
+/// Where the origins listen.
+struct Origins {
+    /// Those of HTTP and gRPC.
+    http: Vec<SocketAddr>,
+    /// That of plain TCP, if an arm speaks it.
+    tcp: Option<SocketAddr>,
 }
 
-/// As many origins as the arm that needs most of them; the others use the first of these.
-fn start_origins(plan: &Plan, setting: &Setting<'_>) -> Result<Vec<OriginProcess>, RunError> {
+impl Origins {
+    /// Those that stand behind an arm.
+    fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
+        match arm.subject.protocol {
+            Protocol::Tcp => self.tcp.into_iter().collect(),
+            _ => self.http.iter().take(arm.upstreams).copied().collect(),
+        }
+    }
+}
+
+/// As many origins as the arm that needs most of them, the others use the first of these; and one for plain TCP, which no
+/// first byte tells from the rest.
+fn start_origins(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    lab: Option<&Lab>,
+) -> Result<(Vec<OriginProcess>, Origins), RunError> {
+    let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
+        let log = setting.directory.join(format!("{name}.log"));
+        let secured: Vec<OsString> = lab.map_or_else(Vec::new, |lab| {
+            vec![
+                "--cert".into(),
+                lab.certificate(ORIGIN).into(),
+                "--key".into(),
+                lab.key(ORIGIN).into(),
+                "--client-ca".into(),
+                lab.authority().into(),
+            ]
+        });
+        let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
+        Ok(OriginProcess::start(setting.program, &more, &log, &setting.placement.generator)?)
+    };
     let count = plan.arms.iter().map(|arm| arm.upstreams).max().unwrap_or(1);
-    (1..=count)
-        .map(|number| {
-            let log = setting.directory.join(format!("origin-{number}.log"));
-            Ok(OriginProcess::start(setting.program, &log, &setting.placement.generator)?)
-        })
-        .collect()
+    let mut all = Vec::new();
+    for number in 1..=count {
+        all.push(start(&format!("origin-{number}"), &[])?);
+    }
+    let http = all.iter().map(|origin| origin.address).collect();
+    let mut tcp = None;
+    if plan.arms.iter().any(|arm| arm.subject.protocol == Protocol::Tcp) {
+        let bytes = MESSAGE_BYTES.to_string();
+        let origin =
+            start("origin-tcp", &["--tcp-request-size", &bytes, "--default", &format!("size={bytes}")])?;
+        tcp = Some(origin.address);
+        all.push(origin);
+    }
+    Ok((all, Origins { http, tcp }))
 }
 
-fn proxy_spec(arm: &Arm, setting: &Setting<'_>, origins: &[SocketAddr]) -> Result<ProxySpec, ArmError> {
-    let directory = setting.directory.join("arms").join(arm.folder());
+/// What one proxy of an arm is to be; `next` is where its requests go on to.
+fn proxy_spec(
+    arm: &Arm,
+    hop: usize,
+    setting: &Setting<'_>,
+    next: Vec<SocketAddr>,
+    lab: Option<&Lab>,
+) -> Result<ProxySpec, ArmError> {
+    let (hops, links) = (arm.subject.position.hops(), arm.subject.position.links());
+    let name_of = |number: usize| hops.get(number).copied();
+    let own = name_of(hop).unwrap_or_default();
+    let mut directory = setting.directory.join("arms").join(arm.folder());
+    if hops.len() > 1 {
+        directory = directory.join(own);
+    }
     let files = directory.join(FILES);
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
@@ -155,11 +236,29 @@ fn proxy_spec(arm: &Arm, setting: &Setting<'_>, origins: &[SocketAddr]) -> Resul
         Some((function, knobs)) => Some(function.render(knobs, &Context { directory: &files })?),
         None => None,
     };
-    let origins = origins.iter().take(arm.upstreams).copied().collect();
+    // The link before a proxy has its number, the one behind it the next.
+    let mutual = |link: usize, peer: &str| {
+        let is_secure = arm.subject.mtls && links.get(link).copied().unwrap_or(false);
+        lab.filter(|_| is_secure).map(|lab| lab.mutual(own, peer))
+    };
+    let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
+    let behind = name_of(hop + 1).unwrap_or(ORIGIN);
     Ok(ProxySpec {
         envoy: setting.envoy.clone(),
         directory,
-        plan: ProxyPlan { admin_port: 0, listen_port: 0, origins, fragment },
+        plan: ProxyPlan {
+            admin_port: 0,
+            listen_port: 0,
+            origins: next,
+            fragment,
+            codec: match arm.subject.protocol {
+                Protocol::Http1 => Codec::Http1,
+                Protocol::Http2 | Protocol::Grpc => Codec::Http2,
+                Protocol::Tcp => Codec::Tcp,
+            },
+            downstream: mutual(hop, before),
+            upstream: mutual(hop + 1, behind),
+        },
         environment: arm.conditions.environment.clone(),
         workers: setting.placement.proxy.len(),
         processors: setting.placement.proxy.clone(),
@@ -167,19 +266,71 @@ fn proxy_spec(arm: &Arm, setting: &Setting<'_>, origins: &[SocketAddr]) -> Resul
 }
 
 /// The connections under each load.
-fn connect(plan: &Plan, arm: &Arm, address: SocketAddr) -> Result<Vec<Option<Worker>>, ArmError> {
-    let query = arm.conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
-    let url = format!("http://{address}{REQUEST_PATH}{query}");
-    let headers = plan.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let target = Target::new(&url, "GET", headers, Vec::new())?;
+fn connect(
+    plan: &Plan,
+    arm: &Arm,
+    address: SocketAddr,
+    lab: Option<&Lab>,
+) -> Result<Vec<Option<Worker>>, ArmError> {
+    let traffic = traffic(plan, arm, address, lab)?;
     plan.loads
         .iter()
         .map(|load| {
             if !arm.takes_part(load) {
                 return Ok(None);
             }
-            let spec = WorkerSpec::alone(target.clone(), arm.connections(load), TIMEOUT, plan.seed);
+            let spec = WorkerSpec::alone(traffic.clone(), arm.connections(load), TIMEOUT, plan.seed);
             Ok(Some(Worker::connect(&spec)?))
         })
         .collect()
+}
+
+/// The requests of an arm.
+fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Traffic, ArmError> {
+    let query = arm.conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
+    let lab = lab.filter(|_| arm.subject.mtls && arm.subject.position.links().first() == Some(&true));
+    let (scheme, path, protocol) = match (arm.subject.protocol, lab.is_some()) {
+        (Protocol::Http1, false) => ("http", REQUEST_PATH, Speak::Http1),
+        (Protocol::Http1, true) => ("https", REQUEST_PATH, Speak::Http1),
+        (Protocol::Http2, false) => ("http", REQUEST_PATH, Speak::Http2),
+        (Protocol::Http2, true) => ("https", REQUEST_PATH, Speak::Http2),
+        (Protocol::Grpc, false) => ("grpc", ECHO, Speak::Grpc),
+        (Protocol::Grpc, true) => ("grpcs", ECHO, Speak::Grpc),
+        (Protocol::Tcp, false) => ("tcp", "", Speak::Tcp),
+        (Protocol::Tcp, true) => ("tls", "", Speak::Tcp),
+    };
+    let body = match arm.subject.protocol {
+        Protocol::Http1 | Protocol::Http2 => Vec::new(),
+        // Not compressed, and its length in four bytes.
+        Protocol::Grpc => [&[0, 0, 0, 0, MESSAGE_BYTES as u8], [b'x'; MESSAGE_BYTES].as_slice()].concat(),
+        Protocol::Tcp => vec![b'x'; MESSAGE_BYTES],
+    };
+    let target = Target::asked(&Asked {
+        url: &format!("{scheme}://{address}{path}{query}"),
+        headers: plan.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        body,
+        protocol: Some(protocol),
+        ..Asked::default()
+    })?;
+    let mut traffic = Traffic::from(target);
+    traffic.set_streams(1, MESSAGE_BYTES as u64);
+    if let Some(lab) = lab {
+        traffic.set_tls(&generator_security(lab, traffic.alpn())?);
+    }
+    Ok(traffic)
+}
+
+/// How the generator speaks mutual TLS.
+fn generator_security(lab: &Lab, alpn: Option<&[u8]>) -> Result<Arc<ClientConfig>, ArmError> {
+    let read = |path: PathBuf| fs::read(path).map_err(|error| ArmError::Security(error.to_string()));
+    let refused = |error: SetupError| ArmError::Security(error.to_string());
+    let identity = Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?);
+    client_config(ClientSecurity {
+        authorities: certificates_from_pem(&read(lab.authority())?).map_err(refused)?,
+        identity: Some(identity.map_err(refused)?),
+        resumes: true,
+        alpn: alpn.map(<[u8]>::to_vec),
+        ..ClientSecurity::default()
+    })
+    .map_err(refused)
 }

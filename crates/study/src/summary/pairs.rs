@@ -17,6 +17,8 @@ const TAIL: f64 = 0.99;
 pub(super) enum Measure {
     /// CPU time of the proxy per answered request, less its idle use: closed loop.
     CpuUsPerRequest,
+    /// The same of one proxy of several, by its number.
+    HopCpuUsPerRequest(usize),
     /// Answered requests per second: closed loop.
     Rate,
     /// Median response time: open loop.
@@ -35,11 +37,16 @@ impl Measure {
             return None;
         }
         match self {
-            Self::CpuUsPerRequest => {
+            Self::CpuUsPerRequest | Self::HopCpuUsPerRequest(_) => {
                 let idle = round.idle.get(&slice.arm).copied().unwrap_or_default();
-                let idle_share =
-                    if idle.wall_ns == 0 { 0.0 } else { idle.cpu_ns as f64 / idle.wall_ns as f64 };
-                let busy_us = slice.proxy_cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6;
+                let (cpu_ns, idle_ns) = match self {
+                    Self::HopCpuUsPerRequest(hop) => {
+                        (*slice.hops_cpu_ns.get(hop)?, *idle.hops_cpu_ns.get(hop)?)
+                    }
+                    _ => (slice.proxy_cpu_ns, idle.cpu_ns),
+                };
+                let idle_share = if idle.wall_ns == 0 { 0.0 } else { idle_ns as f64 / idle.wall_ns as f64 };
+                let busy_us = cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6;
                 Some(busy_us / answered)
             }
             Self::Rate => (slice.recorded_s > 0.0).then(|| answered / slice.recorded_s),

@@ -31,6 +31,7 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         recorded_s: 0.2,
         book: Book { planned: 4000, sent: 4000, answered: 4000, ..Book::default() },
         proxy_cpu_ns: 184_000_000,
+        hops_cpu_ns: [184_000_000, 0, 0],
         proxy_run_delay_ns: 0,
         steal_ticks: 0,
         handover_ns: Some(60.0),
@@ -90,7 +91,9 @@ fn idle_use_is_taken_off() {
     let mut rounds = rounds(lua, [0.0; 3]);
     for round in &mut rounds {
         // A tenth of a processor while nothing was offered: 20 ms in a slice of 200 ms, 5 us for each request.
-        round.idle.insert(lua, IdleRecord { cpu_ns: 100_000_000, wall_ns: 1_000_000_000 });
+        round
+            .idle
+            .insert(lua, IdleRecord { cpu_ns: 100_000_000, wall_ns: 1_000_000_000, ..IdleRecord::default() });
     }
     let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();
     assert!((cost.estimate + 5.0).abs() < 1e-9, "{cost:?}");

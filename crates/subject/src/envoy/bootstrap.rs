@@ -15,6 +15,9 @@
 //! | `stats_config`, flush interval left | statistics are kept as by default; their flush every 5 s is idle use, which is subtracted |
 //! | a limit of downstream connections | Envoy warns at start when there is none; counting touches each connection, not each request |
 //!
+//! Of HTTP/2 and TCP, and with mutual TLS on either side, it is the same but for what these need; HTTP/2 comes with prior
+//! knowledge, which Envoy tells from the first bytes.
+//!
 //! A function's [`Fragment`] is merged in at fixed places. The messages that it may add to are [`Merged`]: the part
 //! that this module sets is typed, what the fragment adds is checked by Envoy's `--mode validate`.
 //!
@@ -22,6 +25,7 @@
 
 mod merge;
 mod messages;
+mod secure;
 
 use std::net::SocketAddr;
 
@@ -34,9 +38,10 @@ pub use messages::Bootstrap;
 use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
     Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, OverloadManager,
-    ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router, StaticResources, Thresholds,
-    VirtualHost,
+    ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router, StaticResources, TcpProxy,
+    Thresholds, VirtualHost,
 };
+pub use secure::Mutual;
 
 /// The name of the listener and of the HTTP connection manager's statistics: `http.ingress.downstream_rq_total`.
 pub const INGRESS: &str = "ingress";
@@ -56,6 +61,24 @@ pub struct ProxyPlan {
     pub origins: Vec<SocketAddr>,
     /// The function to turn on; none for the plain proxy.
     pub fragment: Option<Fragment>,
+    /// What is spoken on both sides.
+    pub codec: Codec,
+    /// How requests come; plain if not given.
+    pub downstream: Option<Mutual>,
+    /// How they go on; plain if not given.
+    pub upstream: Option<Mutual>,
+}
+
+/// What a proxy speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2, for itself or under gRPC.
+    Http2,
+    /// Bytes that it does not look into.
+    Tcp,
 }
 
 /// The bootstrap that does it.
@@ -71,7 +94,44 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
     let fragment = plan.fragment.as_ref().unwrap_or(&none);
     let mut merging = Merge::new(&fragment.replaces);
 
-    let routes = routes(fragment, &mut merging)?;
+    let cluster = merging.extend("cluster", &cluster(plan), &fragment.cluster)?;
+    let filter = if plan.codec == Codec::Tcp {
+        let proxy = TcpProxy { type_url: TcpProxy::TYPE_URL, stat_prefix: INGRESS, cluster: ORIGIN };
+        NetworkFilter {
+            name: "envoy.filters.network.tcp_proxy",
+            typed_config: merging.extend("tcp_proxy", &proxy, &Map::new())?,
+        }
+    } else {
+        NetworkFilter {
+            name: "envoy.filters.network.http_connection_manager",
+            typed_config: connection_manager(fragment, &mut merging)?,
+        }
+    };
+    merging.finish()?;
+
+    Ok(Bootstrap {
+        admin: Admin { address: Address::loopback(plan.admin_port) },
+        static_resources: StaticResources {
+            listeners: [Listener {
+                name: INGRESS,
+                address: Address::loopback(plan.listen_port),
+                filter_chains: [FilterChain {
+                    filters: [filter],
+                    transport_socket: plan
+                        .downstream
+                        .as_ref()
+                        .map(|mutual| secure::downstream(mutual, plan.codec)),
+                }],
+            }],
+            clusters: [cluster],
+        },
+        overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
+    })
+}
+
+/// The connection manager, with what the fragment adds to it.
+fn connection_manager(fragment: &Fragment, merging: &mut Merge<'_>) -> Result<Merged, MergeError> {
+    let routes = routes(fragment, merging)?;
     let virtual_host = VirtualHost { name: ORIGIN, domains: ["*"], routes };
     let virtual_host = merging.extend("virtual_host", &virtual_host, &fragment.virtual_host)?;
     let connection_manager = HttpConnectionManager {
@@ -82,28 +142,7 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
         http_filters: http_filters(fragment)?,
         access_log: fragment.access_log.clone(),
     };
-    let connection_manager =
-        merging.extend("connection_manager", &connection_manager, &fragment.connection_manager)?;
-    let cluster = merging.extend("cluster", &cluster(&plan.origins), &fragment.cluster)?;
-    merging.finish()?;
-
-    Ok(Bootstrap {
-        admin: Admin { address: Address::loopback(plan.admin_port) },
-        static_resources: StaticResources {
-            listeners: [Listener {
-                name: INGRESS,
-                address: Address::loopback(plan.listen_port),
-                filter_chains: [FilterChain {
-                    filters: [NetworkFilter {
-                        name: "envoy.filters.network.http_connection_manager",
-                        typed_config: connection_manager,
-                    }],
-                }],
-            }],
-            clusters: [cluster],
-        },
-        overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
-    })
+    merging.extend("connection_manager", &connection_manager, &fragment.connection_manager)
 }
 
 /// The routes of the fragment, or one that takes every path, all with the same action.
@@ -133,8 +172,9 @@ fn http_filters(fragment: &Fragment) -> Result<Vec<Map<String, Value>>, MergeErr
     Ok(filters)
 }
 
-fn cluster(origins: &[SocketAddr]) -> Cluster {
-    let lb_endpoints = origins
+fn cluster(plan: &ProxyPlan) -> Cluster {
+    let lb_endpoints = plan
+        .origins
         .iter()
         .map(|origin| NamedEndpoint { endpoint: Endpoint { address: Address::of(origin) } })
         .collect();
@@ -147,6 +187,8 @@ fn cluster(origins: &[SocketAddr]) -> Cluster {
             cluster_name: ORIGIN,
             endpoints: [LocalityEndpoints { lb_endpoints }],
         },
+        typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
+        transport_socket: plan.upstream.as_ref().map(|mutual| secure::upstream(mutual, plan.codec)),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::merge::Merged;
 
@@ -51,6 +51,8 @@ pub(super) struct Listener {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct FilterChain {
     pub(super) filters: [NetworkFilter; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) transport_socket: Option<Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -121,6 +123,19 @@ pub(super) struct Cluster {
     pub(super) connect_timeout: &'static str,
     pub(super) circuit_breakers: CircuitBreakers,
     pub(super) load_assignment: LoadAssignment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) typed_extension_protocol_options: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) transport_socket: Option<Value>,
+}
+
+/// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/filters/network/tcp_proxy/v3/tcp_proxy.proto>
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct TcpProxy {
+    #[serde(rename = "@type")]
+    pub(super) type_url: &'static str,
+    pub(super) stat_prefix: &'static str,
+    pub(super) cluster: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -190,6 +205,21 @@ impl Address {
 
 impl HttpConnectionManager {
     pub(super) const TYPE_URL: &'static str = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+}
+
+impl TcpProxy {
+    pub(super) const TYPE_URL: &'static str =
+        "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
+}
+
+/// HTTP/2 towards the origin, with Envoy's defaults.
+pub(super) fn http2_upstream() -> Value {
+    json!({
+        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+            "explicit_http_config": {"http2_protocol_options": {}},
+        },
+    })
 }
 
 impl Router {

@@ -3,7 +3,15 @@ use hoptax_functions::{Catalogue, Context, FunctionCall};
 use super::*;
 
 fn plan(fragment: Option<Fragment>) -> ProxyPlan {
-    ProxyPlan { admin_port: 9901, listen_port: 10000, origins: vec![([127, 0, 0, 1], 8080).into()], fragment }
+    ProxyPlan {
+        admin_port: 9901,
+        listen_port: 10000,
+        origins: vec![([127, 0, 0, 1], 8080).into()],
+        fragment,
+        codec: Codec::Http1,
+        downstream: None,
+        upstream: None,
+    }
 }
 
 fn rendered(call: &str) -> Fragment {

@@ -1,0 +1,153 @@
+//! A link between two namespaces keeps its word. Without the right to make namespaces there is nothing to test but that
+//! the error says so.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_host::link::{FAR, Link, LinkSpec};
+
+const PLAIN: LinkSpec =
+    LinkSpec { delay: Duration::from_micros(17_500), jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
+
+/// The link; None where it may not be made, which is told.
+fn link(spec: &LinkSpec) -> Option<Link> {
+    match Link::create(spec) {
+        Ok(link) => Some(link),
+        Err(error) if rustix::process::geteuid().is_root() => panic!("{error}"),
+        Err(error) => {
+            assert!(error.to_string().contains("needs root"), "{error}");
+            eprintln!("not tested: {error}");
+            None
+        }
+    }
+}
+
+/// A server at the far end that does `serve` with every connection.
+fn far_server(link: &Link, serve: fn(TcpStream)) -> SocketAddr {
+    let listener = link.far.within(|| TcpListener::bind((FAR, 0)).unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+fn connect(link: &Link, address: SocketAddr) -> TcpStream {
+    let stream = link.near.within(|| TcpStream::connect(address).unwrap()).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+fn echo(mut stream: TcpStream) {
+    let mut bytes = [0; 64];
+    while let Ok(count) = stream.read(&mut bytes) {
+        if count == 0 || stream.write_all(&bytes[..count]).is_err() {
+            return;
+        }
+    }
+}
+
+fn send_for_ever(mut stream: TcpStream) {
+    while stream.write_all(&[b'x'; 8_192]).is_ok() {}
+}
+
+/// Bytes per second that come over a connection, once it is under way.
+fn bytes_per_second(mut stream: TcpStream) -> f64 {
+    let mut bytes = vec![0; 65_536];
+    let mut read = |time: Duration| {
+        let (began, mut sum) = (Instant::now(), 0);
+        while began.elapsed() < time {
+            sum += stream.read(&mut bytes).unwrap();
+        }
+        sum as f64 / began.elapsed().as_secs_f64()
+    };
+    read(Duration::from_millis(700));
+    read(Duration::from_millis(1_500))
+}
+
+#[test]
+fn a_round_trip_is_twice_the_delay() {
+    let Some(link) = link(&PLAIN) else { return };
+    let address = far_server(&link, echo);
+    let mut stream = connect(&link, address);
+    let mut round_trips_ms: Vec<f64> = (0..40)
+        .map(|_| {
+            let began = Instant::now();
+            stream.write_all(b"hello").unwrap();
+            stream.read_exact(&mut [0; 5]).unwrap();
+            began.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    round_trips_ms.sort_by(f64::total_cmp);
+    // The least is what the link does; what is above it is this machine's.
+    assert!((35.0..35.3).contains(&round_trips_ms[0]), "{round_trips_ms:?}");
+    let [there, back] = link.carried();
+    assert!(there.packets >= 40 && back.packets >= 40 && there.lost + back.lost == 0, "{there:?} {back:?}");
+    // 40 packets of 5 bytes, each with 52 of IP and TCP.
+    assert!(there.bytes >= 40 * 57, "{there:?}");
+}
+
+#[test]
+fn a_window_binds_over_a_round_trip() {
+    let Some(link) = link(&PLAIN) else { return };
+    let address = far_server(&link, send_for_ever);
+    let rate = |buffer_bytes: usize| {
+        let stream = link.near.within(|| {
+            use rustix::net::{AddressFamily, SocketType, sockopt};
+            let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+            // Before connecting, so that the window is never larger. The kernel doubles it for its own books.
+            sockopt::set_socket_recv_buffer_size(&socket, buffer_bytes).unwrap();
+            rustix::net::connect(&socket, &address).unwrap();
+            TcpStream::from(socket)
+        });
+        bytes_per_second(stream.unwrap())
+    };
+    let (half, whole) = (rate(32_768), rate(65_536));
+    assert!(whole < 2.0 * 65_536.0 / 0.035, "{whole} is more than the buffer over the round trip");
+    assert!((1.6..2.4).contains(&(whole / half)), "{half} and {whole}: twice the window, twice the rate");
+}
+
+#[test]
+fn a_rate_binds() {
+    let rate = 8_000_000;
+    let spec = LinkSpec { delay: Duration::from_millis(2), rate: Some(rate), ..PLAIN };
+    let Some(link) = link(&spec) else { return };
+    let address = far_server(&link, send_for_ever);
+    let got = bytes_per_second(connect(&link, address)) * 8.0;
+    // Headers take some 4 % of it.
+    assert!((0.9 * rate as f64..1.001 * rate as f64).contains(&got), "{got}");
+}
+
+#[test]
+fn jitter_and_loss_do_what_they_say() {
+    let delays = (Duration::from_millis(5), Duration::from_millis(4));
+    let spec = LinkSpec { delay: delays.0, jitter: delays.1, loss: 0.1, ..PLAIN };
+    let Some(link) = link(&spec) else { return };
+    let near = link.near.within(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
+    let far = link.far.within(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
+    let address = far.local_addr().unwrap();
+    let sending = thread::spawn(move || {
+        for _ in 0..400 {
+            near.send_to(b"x", address).unwrap();
+            thread::sleep(Duration::from_millis(10));
+        }
+    });
+    far.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let (mut gaps_ms, mut last) = (Vec::new(), None);
+    while far.recv(&mut [0; 8]).is_ok() {
+        let now = Instant::now();
+        gaps_ms.extend(last.replace(now).map(|last: Instant| (now - last).as_secs_f64() * 1e3));
+    }
+    sending.join().unwrap();
+    let received = gaps_ms.len() + 1;
+    // Binomial with a tenth lost: 360, and four standard deviations of 6 either way.
+    assert!((336..385).contains(&received), "{received}");
+    let varied = gaps_ms.iter().filter(|gap| (**gap - 10.0).abs() > 1.0).count();
+    assert!(varied > received / 2, "{varied} of {received} gaps vary");
+}

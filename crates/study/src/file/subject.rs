@@ -1,0 +1,147 @@
+//! Where the proxies of an arm stand, and what is spoken through them.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An arm that is a subject of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct SubjectEntry {
+    /// Where its proxies stand, and what is spoken.
+    pub subject: SubjectSection,
+}
+
+/// Where proxies stand between generator and origin, and what is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct SubjectSection {
+    /// `direct` (no proxy), `client` (a sidecar at the caller), `server` (one at the origin), `both`, `gateway` (a front
+    /// proxy), or `gateway+both`.
+    pub position: Position,
+    /// Whether the two sides of every link that a network would carry speak mutual TLS.
+    #[serde(default)]
+    pub mtls: bool,
+    /// `http1`, `http2`, `grpc` or `tcp`.
+    #[serde(default)]
+    pub protocol: Protocol,
+}
+
+/// Where proxies stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Position {
+    /// Nowhere.
+    Direct,
+    /// A sidecar at the caller.
+    Client,
+    /// A sidecar at the origin.
+    Server,
+    /// A sidecar at each.
+    Both,
+    /// A front proxy.
+    #[default]
+    Gateway,
+    /// A front proxy, and a sidecar at each end behind it.
+    #[serde(rename = "gateway+both")]
+    GatewayAndBoth,
+}
+
+/// What is spoken from end to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2.
+    Http2,
+    /// Unary calls of gRPC.
+    Grpc,
+    /// Bytes.
+    Tcp,
+}
+
+impl Position {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Both => "both",
+            Self::Gateway => "gateway",
+            Self::GatewayAndBoth => "gateway+both",
+        }
+    }
+
+    /// The proxies in the order in which a request meets them.
+    pub fn hops(self) -> &'static [&'static str] {
+        match self {
+            Self::Direct => &[],
+            Self::Client => &["client"],
+            Self::Server => &["server"],
+            Self::Both => &["client", "server"],
+            Self::Gateway => &["gateway"],
+            Self::GatewayAndBoth => &["gateway", "client", "server"],
+        }
+    }
+
+    /// Whether a network would carry each link, in the order of a request: from the generator to the first proxy or the
+    /// origin, between proxies, and to the origin. A sidecar shares a host with what it serves, and what comes to a front
+    /// proxy from outside is not the mesh's.
+    pub fn links(self) -> &'static [bool] {
+        match self {
+            Self::Direct => &[true],
+            Self::Client | Self::Gateway => &[false, true],
+            Self::Server => &[true, false],
+            Self::Both => &[false, true, false],
+            Self::GatewayAndBoth => &[false, true, true, false],
+        }
+    }
+}
+
+impl Protocol {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Http1 => "http1",
+            Self::Http2 => "http2",
+            Self::Grpc => "grpc",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+impl fmt::Display for SubjectSection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mtls = if self.mtls { " mtls" } else { "" };
+        write!(f, "{} {}{mtls}", self.position.word(), self.protocol.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_position_has_one_link_more_than_proxies() {
+        for position in [
+            Position::Direct,
+            Position::Client,
+            Position::Server,
+            Position::Both,
+            Position::Gateway,
+            Position::GatewayAndBoth,
+        ] {
+            assert_eq!(position.links().len(), position.hops().len() + 1, "{position:?}");
+            let json = serde_json::to_value(position).unwrap();
+            assert_eq!(json, position.word());
+        }
+    }
+}

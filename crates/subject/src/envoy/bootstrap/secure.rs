@@ -1,0 +1,67 @@
+//! Mutual TLS between proxies, as a mesh sets it up: an authority of its own, SPIFFE names, both sides verified.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::Codec;
+
+/// Files of one side, and who the other side is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutual {
+    /// The authority that both sides trust, PEM.
+    pub authority: PathBuf,
+    /// Our certificate, PEM.
+    pub certificate: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+    /// The SPIFFE name of the other side; anybody whom the authority vouches for if there is none.
+    pub peer: Option<String>,
+}
+
+/// The transport socket of a listener that takes mutual TLS and nothing else.
+///
+/// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/tls/v3/tls.proto>
+pub(super) fn downstream(mutual: &Mutual, codec: Codec) -> Value {
+    json!({
+        "name": "envoy.transport_sockets.tls",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+            "require_client_certificate": true,
+            "common_tls_context": common(mutual, codec),
+        },
+    })
+}
+
+/// The transport socket of a cluster that speaks mutual TLS.
+pub(super) fn upstream(mutual: &Mutual, codec: Codec) -> Value {
+    json!({
+        "name": "envoy.transport_sockets.tls",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            "sni": "localhost",
+            "common_tls_context": common(mutual, codec),
+        },
+    })
+}
+
+fn common(mutual: &Mutual, codec: Codec) -> Value {
+    let mut validation = json!({"trusted_ca": {"filename": mutual.authority}});
+    if let Some(peer) = &mutual.peer {
+        validation["match_typed_subject_alt_names"] =
+            json!([{"san_type": "URI", "matcher": {"exact": peer}}]);
+    }
+    let mut common = json!({
+        "tls_certificates": [{
+            "certificate_chain": {"filename": mutual.certificate},
+            "private_key": {"filename": mutual.key},
+        }],
+        "validation_context": validation,
+    });
+    match codec {
+        Codec::Http1 => common["alpn_protocols"] = json!(["http/1.1"]),
+        Codec::Http2 => common["alpn_protocols"] = json!(["h2"]),
+        Codec::Tcp => {}
+    }
+    common
+}

@@ -1,0 +1,95 @@
+//! The certificates of one study: an authority, and one certificate for everyone who speaks mutual TLS in it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hoptax_certs::{Authority, CertificateError, Request};
+
+use crate::envoy::bootstrap::Mutual;
+
+/// The trust domain of the SPIFFE names.
+const TRUST_DOMAIN: &str = "hoptax.test";
+/// How long certificates hold: longer than any study.
+const SECONDS: i64 = 7 * 24 * 3_600;
+
+/// The generator, the origin, and the proxies by their names in a position.
+pub const GENERATOR: &str = "generator";
+/// The origin.
+pub const ORIGIN: &str = "origin";
+/// All names.
+const NAMES: [&str; 5] = [GENERATOR, "gateway", "client", "server", ORIGIN];
+
+/// A folder of certificates.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    folder: PathBuf,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// They cannot be made.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// They cannot be written.
+    #[error("cannot write certificates into `{}`: {source}", folder.display())]
+    File {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Lab {
+    /// Makes certificates for everyone and writes them into a folder. The key of the authority is not kept.
+    ///
+    /// # Errors
+    /// When they cannot be made or written.
+    pub fn create(folder: &Path) -> Result<Self, LabError> {
+        let file = |source| LabError::File { folder: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(file)?;
+        let authority = Authority::new("hoptax study", SECONDS)?;
+        fs::write(folder.join("ca.pem"), authority.certificate()).map_err(file)?;
+        for name in NAMES {
+            let signed = authority.sign(&Request {
+                names: vec![name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned()],
+                spiffe: Some(spiffe(name)),
+                seconds: SECONDS,
+            })?;
+            fs::write(folder.join(format!("{name}.pem")), signed.certificate).map_err(file)?;
+            fs::write(folder.join(format!("{name}.key")), signed.key).map_err(file)?;
+        }
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// The certificate of the authority.
+    pub fn authority(&self) -> PathBuf {
+        self.folder.join("ca.pem")
+    }
+
+    /// The certificate of someone.
+    pub fn certificate(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.pem"))
+    }
+
+    /// Its key.
+    pub fn key(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.key"))
+    }
+
+    /// What `own` needs to speak with `peer`.
+    pub fn mutual(&self, own: &str, peer: &str) -> Mutual {
+        Mutual {
+            authority: self.authority(),
+            certificate: self.certificate(own),
+            key: self.key(own),
+            peer: Some(spiffe(peer)),
+        }
+    }
+}
+
+fn spiffe(name: &str) -> String {
+    format!("spiffe://{TRUST_DOMAIN}/{name}")
+}

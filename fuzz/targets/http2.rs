@@ -1,0 +1,43 @@
+//! The generator reads whatever a server of HTTP/2, or of gRPC over it, sends.
+#![no_main]
+
+use hoptax_wire::http2::Settings;
+use hoptax_wire::{Client, Encoded, Event, ExpectedHeader, Protocol};
+use libfuzzer_sys::fuzz_target;
+
+const STREAMS: u32 = 3;
+
+fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
+    let (settled, pieces) = input;
+    let expected = [ExpectedHeader { name: "x-a".to_owned(), value: None }];
+    let mut client = Client::new(&Protocol::Http2(Settings::of_streams(STREAMS)), &expected.into());
+    let fields = [(":method", "POST"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let request = Encoded::http2(&fields, &[7; 100_000]);
+    let (mut output, mut events) = (Vec::new(), Vec::new());
+    client.open(&mut output);
+    let mut under_way = [true; STREAMS as usize];
+    for stream in 0..STREAMS {
+        client.send(stream, &request, &request.bytes, &mut output);
+    }
+    if settled {
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        assert!(client.feed(&settings, &mut output, &mut events).is_ok());
+    }
+    for piece in &pieces {
+        events.clear();
+        let is_fine = client.feed(piece, &mut output, &mut events).is_ok();
+        for event in &events {
+            if let Event::Answered { stream, .. } | Event::Lost { stream, .. } = event {
+                // What is over is over once.
+                assert!(std::mem::take(&mut under_way[*stream as usize]));
+            }
+        }
+        if !is_fine {
+            return;
+        }
+    }
+    for stream in 0..STREAMS {
+        let _ = client.end(stream);
+        client.cancel(stream, &mut output);
+    }
+});
