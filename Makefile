@@ -46,6 +46,10 @@ bench: build ## Set the load generator against others and against its own target
 	bench/pacing
 	bench/send-lag
 
+.PHONY: callers
+callers: ## Install what the studies with a link and with callers in PHP need
+	tools/callers
+
 .PHONY: crosscheck-tools
 crosscheck-tools: ## Install the load generators that `hoptax crosscheck` sets beside hoptax
 	tools/crosscheck-tools

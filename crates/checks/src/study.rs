@@ -83,6 +83,12 @@ pub(crate) mod tests {
             slices: Slices { used: 90, set_aside: 10 },
             cpu_us_per_request: Some(interval(40.0 + cost_us, 0.5)),
             max_rate: Some(interval(20_000.0, 300.0)),
+            rate: None,
+            rate_ratio: None,
+            origin_cpu_us_per_request: None,
+            link_bytes_per_request: None,
+            within_1_ms_share: None,
+            over_10_ms_share: None,
             response_us: response(100.0),
             cost: Cost {
                 cpu_us_per_request: Some(interval(cost_us, 0.5)),

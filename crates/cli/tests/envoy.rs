@@ -101,7 +101,7 @@ fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
         directory: directory.to_owned(),
         plan: ProxyPlan {
             admin_port: 0,
-            listen_port: 0,
+            listen: ([127, 0, 0, 1], 0).into(),
             origins: witnesses.iter().map(|witness| witness.address).collect(),
             fragment,
             codec: Codec::Http1,

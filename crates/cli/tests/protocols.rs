@@ -118,6 +118,32 @@ fn calls_of_all_four_kinds_and_their_statuses() {
 }
 
 #[test]
+fn a_proto_file_says_how_json_becomes_a_message() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("echo.proto");
+    let proto = "syntax = \"proto3\"; package hoptax.echo.v1; message Payload { bytes payload = 1; } \
+                 service Echo { rpc Unary(Payload) returns (Payload); rpc Bidirectional(stream Payload) returns (stream Payload); }";
+    std::fs::write(&file, proto).unwrap();
+    let file = file.to_str().unwrap();
+    let url = |method: &str| format!("{}/hoptax.echo.v1.Echo/{method}", url.replace("http://", "grpc://"));
+    // Six bytes of payload behind two of field and length, behind five of gRPC.
+    let body = ["--proto", file, "--body", "{\"payload\": \"AAECAwQF\"}"];
+    let result = load(&[&body[..], &["--expect", "size=13", &url("Unary")]].concat());
+    assert!(all_answered(&result), "{result}");
+    let result =
+        load(&[&body[..], &["--messages", "3", "--expect", "size=39", &url("Bidirectional")]].concat());
+    assert!(all_answered(&result), "{result}");
+    let bad = |more: &[&str], expected: &str| {
+        let ran = run(["load", "--proto", file].into_iter().chain(more.iter().copied()));
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{more:?}: {}", ran.stderr);
+    };
+    bad(&[&url("Sing")], "it has `Unary`, `Bidirectional`");
+    bad(&["--body", "{\"pay\": 1}", &url("Unary")], "is no `hoptax.echo.v1.Payload`");
+    bad(&["--messages", "2", &url("Unary")], "takes one message");
+}
+
+#[test]
 fn sessions_are_taken_up_again_unless_told_otherwise() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);

@@ -39,6 +39,11 @@ pub struct ProcessUse {
 }
 
 impl ProcessUse {
+    /// CPU time of all threads since they began, nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.threads.values().map(|thread| thread.cpu_ns).sum()
+    }
+
     /// Adds the threads of another process: from then on both count as one.
     pub fn join(&mut self, other: &Self) {
         self.threads.extend(other.threads.iter().map(|(id, used)| (*id, *used)));

@@ -6,6 +6,7 @@
 //! and arrives its delay later, never before one that departed earlier.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -28,6 +29,13 @@ use crate::processors;
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The address of the far end.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// What callers that open a connection for every call need of the near end: all ports, and to use one again a second after
+/// its last connection. With the defaults 14,000 connections in a minute make the kernel search for a free port for a
+/// millisecond each.
+const SETTINGS: [(&str, &str); 2] =
+    [("/proc/sys/net/ipv4/ip_local_port_range", "1024 65535"), ("/proc/sys/net/ipv4/tcp_tw_reuse", "1")];
+/// Packets that a device keeps for us: a burst of handshakes must not lose any.
+const QUEUE_PACKETS: u32 = 10_000;
 /// Bytes of a packet at most, as on Ethernet.
 const PACKET_BYTES: u16 = 1500;
 /// Packets that may wait for a link that has a rate; what comes then is lost, as netem does it.
@@ -105,12 +113,18 @@ impl Link {
                 .ipv4(address, 24, None)
                 .mtu(PACKET_BYTES)
                 .build_sync()
-                .and_then(|device| device.set_nonblocking(true).map(|()| device))
+                .and_then(|device| {
+                    device.set_tx_queue_len(QUEUE_PACKETS)?;
+                    device.set_nonblocking(true)?;
+                    Ok(device)
+                })
         };
         let devices = [
             near.within(|| device(NEAR))?.map_err(LinkError::Device)?,
             far.within(|| device(FAR))?.map_err(LinkError::Device)?,
         ];
+        let set = || SETTINGS.iter().try_for_each(|(path, value)| fs::write(path, value));
+        near.within(set)?.map_err(LinkError::Device)?;
         let ways: Arc<[Way; 2]> = Arc::default();
         let stop = Arc::new(AtomicBool::new(false));
         let carrier = Carrier::new(*spec, devices, Arc::clone(&ways));

@@ -46,6 +46,11 @@ pub struct RequestsPerConnection {
 }
 
 impl RequestsPerConnection {
+    /// As many, no more and no less; at least one.
+    pub fn exactly(requests: u32) -> Self {
+        Self { least: requests.max(1), most: requests.max(1) }
+    }
+
     pub(crate) fn draw(self, random: &mut SmallRng) -> u32 {
         if self.least == self.most { self.least } else { random.random_range(self.least..=self.most) }
     }

@@ -331,6 +331,23 @@ impl Recording {
         }
     }
 
+    /// Books calls that others made and told of: what each took, microseconds, or that it failed. The last ended at
+    /// `ended_ns`.
+    pub fn record_said(&mut self, calls: &[Option<u64>], ended_ns: u64) {
+        for call in calls {
+            self.book.planned += 1;
+            self.book.sent += 1;
+            match call {
+                Some(us) => {
+                    self.book.answered += 1;
+                    self.response.record(us * 1_000);
+                }
+                None => self.record_failure(Failure::Reset, 0),
+            }
+        }
+        self.last_answer_ns = ended_ns;
+    }
+
     pub(crate) fn record_unsent(&mut self, reason: Unsent) {
         self.book.planned += 1;
         self.book.unsent += 1;

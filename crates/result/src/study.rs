@@ -165,6 +165,18 @@ pub struct ArmResult {
     pub cpu_us_per_request: Option<Interval>,
     /// Highest rate of the closed loop, requests per second. Null when something else than the proxy set it.
     pub max_rate: Option<Interval>,
+    /// Answered requests per second of the closed loop, whatever set it.
+    pub rate: Option<Interval>,
+    /// The same over that of `compared_with`.
+    pub rate_ratio: Option<Interval>,
+    /// CPU time of the origin per request, microseconds.
+    pub origin_cpu_us_per_request: Option<Interval>,
+    /// Bytes that the link carried per request, both ways, IP and TCP headers included; null without a link.
+    pub link_bytes_per_request: Option<Interval>,
+    /// Share of the answers at the fixed rate that came within 1 ms, and share that took longer than 10 ms, 0 to 1.
+    pub within_1_ms_share: Option<f64>,
+    /// See `within_1_ms_share`.
+    pub over_10_ms_share: Option<f64>,
     /// Response time at the fixed rate, microseconds.
     pub response_us: ResponseCost,
     /// Difference from `compared_with`.

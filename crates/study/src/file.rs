@@ -3,6 +3,7 @@
 //! Its schema is generated from [`StudyFile`]; a file is checked against that schema and then turned into a plan,
 //! and what is wrong with it is reported all at once, each problem with its line and column.
 
+mod link;
 mod nodes;
 mod problem;
 mod subject;
@@ -11,6 +12,7 @@ mod syntax;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use link::LinkSection;
 pub use problem::{Problem, Problems};
 pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
 pub use syntax::{Positions, read};
@@ -38,6 +40,9 @@ pub struct StudyFile {
     /// `subject: {position: both, mtls: true, protocol: grpc}`.
     #[schemars(length(min = 2))]
     pub arms: Vec<ArmEntry>,
+    /// A link between the callers and the rest, each way. It needs root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSection>,
     /// The traffic offered: one load with a closed loop, one with an open loop, or both.
     #[schemars(length(min = 1, max = 2))]
     pub loads: Vec<LoadSection>,
@@ -79,6 +84,15 @@ pub struct LoadSection {
     #[serde(default = "default_connections")]
     #[schemars(range(min = 1, max = 10_000))]
     pub connections: u32,
+    /// Requests after which a connection is closed and opened anew: 1 for callers that keep none. As many as the other side
+    /// takes if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub requests_per_connection: Option<u32>,
+    /// Who calls: `hoptax`, or `php`, as many processes of PHP with curl as there are connections, which keep nothing from one
+    /// call to the next. Those need the packages php-cli and php-curl, and a closed loop.
+    #[serde(default)]
+    pub caller: Caller,
     /// Slices that each arm gets in a round.
     #[serde(default = "default_blocks")]
     #[schemars(range(min = 1, max = 1000))]
@@ -86,6 +100,18 @@ pub struct LoadSection {
     /// Length of a slice: `200ms`. Between 50 ms and 10 s; 100 to 250 ms serve best.
     #[serde(default = "default_slice")]
     pub slice: String,
+}
+
+/// Who calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Caller {
+    /// This load generator.
+    #[default]
+    Hoptax,
+    /// PHP with curl.
+    Php,
 }
 
 /// The loop of a load.

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_functions::{Catalogue, Function, KnobValue, Knobs};
+use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
-use crate::file::{Positions, Problems, StudyFile, SubjectSection};
+use crate::file::{Caller, Positions, Problems, StudyFile, SubjectSection};
 
 pub use conditions::Conditions;
 pub use order::{Block, blocks, shuffled};
@@ -43,6 +44,8 @@ pub struct Plan {
     pub arms: Vec<Arm>,
     /// The loads, in the order of the file.
     pub loads: Vec<Load>,
+    /// The link between callers and the rest, if there is one.
+    pub link: Option<LinkSpec>,
     /// The headers of every request, whatever the arm: what any of the functions needs to have work.
     pub headers: BTreeMap<String, String>,
 }
@@ -77,6 +80,10 @@ pub struct Load {
     pub open: Option<(f64, Arrivals)>,
     /// Connections to each arm.
     pub connections: usize,
+    /// Requests after which a connection is closed and opened anew.
+    pub requests_per_connection: Option<u32>,
+    /// Who calls.
+    pub caller: Caller,
     /// Slices that each arm gets in a round.
     pub blocks: u32,
     /// Length of a slice.
@@ -92,6 +99,7 @@ impl Plan {
         let mut problems = Vec::new();
         let arms = arms::plan(&file.arms, positions, catalogue, &mut problems);
         let loads = loads::plan(&file.loads, positions, &mut problems);
+        let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
         if !problems.is_empty() {
             return Err(positions.problems(problems));
         }
@@ -107,6 +115,7 @@ impl Plan {
             rounds: file.rounds,
             arms,
             loads,
+            link,
             headers,
         })
     }

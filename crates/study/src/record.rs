@@ -33,6 +33,10 @@ pub struct SliceRecord {
     pub proxy_cpu_ns: u64,
     /// That of each, in the order in which a request meets them.
     pub hops_cpu_ns: [u64; MAX_HOPS],
+    /// CPU time of all origins over `wall_s`, nanoseconds.
+    pub origin_cpu_ns: u64,
+    /// Bytes that the link carried over `wall_s`, both ways; 0 without one.
+    pub link_bytes: u64,
     /// Time that the proxy waited for a processor that none of its own threads had, nanoseconds.
     pub proxy_run_delay_ns: u64,
     /// Ticks of 10 ms that the host took from the processors in use.
@@ -137,6 +141,10 @@ impl RoundRecord {
 #[derive(Clone, Debug, Default)]
 pub struct Responses(Vec<(u64, u64)>);
 
+/// Share of a slice that the host may take: a tick in a slice of a second or more, none in a shorter one.
+const MOST_STEAL: f64 = 0.01;
+/// Length of a tick, seconds.
+const TICK_S: f64 = 0.01;
 /// Share of a slice that a proxy may wait for its processor.
 const MOST_RUN_DELAY: f64 = 0.05;
 /// How far above the lower quartile of the study's readings a handover may be. Readings of one placement of the
@@ -144,18 +152,21 @@ const MOST_RUN_DELAY: f64 = 0.05;
 const MOST_HANDOVER: f64 = 1.5;
 
 /// Sets slices aside by what the host did while they ran; what was measured in them plays no part. Returns the rule,
-/// as results state it.
-pub fn set_aside(rounds: &mut [RoundRecord]) -> String {
+/// as results state it. Where proxies share processors with callers on purpose, waiting for them is no disturbance.
+pub fn set_aside(rounds: &mut [RoundRecord], shares_processors: bool) -> String {
     let readings: Vec<f64> =
         rounds.iter().flat_map(|round| &round.slices).filter_map(|slice| slice.handover_ns).collect();
     let limit_ns = handover_limit_ns(&readings);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
-        slice.set_aside = is_disturbed(slice, limit_ns);
+        slice.set_aside = is_disturbed(slice, limit_ns, shares_processors);
     }
     let mut rule =
-        "a slice is set aside when the host took a tick (10 ms) of the processors in use while it ran, or \
-         when the proxy waited more than 5 % of it for a processor that none of its own threads had"
+        "a slice is set aside when the host took more than 1 % of it from the processors in use (a tick is 10 ms)"
             .to_owned();
+    if !shares_processors {
+        rule +=
+            ", or when the proxy waited more than 5 % of it for a processor that none of its own threads had";
+    }
     if let Some(limit_ns) = limit_ns {
         rule += &format!(
             ", or when a cache line took more than {limit_ns:.0} ns between the generator's processor and the proxy's \
@@ -171,9 +182,11 @@ pub fn handover_limit_ns(readings: &[f64]) -> Option<f64> {
     Some(MOST_HANDOVER * quantile(readings, 0.25)?)
 }
 
-fn is_disturbed(slice: &SliceRecord, handover_limit_ns: Option<f64>) -> bool {
+fn is_disturbed(slice: &SliceRecord, handover_limit_ns: Option<f64>, shares_processors: bool) -> bool {
     let moved = slice.handover_ns.zip(handover_limit_ns).is_some_and(|(reading, limit)| reading > limit);
-    moved || slice.steal_ticks > 0 || slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s
+    moved
+        || slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
+        || (!shares_processors && slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s)
 }
 
 #[cfg(test)]
@@ -192,6 +205,8 @@ mod tests {
             book: Book::default(),
             proxy_cpu_ns: 0,
             hops_cpu_ns: [0; MAX_HOPS],
+            origin_cpu_ns: 0,
+            link_bytes: 0,
             proxy_run_delay_ns: 0,
             steal_ticks: 0,
             handover_ns: Some(60.0),
@@ -203,7 +218,7 @@ mod tests {
     /// Which slices the rule sets aside, and what it says.
     fn judged(slices: &[SliceRecord]) -> (Vec<bool>, String) {
         let mut rounds = [RoundRecord { slices: slices.to_vec(), ..RoundRecord::default() }];
-        let rule = set_aside(&mut rounds);
+        let rule = set_aside(&mut rounds, false);
         (rounds[0].slices.iter().map(|slice| slice.set_aside).collect(), rule)
     }
 

@@ -8,6 +8,7 @@
 //! that thread. Generator and origins share the processors that the proxies do not have.
 
 mod measure;
+mod php;
 mod quiet;
 mod subjects;
 
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use hoptax_functions::RenderError;
+use hoptax_host::link::{Link, LinkError};
 use hoptax_host::processors::{self, Placement};
 use hoptax_load::{ConnectError, TargetError};
 use hoptax_subject::envoy::process::ProxyError;
@@ -58,6 +60,9 @@ pub enum RunError {
     /// The origin.
     #[error(transparent)]
     Origin(#[from] OriginError),
+    /// The link.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// A folder or file of the run.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
@@ -141,14 +146,35 @@ fn run_rounds(
 ) -> Result<(), RunError> {
     fs::create_dir_all(setting.directory)
         .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
+    // Before this thread is pinned: what carries packets belongs to neither end.
+    let link = plan.link.as_ref().map(Link::create).transpose()?;
     processors::pin(&setting.placement.generator)?;
     processors::wake_precisely()?;
-    let mut quiet = Quiet::over(setting.placement)?;
+    // Callers and what stands beside them are at the near end, whatever this thread starts.
+    match &link {
+        None => all_rounds(plan, setting, None, began, stop, on_event, rounds),
+        Some(near) => near
+            .near
+            .within(|| all_rounds(plan, setting, Some(near), began, stop, on_event, rounds))
+            .map_err(LinkError::from)?,
+    }
+}
+
+fn all_rounds(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    link: Option<&Link>,
+    began: Instant,
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(&Event<'_>),
+    rounds: &mut Vec<RoundRecord>,
+) -> Result<(), RunError> {
+    let mut quiet = Quiet::over(setting.placement, link.is_some())?;
     on_event(&Event::Checking);
     for round in 0..plan.rounds {
-        let mut subjects = Subjects::bring_up(plan, setting, round, stop)?;
+        let mut subjects = Subjects::bring_up(plan, setting, link, round, stop)?;
         on_event(&Event::RoundBegan { round });
-        let mut meter = Meter::new(plan, setting.placement, began, round);
+        let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
         meter.warm_up(&mut subjects, stop)?;
         for block in plan::blocks(plan, round) {
             for &arm in &block.arms {

@@ -26,7 +26,7 @@ pub fn summarise(
     wall_s: f64,
     ended_early: Option<String>,
 ) -> StudyResult {
-    let set_aside_rule = record::set_aside(&mut rounds);
+    let set_aside_rule = record::set_aside(&mut rounds, plan.link.is_some());
     let rounds = rounds.as_slice();
     StudyResult {
         format: "hoptax.study/1".to_owned(),
@@ -92,6 +92,14 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         slices,
         cpu_us_per_request: has_proxy.then(|| level(Measure::CpuUsPerRequest)).flatten(),
         max_rate: has_proxy.then(|| level(Measure::Rate)).flatten(),
+        rate: level(Measure::Rate),
+        rate_ratio: arm
+            .compared_with
+            .and_then(|other| paired_cost(&pairs::rate_ratios(plan, rounds, index, other), CONFIDENCE)),
+        origin_cpu_us_per_request: level(Measure::OriginCpuUsPerRequest),
+        link_bytes_per_request: plan.link.and_then(|_| level(Measure::LinkBytesPerRequest)),
+        within_1_ms_share: evidence::share_below(rounds, index, 1_000_000),
+        over_10_ms_share: evidence::share_below(rounds, index, 10_000_000).map(|share| 1.0 - share),
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
         cost: Cost {
             cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),

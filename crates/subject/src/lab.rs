@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hoptax_certs::{Authority, CertificateError, Request};
+use hoptax_host::link::FAR;
 
 use crate::envoy::bootstrap::Mutual;
 
@@ -54,7 +55,7 @@ impl Lab {
         fs::write(folder.join("ca.pem"), authority.certificate()).map_err(file)?;
         for name in NAMES {
             let signed = authority.sign(&Request {
-                names: vec![name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned()],
+                names: vec![name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned(), FAR.to_string()],
                 spiffe: Some(spiffe(name)),
                 seconds: SECONDS,
             })?;
@@ -79,13 +80,13 @@ impl Lab {
         self.folder.join(format!("{name}.key"))
     }
 
-    /// What `own` needs to speak with `peer`.
-    pub fn mutual(&self, own: &str, peer: &str) -> Mutual {
+    /// What `own` needs to speak with `peer`: its own certificate if it `has_identity`, and the name of the other side if it
+    /// `asks` for that.
+    pub fn mutual(&self, own: &str, peer: &str, has_identity: bool, asks: bool) -> Mutual {
         Mutual {
             authority: self.authority(),
-            certificate: self.certificate(own),
-            key: self.key(own),
-            peer: Some(spiffe(peer)),
+            identity: has_identity.then(|| (self.certificate(own), self.key(own))),
+            peer: asks.then(|| spiffe(peer)),
         }
     }
 }

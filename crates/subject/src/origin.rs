@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -60,13 +60,14 @@ pub struct OriginProcess {
 }
 
 impl OriginProcess {
-    /// Starts `program origin` with `more` arguments on a port of the kernel's choice and waits until it listens. Its log is
+    /// Starts `program origin` with `more` arguments on an address and a port of the kernel's choice and waits until it listens. Its log is
     /// begun afresh.
     ///
     /// # Errors
     /// When it cannot be run or does not listen.
     pub fn start(
         program: &Path,
+        listen: IpAddr,
         more: &[OsString],
         log: &Path,
         processors: &[u32],
@@ -76,7 +77,7 @@ impl OriginProcess {
         fs::write(log, "").map_err(run_error)?;
         let spec = ChildSpec {
             program: program.to_owned(),
-            arguments: ["origin", "--listen", "127.0.0.1:0"]
+            arguments: ["origin", "--listen", &SocketAddr::new(listen, 0).to_string()]
                 .into_iter()
                 .map(Into::into)
                 .chain(more.iter().cloned())
@@ -161,7 +162,9 @@ mod tests {
         std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
         fs::set_permissions(&program, permissions).unwrap();
         let error =
-            OriginProcess::start(&program, &[], &folder.path().join("log"), &[]).unwrap_err().to_string();
+            OriginProcess::start(&program, [127, 0, 0, 1].into(), &[], &folder.path().join("log"), &[])
+                .unwrap_err()
+                .to_string();
         assert!(error.contains("out of luck") && error.contains('7'), "{error}");
     }
 }

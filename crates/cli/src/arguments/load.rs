@@ -20,6 +20,7 @@ Examples:
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
   hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
   hoptax load --body-size 100 ws://127.0.0.1:8080/
+  hoptax load --proto shop.proto --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
   hoptax load -q 500 -X POST --body '{\"id\": \"{counter}\"}' http://127.0.0.1:8080/{random}
 
 Protocols, by the scheme of the URL: http and https (HTTP/1.1, or --protocol http2 or grpc), grpc and grpcs, tcp and tls
@@ -58,6 +59,10 @@ pub(crate) struct LoadArguments {
     /// Bytes of every answer, for TCP
     #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) answer_size: u64,
+    /// The proto file of the service, for gRPC; the body is then the message as JSON. Without it the body is the message
+    /// itself
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) proto: Option<PathBuf>,
     /// How often the message is sent in a call of gRPC that takes a stream of them
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) messages: u32,

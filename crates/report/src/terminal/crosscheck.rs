@@ -57,17 +57,9 @@ const QUANTILES: [[Get; 3]; 2] = [
 ];
 
 fn latencies(tools: &[ToolRuns]) -> String {
-    let mut rows = Rows::new(&[
-        "us",
-        "p50 said",
-        "seen",
-        "known",
-        "said/known",
-        "p99 said",
-        "seen",
-        "known",
-        "said/known",
-    ]);
+    let is_known = tools.iter().flat_map(|tool| &tool.runs).any(|run| run.known.is_some());
+    let ratio = if is_known { "said/known" } else { "said/seen" };
+    let mut rows = Rows::new(&["us", "p50 said", "seen", "known", ratio, "p99 said", "seen", "known", ratio]);
     for tool in tools.iter().filter(|tool| !tool.runs.is_empty()) {
         let mut cells = Vec::new();
         for quantile in QUANTILES {

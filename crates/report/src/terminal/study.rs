@@ -1,7 +1,7 @@
 //! The table of a study.
 
 use comfy_table::{CellAlignment, Table, presets};
-use hoptax_result::{ArmKind, Interval, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, Interval, StudyResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
@@ -49,6 +49,9 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     text += "\nwhat is added to that, per request:\n\n";
     text += &table(&rows, style);
     text.push('\n');
+    if result.arms.iter().any(|arm| arm.link_bytes_per_request.is_some()) {
+        text += &format!("over the link:\n\n{}\n", calls(result));
+    }
     if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
         text += &format!("each proxy by itself:\n\n{}\n", hops(result));
     }
@@ -72,6 +75,34 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
     text
+}
+
+/// What callers far from the server got, and what it took.
+fn calls(result: &StudyResult) -> String {
+    let has = |measure: fn(&ArmResult) -> bool| result.arms.iter().any(measure);
+    let (has_rate, has_responses) = (has(|arm| arm.rate.is_some()), has(|arm| arm.response_us.p50.is_some()));
+    let mut header = vec!["arm"];
+    header.extend(has_rate.then_some(["rate/s", "times"]).into_iter().flatten());
+    header.extend(has_responses.then_some(["p50 us", "within 1 ms", "over 10 ms"]).into_iter().flatten());
+    header.extend(["origin CPU us", "bytes carried"]);
+    let mut table = Rows::new(&header);
+    let number = |interval: Option<&Interval>| interval.map_or_else(|| "-".to_owned(), level);
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    for arm in &result.arms {
+        let mut cells = Vec::new();
+        if has_rate {
+            cells.extend([number(arm.rate.as_ref()), number(arm.rate_ratio.as_ref())]);
+        }
+        if has_responses {
+            cells.push(number(arm.response_us.p50.as_ref()));
+            cells.extend([percent(arm.within_1_ms_share), percent(arm.over_10_ms_share)]);
+        }
+        cells.push(number(arm.origin_cpu_us_per_request.as_ref()));
+        cells.push(number(arm.link_bytes_per_request.as_ref()));
+        table.add(&arm.id, cells);
+    }
+    table.text()
 }
 
 /// What each proxy used, arm by arm.

@@ -25,6 +25,9 @@ pub struct SubjectSection {
     /// Whether the two sides of every link that a network would carry speak mutual TLS.
     #[serde(default)]
     pub mtls: bool,
+    /// Whether they speak TLS in which only the server has a certificate.
+    #[serde(default)]
+    pub tls: bool,
     /// `http1`, `http2`, `grpc` or `tcp`.
     #[serde(default)]
     pub protocol: Protocol,
@@ -65,6 +68,13 @@ pub enum Protocol {
     Grpc,
     /// Bytes.
     Tcp,
+}
+
+impl SubjectSection {
+    /// Whether there is TLS of either kind.
+    pub fn is_secure(&self) -> bool {
+        self.mtls || self.tls
+    }
 }
 
 impl Position {
@@ -120,8 +130,12 @@ impl Protocol {
 
 impl fmt::Display for SubjectSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mtls = if self.mtls { " mtls" } else { "" };
-        write!(f, "{} {}{mtls}", self.position.word(), self.protocol.word())
+        let secure = match (self.mtls, self.tls) {
+            (true, _) => " mtls",
+            (false, true) => " tls",
+            (false, false) => "",
+        };
+        write!(f, "{} {}{secure}", self.position.word(), self.protocol.word())
     }
 }
 

@@ -106,7 +106,17 @@ fn subject_arm(
     entries: &[ArmEntry],
     arms: &mut Vec<Arm>,
 ) -> Result<Option<Arm>, String> {
-    let direct = SubjectSection { position: Position::Direct, mtls: false, protocol: subject.protocol };
+    let direct = SubjectSection {
+        position: Position::Direct,
+        protocol: subject.protocol,
+        ..SubjectSection::default()
+    };
+    let is_mutual = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.mtls);
+    if subject.tls && entries.iter().any(is_mutual) {
+        return Err(
+            "a study has `tls` or `mtls`, not both: its origin asks for certificates or does not".to_owned()
+        );
+    }
     if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
         return Err(format!(
             "`arms` lacks `subject: {{position: direct, protocol: {}}}`, with which this is compared: add it",
@@ -146,8 +156,12 @@ fn summary(subject: SubjectSection) -> String {
         Protocol::Grpc => "gRPC",
         Protocol::Tcp => "TCP",
     };
-    let mtls = if subject.mtls { ", mutual TLS on every link that a network would carry" } else { "" };
-    format!("{proxies}, {protocol}{mtls}")
+    let secure = match (subject.mtls, subject.tls) {
+        (true, _) => ", mutual TLS on every link that a network would carry",
+        (false, true) => ", TLS on every link that a network would carry",
+        (false, false) => "",
+    };
+    format!("{proxies}, {protocol}{secure}")
 }
 
 fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Result<Arm, Vec<String>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hoptax_load::Arrivals;
 
 use super::Load;
-use crate::file::{LoadSection, LoopWord, Positions, Problem};
+use crate::file::{Caller, LoadSection, LoopWord, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
@@ -55,11 +55,16 @@ pub(super) fn plan(
                 None
             }
         };
+        if section.caller == Caller::Php && section.loop_ == LoopWord::Open {
+            problem("/caller", "callers in PHP have no schedule: set `loop: closed`".to_owned());
+        }
         match humantime::parse_duration(&section.slice) {
             Ok(slice) if (SHORTEST_SLICE..=LONGEST_SLICE).contains(&slice) => loads.push(Load {
                 name: section.name.clone(),
                 open,
                 connections: section.connections as usize,
+                requests_per_connection: section.requests_per_connection,
+                caller: section.caller,
                 blocks: section.blocks,
                 slice,
             }),

@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use hoptax_host::accounting::{
     ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, processor_ticks, ticks_between,
 };
-use hoptax_host::processors::Placement;
+use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 
 use super::quiet::Quiet;
 use super::subjects::{Subject, Subjects};
+use super::{Setting, php};
+use crate::file::Caller;
 use crate::plan::{Block, Load, Plan};
 use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 
@@ -29,7 +31,9 @@ const SETTLE: Duration = Duration::from_micros(500);
 /// Measures the slices of one round and keeps its record.
 pub(super) struct Meter<'a> {
     plan: &'a Plan,
-    placement: &'a Placement,
+    setting: &'a Setting<'a>,
+    link: Option<&'a Link>,
+    origins: Vec<u32>,
     began: Instant,
     round: u32,
     record: RoundRecord,
@@ -41,15 +45,24 @@ pub(super) struct Meter<'a> {
 /// The accounts at one moment.
 struct Reading {
     at_ns: u64,
+    /// CPU time of all origins, and bytes that the link carried.
+    origin_cpu_ns: u64,
+    link_bytes: u64,
     /// That of each proxy.
     hops: Vec<ProcessUse>,
     ticks: Vec<(u32, ProcessorTicks)>,
 }
 
 impl Reading {
-    fn take(subject: &Subject) -> io::Result<Self> {
+    fn take(subject: &Subject, origins: &[u32], link: Option<&Link>) -> io::Result<Self> {
+        let mut origin_cpu_ns = 0;
+        for origin in origins {
+            origin_cpu_ns += process_use(*origin)?.cpu_ns();
+        }
         Ok(Self {
             at_ns: now_ns(),
+            origin_cpu_ns,
+            link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
             ticks: processor_ticks()?,
         })
@@ -75,10 +88,19 @@ impl Reading {
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(plan: &'a Plan, placement: &'a Placement, began: Instant, round: u32) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        setting: &'a Setting<'a>,
+        link: Option<&'a Link>,
+        subjects: &Subjects,
+        began: Instant,
+        round: u32,
+    ) -> Self {
         Self {
             plan,
-            placement,
+            setting,
+            link,
+            origins: subjects.origins(),
             began,
             round,
             record: RoundRecord::default(),
@@ -99,7 +121,7 @@ impl<'a> Meter<'a> {
             }
             self.recording.clear();
             thread::sleep(SETTLE);
-            *last = Some(Reading::take(subject)?);
+            *last = Some(Reading::take(subject, &self.origins, self.link)?);
         }
         Ok(())
     }
@@ -122,20 +144,27 @@ impl<'a> Meter<'a> {
         let handover_before_ns = quiet.wait(stop);
         self.record.waited_ns += now_ns() - waiting_since_ns;
         let began_s = self.began.elapsed().as_secs_f64();
-        let before = Reading::take(subject)?;
-        let worker = subject.workers.get_mut(block.load).and_then(Option::as_mut).ok_or_else(not_planned)?;
+        let before = Reading::take(subject, &self.origins, self.link)?;
         let run = self.run_of(load, block);
         let record_from_ns = run.record_from_ns;
-        let used = worker.run(run, &mut self.recording, stop)?;
+        let used = if load.caller == Caller::Php {
+            let target = subject.target.as_ref().ok_or_else(not_planned)?;
+            php::call(target, load, self.setting, &mut self.recording)?
+        } else {
+            let worker =
+                subject.workers.get_mut(block.load).and_then(Option::as_mut).ok_or_else(not_planned)?;
+            worker.run(run, &mut self.recording, stop)?
+        };
         thread::sleep(SETTLE);
-        let after = Reading::take(subject)?;
+        let after = Reading::take(subject, &self.origins, self.link)?;
         let handover_ns = quiet.after(handover_before_ns, load.slice);
 
         let wall_ns = after.at_ns - before.at_ns;
         let (proxy, hops_cpu_ns) = after.since(&before);
-        let ours = ticks_between(&before.ticks, &after.ticks, &self.placement.generator);
-        let theirs = ticks_between(&before.ticks, &after.ticks, &self.placement.proxy);
-        let steal_ticks = if self.placement.is_apart() { ours.steal + theirs.steal } else { ours.steal };
+        let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
+        let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
+        let steal_ticks =
+            if self.setting.placement.is_apart() { ours.steal + theirs.steal } else { ours.steal };
         let wall_s = wall_ns as f64 / 1e9;
         let slice = SliceRecord {
             round: self.round,
@@ -149,6 +178,8 @@ impl<'a> Meter<'a> {
             book: self.recording.book,
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
+            origin_cpu_ns: after.origin_cpu_ns - before.origin_cpu_ns,
+            link_bytes: after.link_bytes - before.link_bytes,
             proxy_run_delay_ns: proxy.run_delay_ns,
             steal_ticks,
             handover_ns,
@@ -163,7 +194,7 @@ impl<'a> Meter<'a> {
         generator.busy_ticks += ours.total.saturating_sub(ours.idle);
         generator.total_ticks += ours.total;
         self.record.steal.0 += steal_ticks;
-        self.record.steal.1 += ours.total + if self.placement.is_apart() { theirs.total } else { 0 };
+        self.record.steal.1 += ours.total + if self.setting.placement.is_apart() { theirs.total } else { 0 };
         self.keep_idle(arm, &before);
         self.record.add(slice, &self.recording, load.open.is_some());
         if let Some(last) = self.last.get_mut(arm) {

@@ -29,9 +29,10 @@ pub(super) struct Quiet {
 }
 
 impl Quiet {
-    /// A watch over processors that are apart; where they are not, there is nothing to watch.
-    pub(super) fn over(placement: &Placement) -> io::Result<Self> {
-        let processor = placement.proxy.first().filter(|_| placement.is_apart());
+    /// A watch over processors that are apart; where they are not, there is nothing to watch. Nor is there with a link, whose
+    /// round trips are far above what the processors' places change.
+    pub(super) fn over(placement: &Placement, has_link: bool) -> io::Result<Self> {
+        let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
         Ok(Self { probe, readings: Vec::new(), allowance: FIRST_WAIT })
     }

@@ -4,14 +4,15 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_functions::{Context, Fragment, REQUEST_PATH};
-use hoptax_load::{Asked, ClientConfig, Speak, Target, Traffic, Worker, WorkerSpec};
+use hoptax_host::link::{FAR, Link, LinkError};
+use hoptax_load::{Asked, ClientConfig, RequestsPerConnection, Speak, Target, Traffic, Worker, WorkerSpec};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
@@ -19,7 +20,7 @@ use hoptax_subject::origin::OriginProcess;
 use hoptax_wire::tls::{ClientSecurity, Identity, SetupError, certificates_from_pem, client_config};
 
 use super::{ArmError, RunError, Setting};
-use crate::file::Protocol;
+use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Plan};
 use crate::record::MAX_HOPS;
 
@@ -48,6 +49,8 @@ pub(super) struct Subject {
     pub(super) proxies: Vec<Proxy>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) workers: Vec<Option<Worker>>,
+    /// Where calls go that are not made on them, and the authority that vouches for who answers.
+    pub(super) target: Option<(String, Option<PathBuf>)>,
 }
 
 impl Subjects {
@@ -55,13 +58,14 @@ impl Subjects {
     pub(super) fn bring_up(
         plan: &Plan,
         setting: &Setting<'_>,
+        link: Option<&Link>,
         round: u32,
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
         let certificates = setting.directory.join("certificates");
-        let has_mtls = plan.arms.iter().any(|arm| arm.subject.mtls);
+        let has_mtls = plan.arms.iter().any(|arm| arm.subject.is_secure());
         let lab = has_mtls.then(|| Lab::create(&certificates)).transpose().map_err(io::Error::other)?;
-        let (origins, addresses) = start_origins(plan, setting, lab.as_ref())?;
+        let (origins, addresses) = at(link, false, || start_origins(plan, setting, link, lab.as_ref()))??;
         let mut files = Vec::new();
         let mut proxies: Vec<Vec<Proxy>> = plan.arms.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next: those beside the origin come first, all of them at once.
@@ -78,7 +82,12 @@ impl Subjects {
                 let next =
                     proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
                 let next = next.unwrap_or_else(|| addresses.of(arm));
-                let spec = proxy_spec(arm, hop, setting, next, lab.as_ref()).map_err(of(arm))?;
+                let is_near = is_near(arm, hop);
+                let place = match link {
+                    Some(_) if is_near => (LOOPBACK, setting.placement.generator.as_slice()),
+                    _ => (far_address(link), setting.placement.proxy.as_slice()),
+                };
+                let spec = proxy_spec(arm, hop, setting, place, next, lab.as_ref()).map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
                     if round == 0 {
@@ -87,12 +96,15 @@ impl Subjects {
                     }
                     Ok(spec.start()?)
                 };
-                starting.push((index, start().map_err(of(arm))?));
+                let started = at(link, is_near, start)?.map_err(of(arm))?;
+                starting.push((index, started));
                 files.push(spec.directory.join(FILES));
             }
             for (index, one) in starting {
                 if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arms.get(index)) {
-                    started.push(one.wait().map_err(|error| of(arm)(error.into()))?);
+                    let hop = arm.subject.position.hops().len().saturating_sub(from_origin + 1);
+                    let live = at(link, is_near(arm, hop), || one.wait())?;
+                    started.push(live.map_err(|error| of(arm)(error.into()))?);
                 }
             }
         }
@@ -100,13 +112,18 @@ impl Subjects {
         for (arm, mut proxies) in plan.arms.iter().zip(proxies) {
             proxies.reverse();
             let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
-            let workers = match address {
+            let (workers, target) = match address {
                 Some(address) => connect(plan, arm, address, lab.as_ref()).map_err(of(arm))?,
-                None => Vec::new(),
+                None => (Vec::new(), None),
             };
-            arms.push(Subject { proxies, workers });
+            arms.push(Subject { proxies, workers, target });
         }
         Ok(Self { arms, origins, files })
+    }
+
+    /// The process ids of the origins.
+    pub(super) fn origins(&self) -> Vec<u32> {
+        self.origins.iter().map(OriginProcess::id).collect()
     }
 
     /// An error when an origin or the proxy of one of `arms` has ended.
@@ -157,6 +174,27 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
+/// Where everything listens without a link.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Where what stands at the far end listens.
+fn far_address(link: Option<&Link>) -> IpAddr {
+    link.map_or(LOOPBACK, |_| FAR.into())
+}
+
+/// Whether a proxy stands beside the callers.
+fn is_near(arm: &Arm, hop: usize) -> bool {
+    arm.subject.position.hops().get(hop) == Some(&"client")
+}
+
+/// Does `work` at the end of the link that it belongs to; this thread is at the near one.
+fn at<T>(link: Option<&Link>, is_near: bool, work: impl FnOnce() -> T) -> Result<T, RunError> {
+    match link.filter(|_| !is_near) {
+        Some(link) => Ok(link.far.within(work).map_err(LinkError::from)?),
+        None => Ok(work()),
+    }
+}
+
 /// Where the origins listen.
 struct Origins {
     /// Those of HTTP and gRPC.
@@ -180,22 +218,24 @@ impl Origins {
 fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
+    link: Option<&Link>,
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
+    let is_mutual = plan.arms.iter().any(|arm| arm.subject.mtls);
     let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
         let log = setting.directory.join(format!("{name}.log"));
         let secured: Vec<OsString> = lab.map_or_else(Vec::new, |lab| {
-            vec![
-                "--cert".into(),
-                lab.certificate(ORIGIN).into(),
-                "--key".into(),
-                lab.key(ORIGIN).into(),
-                "--client-ca".into(),
-                lab.authority().into(),
-            ]
+            let mut flags: Vec<OsString> =
+                vec!["--cert".into(), lab.certificate(ORIGIN).into(), "--key".into(), lab.key(ORIGIN).into()];
+            if is_mutual {
+                flags.extend(["--client-ca".into(), lab.authority().into()]);
+            }
+            flags
         });
         let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
-        Ok(OriginProcess::start(setting.program, &more, &log, &setting.placement.generator)?)
+        // A link has two machines at its ends: the far one has the processors that the proxies have without it.
+        let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
+        Ok(OriginProcess::start(setting.program, far_address(link), &more, &log, processors)?)
     };
     let count = plan.arms.iter().map(|arm| arm.upstreams).max().unwrap_or(1);
     let mut all = Vec::new();
@@ -219,6 +259,7 @@ fn proxy_spec(
     arm: &Arm,
     hop: usize,
     setting: &Setting<'_>,
+    (listen, processors): (IpAddr, &[u32]),
     next: Vec<SocketAddr>,
     lab: Option<&Lab>,
 ) -> Result<ProxySpec, ArmError> {
@@ -237,9 +278,11 @@ fn proxy_spec(
         None => None,
     };
     // The link before a proxy has its number, the one behind it the next.
-    let mutual = |link: usize, peer: &str| {
-        let is_secure = arm.subject.mtls && links.get(link).copied().unwrap_or(false);
-        lab.filter(|_| is_secure).map(|lab| lab.mutual(own, peer))
+    let is_mutual = arm.subject.mtls;
+    let mutual = |link: usize, peer: &str, is_server: bool| {
+        let is_secure = arm.subject.is_secure() && links.get(link).copied().unwrap_or(false);
+        lab.filter(|_| is_secure)
+            .map(|lab| lab.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
     let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
     let behind = name_of(hop + 1).unwrap_or(ORIGIN);
@@ -248,7 +291,7 @@ fn proxy_spec(
         directory,
         plan: ProxyPlan {
             admin_port: 0,
-            listen_port: 0,
+            listen: SocketAddr::new(listen, 0),
             origins: next,
             fragment,
             codec: match arm.subject.protocol {
@@ -256,39 +299,44 @@ fn proxy_spec(
                 Protocol::Http2 | Protocol::Grpc => Codec::Http2,
                 Protocol::Tcp => Codec::Tcp,
             },
-            downstream: mutual(hop, before),
-            upstream: mutual(hop + 1, behind),
+            downstream: mutual(hop, before, true),
+            upstream: mutual(hop + 1, behind, false),
         },
         environment: arm.conditions.environment.clone(),
-        workers: setting.placement.proxy.len(),
-        processors: setting.placement.proxy.clone(),
+        workers: processors.len(),
+        processors: processors.to_vec(),
     })
 }
 
+/// The connections under each load, and where calls go that are not made on them.
+type Connected = (Vec<Option<Worker>>, Option<(String, Option<PathBuf>)>);
+
 /// The connections under each load.
-fn connect(
-    plan: &Plan,
-    arm: &Arm,
-    address: SocketAddr,
-    lab: Option<&Lab>,
-) -> Result<Vec<Option<Worker>>, ArmError> {
+fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Connected, ArmError> {
     let traffic = traffic(plan, arm, address, lab)?;
-    plan.loads
+    let target = traffic.first().map(|target| {
+        let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
+        (target.url.clone(), authority)
+    });
+    let workers: Result<_, ArmError> = plan
+        .loads
         .iter()
         .map(|load| {
-            if !arm.takes_part(load) {
+            if !arm.takes_part(load) || load.caller != Caller::Hoptax {
                 return Ok(None);
             }
-            let spec = WorkerSpec::alone(traffic.clone(), arm.connections(load), TIMEOUT, plan.seed);
+            let mut spec = WorkerSpec::alone(traffic.clone(), arm.connections(load), TIMEOUT, plan.seed);
+            spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
             Ok(Some(Worker::connect(&spec)?))
         })
-        .collect()
+        .collect();
+    Ok((workers?, target))
 }
 
 /// The requests of an arm.
 fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Traffic, ArmError> {
     let query = arm.conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
-    let lab = lab.filter(|_| arm.subject.mtls && arm.subject.position.links().first() == Some(&true));
+    let lab = lab.filter(|_| arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true));
     let (scheme, path, protocol) = match (arm.subject.protocol, lab.is_some()) {
         (Protocol::Http1, false) => ("http", REQUEST_PATH, Speak::Http1),
         (Protocol::Http1, true) => ("https", REQUEST_PATH, Speak::Http1),
@@ -315,20 +363,27 @@ fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
     let mut traffic = Traffic::from(target);
     traffic.set_streams(1, MESSAGE_BYTES as u64);
     if let Some(lab) = lab {
-        traffic.set_tls(&generator_security(lab, traffic.alpn())?);
+        // Callers that keep no connection keep no session either.
+        let resumes = plan.loads.iter().all(|load| load.requests_per_connection.is_none());
+        traffic.set_tls(&generator_security(lab, traffic.alpn(), arm.subject.mtls, resumes)?);
     }
     Ok(traffic)
 }
 
-/// How the generator speaks mutual TLS.
-fn generator_security(lab: &Lab, alpn: Option<&[u8]>) -> Result<Arc<ClientConfig>, ArmError> {
+/// How the generator speaks TLS.
+fn generator_security(
+    lab: &Lab,
+    alpn: Option<&[u8]>,
+    is_mutual: bool,
+    resumes: bool,
+) -> Result<Arc<ClientConfig>, ArmError> {
     let read = |path: PathBuf| fs::read(path).map_err(|error| ArmError::Security(error.to_string()));
     let refused = |error: SetupError| ArmError::Security(error.to_string());
     let identity = Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?);
     client_config(ClientSecurity {
         authorities: certificates_from_pem(&read(lab.authority())?).map_err(refused)?,
-        identity: Some(identity.map_err(refused)?),
-        resumes: true,
+        identity: Some(identity.map_err(refused)?).filter(|_| is_mutual),
+        resumes,
         alpn: alpn.map(<[u8]>::to_vec),
         ..ClientSecurity::default()
     })

@@ -23,6 +23,17 @@ pub(super) fn slices(rounds: &[RoundRecord], arm: usize) -> Slices {
     Slices { used: slices_of(rounds, arm).count() as u64 - set_aside, set_aside }
 }
 
+/// Share of the answers of an arm at the fixed rate that came within so many nanoseconds. None without answers.
+pub(super) fn share_below(rounds: &[RoundRecord], arm: usize, ns: u64) -> Option<f64> {
+    let (mut below, mut all) = (0, 0);
+    for round in rounds {
+        let responses = round.response(arm);
+        below += responses.count_between(0, ns);
+        all += responses.len();
+    }
+    (all > 0).then(|| below as f64 / all as f64)
+}
+
 /// All requests of an arm.
 pub(super) fn book(rounds: &[RoundRecord], arm: usize) -> Book {
     slices_of(rounds, arm).fold(Book::default(), |mut sum, slice| {

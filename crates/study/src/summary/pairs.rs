@@ -19,6 +19,10 @@ pub(super) enum Measure {
     CpuUsPerRequest,
     /// The same of one proxy of several, by its number.
     HopCpuUsPerRequest(usize),
+    /// CPU time of the origins per answered request: at the fixed rate if there is one.
+    OriginCpuUsPerRequest,
+    /// Bytes that the link carried per answered request: at the fixed rate if there is one.
+    LinkBytesPerRequest,
     /// Answered requests per second: closed loop.
     Rate,
     /// Median response time: open loop.
@@ -26,8 +30,14 @@ pub(super) enum Measure {
 }
 
 impl Measure {
-    fn is_open(self) -> bool {
-        self == Self::ResponseP50Us
+    fn is_open(self, plan: &Plan) -> bool {
+        match self {
+            Self::ResponseP50Us => true,
+            Self::OriginCpuUsPerRequest | Self::LinkBytesPerRequest => {
+                plan.loads.iter().any(|load| load.open.is_some())
+            }
+            _ => false,
+        }
     }
 
     /// The value of one slice; None when it does not count.
@@ -49,6 +59,8 @@ impl Measure {
                 let busy_us = cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6;
                 Some(busy_us / answered)
             }
+            Self::OriginCpuUsPerRequest => Some(slice.origin_cpu_ns as f64 / 1e3 / answered),
+            Self::LinkBytesPerRequest => Some(slice.link_bytes as f64 / answered),
             Self::Rate => (slice.recorded_s > 0.0).then(|| answered / slice.recorded_s),
             Self::ResponseP50Us => slice.response_p50_us,
         }
@@ -58,7 +70,7 @@ impl Measure {
 /// The values of one arm in one round, by block.
 pub(super) fn values(plan: &Plan, round: &RoundRecord, arm: usize, measure: Measure) -> BTreeMap<u32, f64> {
     let loads = |slice: &SliceRecord| {
-        plan.loads.get(slice.load).is_some_and(|load| load.open.is_some() == measure.is_open())
+        plan.loads.get(slice.load).is_some_and(|load| load.open.is_some() == measure.is_open(plan))
     };
     let slices = round.slices.iter().filter(|slice| slice.arm == arm && loads(slice));
     slices.filter_map(|slice| Some((slice.block, measure.of(round, slice)?))).collect()
@@ -78,6 +90,11 @@ pub(super) fn differences(
 /// By how much of `other`'s CPU time per request `arm` differs from it, by round and block.
 pub(super) fn cpu_shares(plan: &Plan, rounds: &[RoundRecord], arm: usize, other: usize) -> Vec<Vec<f64>> {
     paired(plan, rounds, arm, other, Measure::CpuUsPerRequest, |value, other| (value - other) / other)
+}
+
+/// `arm`'s rate over that of `other`, by round and block.
+pub(super) fn rate_ratios(plan: &Plan, rounds: &[RoundRecord], arm: usize, other: usize) -> Vec<Vec<f64>> {
+    paired(plan, rounds, arm, other, Measure::Rate, |value, other| value / other)
 }
 
 fn paired(

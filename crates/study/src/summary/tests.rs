@@ -32,6 +32,8 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         book: Book { planned: 4000, sent: 4000, answered: 4000, ..Book::default() },
         proxy_cpu_ns: 184_000_000,
         hops_cpu_ns: [184_000_000, 0, 0],
+        origin_cpu_ns: 0,
+        link_bytes: 0,
         proxy_run_delay_ns: 0,
         steal_ticks: 0,
         handover_ns: Some(60.0),

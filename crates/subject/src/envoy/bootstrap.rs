@@ -55,8 +55,8 @@ pub const ORIGIN: &str = "origin";
 pub struct ProxyPlan {
     /// Port of the admin interface on 127.0.0.1.
     pub admin_port: u16,
-    /// Port on 127.0.0.1 to which requests are sent.
-    pub listen_port: u16,
+    /// Address and port to which requests are sent.
+    pub listen: SocketAddr,
     /// Where the origins listen, at least one.
     pub origins: Vec<SocketAddr>,
     /// The function to turn on; none for the plain proxy.
@@ -114,7 +114,7 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
         static_resources: StaticResources {
             listeners: [Listener {
                 name: INGRESS,
-                address: Address::loopback(plan.listen_port),
+                address: Address::of(&plan.listen),
                 filter_chains: [FilterChain {
                     filters: [filter],
                     transport_socket: plan

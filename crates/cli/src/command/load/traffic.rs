@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use hoptax_load::{Asked, Speak, Target, Traffic};
+use hoptax_proto::Services;
 
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
@@ -15,6 +16,7 @@ const DEFAULT_BYTES: usize = 64;
 /// What the flags ask to be sent.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let body = body(arguments)?;
+    let services = arguments.proto.as_deref().map(Services::read).transpose().map_err(Failure::bad_input)?;
     let target = |url: &str, method: &str, body: Vec<u8>| {
         let asked = |body| Asked {
             url,
@@ -27,7 +29,10 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         };
         let target = Target::asked(&asked(body.clone())).map_err(|error| error.to_string())?;
         match target.speak {
-            Speak::Grpc => Target::asked(&asked(framed(&body, arguments.messages))),
+            Speak::Grpc => {
+                let message = message(services.as_ref(), &target.path(), arguments.messages, body)?;
+                Target::asked(&asked(framed(&message, arguments.messages)))
+            }
             Speak::Tcp | Speak::WebSocket if body.is_empty() => {
                 Target::asked(&asked(vec![b'x'; DEFAULT_BYTES]))
             }
@@ -141,6 +146,17 @@ fn request(line: &str, base: &str, method: &str) -> Result<(String, String, Vec<
         place.to_owned()
     };
     Ok((method.to_owned(), url, body.as_bytes().to_vec()))
+}
+
+/// The message of a call: the body as it is, or as the proto file says to read it.
+fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>) -> Result<Vec<u8>, String> {
+    let Some(services) = services else { return Ok(body) };
+    let call = services.call(path).map_err(|error| error.to_string())?;
+    if messages > 1 && !call.takes_stream() {
+        return Err(format!("`{path}` takes one message, not {messages}: leave out --messages"));
+    }
+    let json = String::from_utf8(body).map_err(|_| "the message is no JSON: it is no text".to_owned())?;
+    call.encode(&json).map_err(|error| error.to_string())
 }
 
 /// A message as gRPC frames it, so many times.

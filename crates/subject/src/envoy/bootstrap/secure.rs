@@ -11,11 +11,9 @@ use super::Codec;
 pub struct Mutual {
     /// The authority that both sides trust, PEM.
     pub authority: PathBuf,
-    /// Our certificate, PEM.
-    pub certificate: PathBuf,
-    /// Its key, PEM.
-    pub key: PathBuf,
-    /// The SPIFFE name of the other side; anybody whom the authority vouches for if there is none.
+    /// Our certificate and its key, PEM; none for a client that has none.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// The SPIFFE name of the other side; none for a server that asks for none.
     pub peer: Option<String>,
 }
 
@@ -27,7 +25,7 @@ pub(super) fn downstream(mutual: &Mutual, codec: Codec) -> Value {
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
-            "require_client_certificate": true,
+            "require_client_certificate": mutual.peer.is_some(),
             "common_tls_context": common(mutual, codec),
         },
     })
@@ -46,18 +44,17 @@ pub(super) fn upstream(mutual: &Mutual, codec: Codec) -> Value {
 }
 
 fn common(mutual: &Mutual, codec: Codec) -> Value {
-    let mut validation = json!({"trusted_ca": {"filename": mutual.authority}});
-    if let Some(peer) = &mutual.peer {
-        validation["match_typed_subject_alt_names"] =
-            json!([{"san_type": "URI", "matcher": {"exact": peer}}]);
+    let mut common = json!({});
+    if let Some((certificate, key)) = &mutual.identity {
+        common["tls_certificates"] =
+            json!([{"certificate_chain": {"filename": certificate}, "private_key": {"filename": key}}]);
     }
-    let mut common = json!({
-        "tls_certificates": [{
-            "certificate_chain": {"filename": mutual.certificate},
-            "private_key": {"filename": mutual.key},
-        }],
-        "validation_context": validation,
-    });
+    if let Some(peer) = &mutual.peer {
+        common["validation_context"] = json!({
+            "trusted_ca": {"filename": mutual.authority},
+            "match_typed_subject_alt_names": [{"san_type": "URI", "matcher": {"exact": peer}}],
+        });
+    }
     match codec {
         Codec::Http1 => common["alpn_protocols"] = json!(["http/1.1"]),
         Codec::Http2 => common["alpn_protocols"] = json!(["h2"]),

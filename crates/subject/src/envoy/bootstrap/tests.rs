@@ -5,7 +5,7 @@ use super::*;
 fn plan(fragment: Option<Fragment>) -> ProxyPlan {
     ProxyPlan {
         admin_port: 9901,
-        listen_port: 10000,
+        listen: ([127, 0, 0, 1], 10000).into(),
         origins: vec![([127, 0, 0, 1], 8080).into()],
         fragment,
         codec: Codec::Http1,

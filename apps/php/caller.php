@@ -1,0 +1,45 @@
+<?php
+// Calls a URL again and again for some seconds, from as many processes as asked for, each call with a new handle: what a
+// service in PHP does that keeps nothing between two requests of its own. Prints what each call took, microseconds.
+//
+//   php caller.php URL SECONDS PROCESSES [CA]
+
+[, $url, $seconds, $processes] = $argv;
+$authority = $argv[4] ?? '';
+$pipes = [];
+for ($number = 0; $number < (int) $processes; $number++) {
+    $pair = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+    if (pcntl_fork() === 0) {
+        fclose($pair[0]);
+        call($url, (float) $seconds, $authority, $pair[1]);
+        exit(0);
+    }
+    fclose($pair[1]);
+    $pipes[] = $pair[0];
+}
+foreach ($pipes as $pipe) {
+    echo stream_get_contents($pipe);
+}
+while (pcntl_wait($status) > 0) {
+}
+echo "end\n";
+
+function call(string $url, float $seconds, string $authority, $out): void
+{
+    $end = microtime(true) + $seconds;
+    $said = '';
+    do {
+        $began = hrtime(true);
+        $handle = curl_init($url);
+        curl_setopt_array($handle, [CURLOPT_RETURNTRANSFER => true, CURLOPT_TIMEOUT => 10, CURLOPT_TCP_NODELAY => true]);
+        if ($authority !== '') {
+            curl_setopt($handle, CURLOPT_CAINFO, $authority);
+        }
+        $answer = curl_exec($handle);
+        $status = curl_getinfo($handle, CURLINFO_RESPONSE_CODE);
+        unset($handle);
+        $took = intdiv(hrtime(true) - $began, 1000);
+        $said .= ($answer === false || $status >= 400 ? 'failed' : $took) . "\n";
+    } while (microtime(true) < $end);
+    fwrite($out, $said);
+}

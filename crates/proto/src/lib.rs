@@ -1,0 +1,184 @@
+//! Messages of gRPC: from a proto file, the path of a call and JSON to the bytes of a message.
+
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
+use thiserror::Error;
+
+/// The services of a proto file and of what it imports.
+#[derive(Clone, Debug)]
+pub struct Services {
+    pool: DescriptorPool,
+    file: PathBuf,
+}
+
+/// One call that a service takes.
+#[derive(Clone, Debug)]
+pub struct Call {
+    method: MethodDescriptor,
+}
+
+/// Why there is no message.
+#[derive(Debug, Error)]
+pub enum ProtoError {
+    /// The file cannot be read or is not in the language.
+    #[error("cannot use the proto file `{}`: {reason}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The path names no service.
+    #[error("`{}` has no service `{service}`; it has {}", file.display(), listed(known))]
+    Service {
+        /// The file.
+        file: PathBuf,
+        /// As asked for.
+        service: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// The service has no such method.
+    #[error("the service `{service}` has no method `{method}`; it has {}", listed(known))]
+    Method {
+        /// The service.
+        service: String,
+        /// As asked for.
+        method: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// The JSON is no message of that kind.
+    #[error("the message is no `{kind}`: {reason}")]
+    Json {
+        /// The kind of message.
+        kind: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) }
+}
+
+impl Services {
+    /// Reads a proto file; what it imports is looked for beside it.
+    ///
+    /// # Errors
+    /// When it, or what it imports, cannot be read or is not in the language.
+    pub fn read(file: &Path) -> Result<Self, ProtoError> {
+        let bad = |reason: String| ProtoError::File { file: file.to_owned(), reason };
+        let folder = match file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let name = file.file_name().ok_or_else(|| bad("it is no file".to_owned()))?;
+        let set = protox::compile([Path::new(name)], [folder]).map_err(|error| bad(error.to_string()))?;
+        let pool = DescriptorPool::from_file_descriptor_set(set).map_err(|error| bad(error.to_string()))?;
+        Ok(Self { pool, file: file.to_owned() })
+    }
+
+    /// The call that a path names: `/package.Service/Method`.
+    ///
+    /// # Errors
+    /// When there is no such service or method.
+    pub fn call(&self, path: &str) -> Result<Call, ProtoError> {
+        let path = path.split('?').next().unwrap_or_default().trim_start_matches('/');
+        let (service_name, method_name) = path.split_once('/').unwrap_or((path, ""));
+        let service = self.pool.get_service_by_name(service_name).ok_or_else(|| ProtoError::Service {
+            file: self.file.clone(),
+            service: service_name.to_owned(),
+            known: self.pool.services().map(|service| service.full_name().to_owned()).collect(),
+        })?;
+        let method = service.methods().find(|method| method.name() == method_name);
+        let method = method.ok_or_else(|| ProtoError::Method {
+            service: service_name.to_owned(),
+            method: method_name.to_owned(),
+            known: service.methods().map(|method| method.name().to_owned()).collect(),
+        })?;
+        Ok(Call { method })
+    }
+}
+
+impl Call {
+    /// Whether it takes several messages.
+    pub fn takes_stream(&self) -> bool {
+        self.method.is_client_streaming()
+    }
+
+    /// The bytes of a message that JSON says; an empty text is the empty message.
+    ///
+    /// # Errors
+    /// When it is no message of the kind that the call takes.
+    pub fn encode(&self, json: &str) -> Result<Vec<u8>, ProtoError> {
+        let kind = self.method.input();
+        if json.trim().is_empty() {
+            return Ok(DynamicMessage::new(kind).encode_to_vec());
+        }
+        let bad = |error: serde_json::Error| ProtoError::Json {
+            kind: kind.full_name().to_owned(),
+            reason: error.to_string(),
+        };
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let message = DynamicMessage::deserialize(kind.clone(), &mut reader).map_err(bad)?;
+        reader.end().map_err(bad)?;
+        Ok(message.encode_to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const ECHO: &str = r#"
+        syntax = "proto3";
+        package a.v1;
+        import "kind.proto";
+        message Ask { string name = 1; int32 count = 2; Kind kind = 3; }
+        service Shop {
+          rpc Buy(Ask) returns (Ask);
+          rpc Haggle(stream Ask) returns (stream Ask);
+        }
+    "#;
+
+    fn services() -> (tempfile::TempDir, Services) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shop.proto");
+        std::fs::write(&file, ECHO).unwrap();
+        let kind = "syntax = \"proto3\"; package a.v1; enum Kind { NONE = 0; FINE = 2; }";
+        std::fs::write(folder.path().join("kind.proto"), kind).unwrap();
+        let services = Services::read(&file).unwrap();
+        (folder, services)
+    }
+
+    #[test]
+    fn json_becomes_a_message() {
+        let (_folder, services) = services();
+        let call = services.call("/a.v1.Shop/Buy").unwrap();
+        // Field 1 as text, field 2 as a number, field 3 as the number of its word.
+        let bytes = call.encode(r#"{"name": "ab", "count": 3, "kind": "FINE"}"#).unwrap();
+        assert_eq!(bytes, [0x0a, 2, b'a', b'b', 0x10, 3, 0x18, 2]);
+        assert!(call.encode("").unwrap().is_empty());
+        assert!(!call.takes_stream() && services.call("a.v1.Shop/Haggle").unwrap().takes_stream());
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_with_what_is() {
+        let (folder, services) = services();
+        let error = |path: &str| services.call(path).unwrap_err().to_string();
+        assert!(error("/a.v1.Shap/Buy").contains("it has `a.v1.Shop`"));
+        assert!(error("/a.v1.Shop/Sell").contains("it has `Buy`, `Haggle`"));
+        let call = services.call("/a.v1.Shop/Buy").unwrap();
+        let json = |text: &str| call.encode(text).unwrap_err().to_string();
+        assert!(json("{\"nam\": 1}").contains("is no `a.v1.Ask`") && json("{} {}").contains("a.v1.Ask"));
+        let broken = folder.path().join("broken.proto");
+        std::fs::write(&broken, "message {").unwrap();
+        assert!(Services::read(&broken).unwrap_err().to_string().contains("broken.proto"));
+        assert!(Services::read(Path::new("/nonexistent.proto")).is_err());
+    }
+}

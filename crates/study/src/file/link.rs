@@ -1,0 +1,74 @@
+//! The link between callers and the rest.
+
+use std::time::Duration;
+
+use hoptax_host::link::LinkSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Positions, Problem};
+
+/// A link, each way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct LinkSection {
+    /// From departure to arrival: `17.5ms` makes a round trip of 35 ms.
+    pub delay: String,
+    /// By how much more or less that is for each packet, at most.
+    #[serde(default = "none")]
+    pub jitter: String,
+    /// Bits per second; no limit if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1000))]
+    pub rate: Option<u64>,
+    /// Share of packets that is lost, 0 to 1.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
+    pub loss: f64,
+}
+
+fn none() -> String {
+    "0s".to_owned()
+}
+
+impl LinkSection {
+    /// What it asks for. What is wrong with it is added to `problems`.
+    pub(crate) fn plan(&self, seed: u64, positions: &Positions, problems: &mut Vec<Problem>) -> LinkSpec {
+        let mut duration = |key: &str, text: &str| {
+            read(text).unwrap_or_else(|| {
+                let message = format!("`{key}` must be a duration up to 10s, as `17.5ms`, not `{text}`");
+                problems.push(positions.problem(&format!("/link/{key}"), message));
+                Duration::ZERO
+            })
+        };
+        let (delay, jitter) = (duration("delay", &self.delay), duration("jitter", &self.jitter));
+        LinkSpec { delay, jitter, rate: self.rate, loss: self.loss, seed }
+    }
+}
+
+/// A duration, which may have a fraction.
+fn read(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit.trim() {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return None,
+    };
+    let duration = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
+    (duration <= Duration::from_secs(10)).then_some(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_may_have_fractions() {
+        assert_eq!(read("17.5ms"), Some(Duration::from_micros(17_500)));
+        assert_eq!(read("0s"), Some(Duration::ZERO));
+        assert_eq!((read("17.5"), read("11s"), read("x")), (None, None, None));
+    }
+}

@@ -1,0 +1,92 @@
+//! Callers in PHP: as many processes as there are connections, which keep nothing from one call to the next.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hoptax_host::accounting::TaskUse;
+use hoptax_host::child::{Child, ChildSpec, last_lines};
+use hoptax_load::{Recording, now_ns};
+
+use super::Setting;
+use crate::plan::Load;
+
+/// What each of them does.
+const CALLER: &str = include_str!("../../../../apps/php/caller.php");
+/// How long they may take beyond the time that they call.
+const GRACE: Duration = Duration::from_secs(30);
+/// How often is looked whether they are done.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Has them call for the length of a slice and records what they say.
+pub(super) fn call(
+    (url, authority): &(String, Option<PathBuf>),
+    load: &Load,
+    setting: &Setting<'_>,
+    recording: &mut Recording,
+) -> io::Result<TaskUse> {
+    let (script, said) = (setting.directory.join("caller.php"), setting.directory.join("caller.log"));
+    fs::write(&script, CALLER)?;
+    fs::write(&said, "")?;
+    let arguments: Vec<OsString> = vec![
+        script.into(),
+        url.into(),
+        load.slice.as_secs_f64().to_string().into(),
+        load.connections.to_string().into(),
+        authority.clone().map_or_else(OsString::new, Into::into),
+    ];
+    let spec = ChildSpec {
+        program: "php".into(),
+        arguments,
+        environment: Vec::new(),
+        log: said.clone(),
+        processors: setting.placement.generator.clone(),
+    };
+    let mut callers = Child::start(&spec).map_err(|error| {
+        io::Error::other(format!("cannot run `php`: {error}; install the packages php-cli and php-curl"))
+    })?;
+    let deadline_ns = now_ns() + (load.slice + GRACE).as_nanos() as u64;
+    let status = loop {
+        if let Some(status) = callers.ended()? {
+            break status;
+        }
+        if now_ns() > deadline_ns {
+            return Err(io::Error::other("the callers in PHP do not end"));
+        }
+        std::thread::sleep(POLL);
+    };
+    let text = fs::read_to_string(&said)?;
+    let Some(answers) = answers(&text).filter(|_| status.success()) else {
+        let words = last_lines(&said, 8);
+        return Err(io::Error::other(format!("the callers in PHP ended ({status}):\n{words}")));
+    };
+    recording.record_said(&answers, now_ns());
+    Ok(TaskUse::default())
+}
+
+/// What they say: a line for each call, microseconds, or `failed`; and at the end that that is all.
+fn answers(text: &str) -> Option<Vec<Option<u64>>> {
+    let mut calls = Vec::new();
+    for line in text.lines() {
+        match line {
+            "end" => return Some(calls),
+            "failed" => calls.push(None),
+            us => calls.push(Some(us.parse().ok()?)),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_callers_say_is_whole_or_nothing() {
+        assert_eq!(answers("1500\nfailed\n20\nend\n"), Some(vec![Some(1500), None, Some(20)]));
+        assert_eq!(answers("1500\n"), None);
+        assert_eq!(answers("Warning: something\nend\n"), None);
+    }
+}
