@@ -113,6 +113,8 @@ pub(crate) mod tests {
             rate: (loop_ == Loop::Open).then_some(4000.0),
             arrivals: (loop_ == Loop::Open).then(|| "uniform".to_owned()),
             connections: 16,
+            requests_per_connection: None,
+            caller: "hoptax".to_owned(),
             blocks: 5,
             slice_s: 0.2,
         };
@@ -141,6 +143,7 @@ pub(crate) mod tests {
                 rounds_completed: 10,
                 confidence: 0.95,
                 set_aside_rule: String::new(),
+                link: None,
                 loads: vec![load("saturation", Loop::Closed), load("fixed-rate", Loop::Open)],
                 wall_seconds: 300.0,
                 ended_early: None,

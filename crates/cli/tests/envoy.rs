@@ -131,7 +131,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
     let began = Instant::now();
     let answer = get(proxy.address, &path, &headers);
     let took = began.elapsed();
-    let stats = get(proxy.admin, "/stats", &BTreeMap::new());
+    let stats = get(proxy.admin.unwrap(), "/stats", &BTreeMap::new());
     proxy.end().unwrap();
     let files = fs::read_dir(folder.path()).unwrap().map(|entry| {
         let path = entry.unwrap().path();

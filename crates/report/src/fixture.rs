@@ -76,6 +76,8 @@ pub(crate) fn study() -> StudyResult {
         rate,
         arrivals: rate.map(|_| "uniform".to_owned()),
         connections: 16,
+        requests_per_connection: None,
+        caller: "hoptax".to_owned(),
         blocks: 5,
         slice_s: 0.2,
     };
@@ -116,6 +118,7 @@ pub(crate) fn study() -> StudyResult {
             rounds_completed: 10,
             confidence: 0.95,
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
+            link: None,
             loads: vec![load("saturation", Loop::Closed, None), load("fixed-rate", Loop::Open, Some(4000.0))],
             wall_seconds: 431.2,
             ended_early: None,

@@ -61,6 +61,8 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     };
     // Without a proxy there is no CPU time and no rate of one to be measured.
     let has_proxy = !arm.hops.is_empty();
+    // Response times are those of an open loop.
+    let has_schedule = result.plan.loads.iter().any(|load| load.rate.is_some());
     Row {
         arm,
         name: match arm.kind {
@@ -74,8 +76,8 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             .and_then(|share| percent_of(share.estimate, 1.0))
             .unwrap_or_default(),
         cpu_percent: cost.cpu_share.as_ref().map(percent_difference).unwrap_or_default(),
-        p50: cell(result, arm, cost.response_us.p50, true),
-        p99: cell(result, arm, cost.response_us.p99, true),
+        p50: cell(result, arm, cost.response_us.p50, has_schedule),
+        p99: cell(result, arm, cost.response_us.p99, has_schedule),
         max_rate: cell(result, arm, cost.max_rate, has_proxy && arm.kind != ArmKind::Position),
         max_rate_percent: share(cost.max_rate, baseline.and_then(|other| other.max_rate)),
         is_near_zero: cost.cpu_us_per_request.is_some_and(|interval| interval.contains(0.0)),

@@ -64,9 +64,12 @@ pub(crate) fn method(result: &StudyResult) -> String {
                 _ => "closed loop".to_owned(),
             };
             format!(
-                "{} ({how}, {} connections, {} {} of {} ms)",
+                "{} ({how}, {} {}{}, {} {} of {} ms)",
                 load.name,
                 load.connections,
+                if load.caller == "php" { "processes of PHP" } else { "connections" },
+                load.requests_per_connection
+                    .map_or_else(String::new, |requests| format!(" of {requests} request(s)")),
                 load.blocks,
                 if load.blocks == 1 { "block" } else { "blocks" },
                 grouped(load.slice_s * 1e3, 0)
@@ -115,16 +118,22 @@ pub(crate) fn slices(result: &StudyResult) -> String {
 pub(crate) fn machine(result: &StudyResult) -> String {
     let environment = &result.environment;
     let numbers = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let (proxy, near) = (numbers(&environment.proxy_cpus), numbers(&environment.generator_cpus));
+    let places = match &result.plan.link {
+        None => format!("proxy on CPU {proxy}, generator and origin on {near}"),
+        Some(link) => format!(
+            "callers and what is beside them on CPU {near}, the rest on {proxy}, {} ms between them each way",
+            link.delay_us / 1e3
+        ),
+    };
     format!(
-        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; proxy on CPU {}, generator and origin on {}; {}{}",
+        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; {places}; {}{}",
         environment.proxy_version.as_deref().unwrap_or("-"),
         environment.hoptax_version,
         environment.cpu_model,
         environment.cpus,
         if environment.virtual_machine { " of a virtual machine" } else { "" },
         environment.kernel,
-        numbers(&environment.proxy_cpus),
-        numbers(&environment.generator_cpus),
         environment.started_at,
         environment.calibration.as_ref().map_or_else(String::new, |calibration| format!(
             "; an origin that answers at once takes p50 {:.1} us here (calibrated {})",

@@ -49,6 +49,8 @@ pub struct StudyPlan {
     pub confidence: f64,
     /// The rule by which slices were set aside, fixed beforehand, in a sentence.
     pub set_aside_rule: String,
+    /// The link between callers and the rest; null without one.
+    pub link: Option<LinkPlan>,
     /// The loads.
     pub loads: Vec<LoadSpec>,
     /// How long the study took, seconds.
@@ -57,6 +59,20 @@ pub struct StudyPlan {
     pub ended_early: Option<String>,
     /// Share of requests without an answer that is tolerated.
     pub max_error_share: f64,
+}
+
+/// A link between callers and the rest, each way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkPlan {
+    /// From departure to arrival, microseconds.
+    pub delay_us: f64,
+    /// By how much more or less that is for each packet, at most, microseconds.
+    pub jitter_us: f64,
+    /// Bits per second; null for no limit.
+    pub rate_bits_per_second: Option<u64>,
+    /// Share of packets that is lost, 0 to 1.
+    pub loss_share: f64,
 }
 
 /// What the generator did under one load, over all arms and rounds.
@@ -134,6 +150,10 @@ pub struct LoadSpec {
     pub arrivals: Option<String>,
     /// Connections to each arm.
     pub connections: u32,
+    /// Requests after which a connection is closed and opened anew; null for as many as the other side takes.
+    pub requests_per_connection: Option<u32>,
+    /// Who calls: `hoptax` or `php`.
+    pub caller: String,
     /// Slices that each arm gets in a round.
     pub blocks: u32,
     /// Length of a slice, seconds.

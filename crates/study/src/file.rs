@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use link::LinkSection;
 pub use problem::{Problem, Problems};
-pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
+pub use subject::{Position, Protocol, ProxyWord, SubjectEntry, SubjectSection};
 pub use syntax::{Positions, read};
 
 /// A study: which arms are measured under which loads.

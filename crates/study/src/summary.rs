@@ -9,11 +9,12 @@ mod evidence;
 mod pairs;
 
 use hoptax_result::{
-    ArmResult, Cost, Environment, HopUse, KnownAnswer, LoadSpec, Loop, ResponseCost, StudyPlan, StudyResult,
-    Verdict,
+    ArmResult, Cost, Environment, HopUse, KnownAnswer, LinkPlan, LoadSpec, Loop, ResponseCost, StudyPlan,
+    StudyResult, Verdict,
 };
 use hoptax_stats::{mean_over_rounds, paired_cost};
 
+use crate::file::Caller;
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Plan};
 use crate::record::{self, RoundRecord};
 use pairs::Measure;
@@ -42,6 +43,12 @@ pub fn summarise(
             rounds_completed: rounds.len() as u32,
             confidence: CONFIDENCE,
             set_aside_rule,
+            link: plan.link.map(|link| LinkPlan {
+                delay_us: link.delay.as_secs_f64() * 1e6,
+                jitter_us: link.jitter.as_secs_f64() * 1e6,
+                rate_bits_per_second: link.rate,
+                loss_share: link.loss,
+            }),
             loads: plan.loads.iter().map(load_spec).collect(),
             wall_seconds: wall_s,
             ended_early,
@@ -60,6 +67,12 @@ fn load_spec(load: &Load) -> LoadSpec {
         rate: load.open.as_ref().map(|(rate, _)| *rate),
         arrivals: load.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: load.connections as u32,
+        requests_per_connection: load.requests_per_connection,
+        caller: match load.caller {
+            Caller::Hoptax => "hoptax",
+            Caller::Php => "php",
+        }
+        .to_owned(),
         blocks: load.blocks,
         slice_s: load.slice.as_secs_f64(),
     }

@@ -4,5 +4,6 @@
 //! hoptax ends (see [`hoptax_host::child`]).
 
 pub mod envoy;
+pub mod front;
 pub mod lab;
 pub mod origin;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hoptax_subject::front::Front;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,34 @@ pub struct SubjectSection {
     /// `http1`, `http2`, `grpc` or `tcp`.
     #[serde(default)]
     pub protocol: Protocol,
+    /// `envoy`, or, as a front proxy of plain HTTP/1.1, `nginx` or `haproxy`.
+    #[serde(default)]
+    pub proxy: ProxyWord,
+}
+
+/// Which proxy stands there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ProxyWord {
+    /// Envoy.
+    #[default]
+    Envoy,
+    /// nginx.
+    Nginx,
+    /// HAProxy.
+    Haproxy,
+}
+
+impl ProxyWord {
+    /// The front proxy that it is; None for Envoy.
+    pub fn front(self) -> Option<Front> {
+        match self {
+            Self::Envoy => None,
+            Self::Nginx => Some(Front::Nginx),
+            Self::Haproxy => Some(Front::Haproxy),
+        }
+    }
 }
 
 /// Where proxies stand.
@@ -135,7 +164,9 @@ impl fmt::Display for SubjectSection {
             (false, true) => " tls",
             (false, false) => "",
         };
-        write!(f, "{} {}{secure}", self.position.word(), self.protocol.word())
+        let proxy = self.proxy.front().map_or("", Front::program);
+        let space = if proxy.is_empty() { "" } else { " " };
+        write!(f, "{} {}{secure}{space}{proxy}", self.position.word(), self.protocol.word())
     }
 }
 

@@ -111,6 +111,14 @@ fn subject_arm(
         protocol: subject.protocol,
         ..SubjectSection::default()
     };
+    let is_plain_front =
+        subject.position == Position::Gateway && subject.protocol == Protocol::Http1 && !subject.is_secure();
+    if let Some(front) = subject.proxy.front().filter(|_| !is_plain_front) {
+        return Err(format!(
+            "`{}` is measured as a front proxy of plain HTTP/1.1 alone: set `position: gateway`",
+            front.program()
+        ));
+    }
     let is_mutual = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.mtls);
     if subject.tls && entries.iter().any(is_mutual) {
         return Err(
@@ -161,7 +169,8 @@ fn summary(subject: SubjectSection) -> String {
         (false, true) => ", TLS on every link that a network would carry",
         (false, false) => "",
     };
-    format!("{proxies}, {protocol}{secure}")
+    let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.program()));
+    format!("{proxies}, {protocol}{secure}{which}")
 }
 
 fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Result<Arm, Vec<String>> {

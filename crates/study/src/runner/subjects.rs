@@ -87,6 +87,16 @@ impl Subjects {
                     Some(_) if is_near => (LOOPBACK, setting.placement.generator.as_slice()),
                     _ => (far_address(link), setting.placement.proxy.as_slice()),
                 };
+                if let Some(front) = arm.subject.proxy.front() {
+                    let folder = setting.directory.join("arms").join(arm.folder());
+                    let origin = next.first().copied().unwrap_or((place.0, 0).into());
+                    let start = || front.start(&folder, (place.0, 0).into(), origin, place.1);
+                    let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
+                    if let Some(started) = proxies.get_mut(index) {
+                        started.push(live);
+                    }
+                    continue;
+                }
                 let spec = proxy_spec(arm, hop, setting, place, next, lab.as_ref()).map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;

@@ -72,7 +72,7 @@ pub enum ProxyError {
         last_lines: String,
     },
     /// It ended by itself.
-    #[error("Envoy ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
+    #[error("the proxy ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
     Ended {
         /// How.
         status: ExitStatus,
@@ -80,6 +80,14 @@ pub enum ProxyError {
         log: PathBuf,
         /// The end of it.
         last_lines: String,
+    },
+    /// It does not listen.
+    #[error("the proxy does not listen after {seconds} s; see its log `{}`", log.display())]
+    NotListening {
+        /// How long it had.
+        seconds: u64,
+        /// Its log.
+        log: PathBuf,
     },
     /// It does not become live.
     #[error("Envoy is not live after {seconds} s ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
@@ -191,14 +199,14 @@ pub struct StartingProxy {
     began: Instant,
 }
 
-/// A live Envoy; ended when dropped.
+/// A live proxy; ended when dropped.
 #[derive(Debug)]
 pub struct Proxy {
     child: Child,
     /// Where requests go.
     pub address: SocketAddr,
-    /// Where its admin interface listens.
-    pub admin: SocketAddr,
+    /// Where its admin interface listens, if it is an Envoy.
+    pub admin: Option<SocketAddr>,
 }
 
 impl StartingProxy {
@@ -210,7 +218,7 @@ impl StartingProxy {
         loop {
             check(&mut self.child)?;
             let cause = match self.probe() {
-                Ok((admin, address)) => return Ok(Proxy { child: self.child, address, admin }),
+                Ok((admin, address)) => return Ok(Proxy { child: self.child, address, admin: Some(admin) }),
                 Err(cause) => cause,
             };
             if self.began.elapsed() > PATIENCE {
@@ -242,6 +250,11 @@ impl StartingProxy {
 }
 
 impl Proxy {
+    /// A live proxy without an admin interface.
+    pub(crate) fn of(child: Child, address: SocketAddr) -> Self {
+        Self { child, address, admin: None }
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -274,7 +287,7 @@ impl Proxy {
     /// # Errors
     /// When the kernel does not say how it ended.
     pub fn end(mut self) -> Result<(), ProxyError> {
-        let program = PathBuf::from("envoy");
+        let program = self.child.log().to_owned();
         self.child.end(GRACE).map(drop).map_err(|source| ProxyError::Run { program, source })
     }
 }
