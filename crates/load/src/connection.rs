@@ -15,6 +15,10 @@ use crate::kernel::{self, Stamped};
 use crate::traffic::{Host, Picked};
 
 /// A connection slot; the socket in it may come and go.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own; together they are no state machine"
+)]
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Option<OwnedFd>,
@@ -28,6 +32,10 @@ pub(crate) struct Connection {
     /// What the socket has not taken yet, and how much of it it has.
     output: Vec<u8>,
     sent: usize,
+    /// Whether what is sent is held back until all that was read is looked at, so that it leaves with one call of the kernel.
+    is_corked: bool,
+    /// What TLS is to encrypt then.
+    plain: Vec<u8>,
     /// Whether the worker has counted it as open.
     pub(crate) is_counted: bool,
     /// Requests that this socket still carries.
@@ -129,6 +137,8 @@ impl Connection {
             tls: None,
             output: Vec::new(),
             sent: 0,
+            is_corked: false,
+            plain: Vec::new(),
             is_counted: false,
             requests_left: u32::MAX,
             is_retired: false,
@@ -237,6 +247,7 @@ impl Connection {
     fn put(&mut self, scratch: &mut Scratch, write: impl FnOnce(&mut Client, &mut Vec<u8>)) {
         match &mut self.tls {
             None => write(&mut self.client, &mut self.output),
+            Some(_) if self.is_corked => write(&mut self.client, &mut self.plain),
             Some(tls) => {
                 scratch.plain.clear();
                 write(&mut self.client, &mut scratch.plain);
@@ -272,13 +283,37 @@ impl Connection {
         self.under_way += 1;
         self.put(scratch, |client, output| client.send(stream, request, bytes, output));
         self.is_retired |= self.client.is_used_up();
-        self.transmit()?;
+        if !self.is_corked {
+            self.transmit()?;
+        }
         Ok(())
+    }
+
+    /// Whether what is sent is held back.
+    pub(crate) fn is_corked(&self) -> bool {
+        self.is_corked
+    }
+
+    /// Holds back what is sent from now on.
+    pub(crate) fn cork(&mut self) {
+        self.is_corked = true;
+    }
+
+    /// Sends what was held back.
+    pub(crate) fn uncork(&mut self) -> Result<(), Errno> {
+        self.is_corked = false;
+        if let Some(tls) = &mut self.tls
+            && !self.plain.is_empty()
+        {
+            tls.send(&self.plain, &mut self.output);
+            self.plain.clear();
+        }
+        self.transmit()
     }
 
     /// Whether the request on a stream has left in full.
     pub(crate) fn has_sent(&self, stream: u32) -> bool {
-        self.output.is_empty() && self.client.is_sent(stream)
+        self.output.is_empty() && self.plain.is_empty() && self.client.is_sent(stream)
     }
 
     /// Gives up the request on a stream; whether the connection is still of use.
@@ -382,6 +417,8 @@ impl Connection {
         self.stage = Stage::Closed;
         self.generation = self.generation.wrapping_add(1);
         self.output.clear();
+        self.plain.clear();
+        self.is_corked = false;
         self.sent = 0;
         self.is_retired = false;
         self.under_way = 0;

@@ -52,6 +52,8 @@ pub struct Worker {
     streams: usize,
     /// What is under way, by stream: those of the first connection, those of the second, and so on.
     slots: Vec<Option<InFlight>>,
+    /// Requests that are held back on the connection whose answers are being looked at.
+    corked: Vec<usize>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
     picker: Picker,

@@ -92,6 +92,12 @@ impl Worker {
                 Err(trouble) => (Read::End, Some(trouble)),
             };
             let events = std::mem::take(&mut self.scratch.events);
+            // With several answers at once the next requests leave together.
+            if self.streams > 1
+                && let Some(connection) = self.connections.get_mut(index)
+            {
+                connection.cork();
+            }
             for event in &events {
                 // An answer may have closed the connection, and the next request opened it anew.
                 if self.connections.get(index).is_none_or(|one| one.generation != generation) {
@@ -101,6 +107,10 @@ impl Worker {
             }
             self.scratch.events = events;
             if self.connections.get(index).is_none_or(|one| one.generation != generation) {
+                self.corked.clear();
+                return;
+            }
+            if self.streams > 1 && !self.uncork(current, index) {
                 return;
             }
             if let Some(trouble) = trouble {
@@ -114,6 +124,23 @@ impl Worker {
                 Read::Bytes(_) => {}
             }
         }
+    }
+
+    /// Sends what was held back on a connection; false when that fails. Only then are its requests written.
+    fn uncork(&mut self, current: &mut Current, index: usize) -> bool {
+        let Some(connection) = self.connections.get_mut(index) else { return false };
+        let sent = connection.uncork();
+        let now = now_ns();
+        for slot in self.corked.drain(..) {
+            if let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::as_mut) {
+                in_flight.written_ns = now;
+            }
+        }
+        if let Err(error) = sent {
+            self.fail_all(current, index, failure_of(&error.into()));
+            return false;
+        }
+        true
     }
 
     fn take_meaning(&mut self, current: &mut Current, index: usize, event: Event, closing: bool, now: u64) {

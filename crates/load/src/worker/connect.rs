@@ -181,6 +181,7 @@ impl Worker {
             slots: vec![None; connections.len() * streams],
             connections,
             streams,
+            corked: Vec::new(),
             expected,
             hosts,
             picker: Picker::new(seed, spec.number, spec.workers),

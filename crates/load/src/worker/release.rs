@@ -172,7 +172,11 @@ impl Worker {
             target.fill(&mut self.filled, picked.counter, picked.random);
             &self.filled
         };
-        if let Err(trouble) = connection.send(stream, &target.request, bytes, &mut self.scratch) {
+        let sent = connection.send(stream, &target.request, bytes, &mut self.scratch);
+        if connection.is_corked() {
+            self.corked.push(slot);
+        }
+        if let Err(trouble) = sent {
             self.fail_all(current, index, failure_of(&trouble));
         }
     }
