@@ -93,6 +93,28 @@ fn tcp_is_answered_plain_and_over_tls() {
 }
 
 #[test]
+fn a_server_that_closes_after_each_answer_is_reached_again_by_every_protocol() {
+    let (_origin, url) = origin(&["--default", "close=true"]);
+    let (_tcp, tcp) = origin(&["--default", "close=true&size=64", "--tcp-request-size", "64"]);
+    let at = |scheme: &str, url: &str, path: &str| url.replace("http", scheme) + path;
+    for (url, flags, goodbyes) in [
+        (at("http", &url, "/"), vec![], false),
+        (at("http", &url, "/"), vec!["--protocol", "http2"], true),
+        (at("grpc", &url, "/hoptax.echo.v1.Echo/Unary"), vec![], true),
+        (at("ws", &url, "/"), vec![], true),
+        (at("tcp", &tcp, ""), vec![], false),
+    ] {
+        let result = load(&[&flags[..], &[&url]].concat());
+        assert!(all_answered(&result), "{url}: {result}");
+        assert_eq!(
+            result["retired"]["no-error"].as_u64().unwrap_or_default() > 100,
+            goodbyes,
+            "{url}: {result}"
+        );
+    }
+}
+
+#[test]
 fn calls_of_all_four_kinds_and_their_statuses() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http://", "grpc://");

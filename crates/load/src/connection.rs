@@ -361,6 +361,7 @@ impl Connection {
         };
         let bytes = buffer.get(..count).unwrap_or_default();
         let Some(tls) = &mut self.tls else {
+            check_asked(&self.client, self.stage, self.under_way)?;
             self.client.feed(bytes, &mut self.output, &mut scratch.events)?;
             self.look_ready();
             self.transmit()?;
@@ -387,6 +388,7 @@ impl Connection {
             self.begin_protocol(scratch);
         }
         if !scratch.decrypted.is_empty() {
+            check_asked(&self.client, self.stage, self.under_way)?;
             let decrypted = std::mem::take(&mut scratch.decrypted);
             let mut events = std::mem::take(&mut scratch.events);
             let mut fed = Ok(());
@@ -424,4 +426,10 @@ impl Connection {
         self.under_way = 0;
         self.stamps = None;
     }
+}
+
+/// What comes although nothing is under way: the server has given the connection up, or lost count of it.
+fn check_asked(client: &Client, stage: Stage, under_way: u32) -> Result<(), Broken> {
+    let is_asked = under_way > 0 || stage != Stage::Ready || client.may_be_told_unasked();
+    if is_asked { Ok(()) } else { Err(Broken::Excess) }
 }

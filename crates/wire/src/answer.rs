@@ -100,7 +100,7 @@ pub enum Broken {
     /// A frame that may not look so.
     #[error("the server broke a rule of WebSocket: {0}")]
     WebSocket(&'static str),
-    /// More than was asked for.
+    /// More than was asked for, or anything where nothing was.
     #[error("the server sent more bytes than the answer was to have")]
     Excess,
 }

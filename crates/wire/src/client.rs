@@ -189,6 +189,11 @@ impl Client {
         }
     }
 
+    /// Whether a server may send something that nobody asked for.
+    pub fn may_be_told_unasked(&self) -> bool {
+        matches!(self, Self::Http2(_) | Self::WebSocket(..))
+    }
+
     /// The number of requests that the server takes at once, once it is known.
     pub fn max_streams(&self) -> u32 {
         match self {

@@ -92,6 +92,7 @@ impl Worker {
                 Err(trouble) => (Read::End, Some(trouble)),
             };
             let events = std::mem::take(&mut self.scratch.events);
+            self.take_retirement(current, index, &events, now);
             // With several answers at once the next requests leave together.
             if self.streams > 1
                 && let Some(connection) = self.connections.get_mut(index)
@@ -122,6 +123,16 @@ impl Worker {
                 Read::End => return self.end(current, index, now),
                 Read::Bytes(count) if count < READ_BYTES && !closing => return,
                 Read::Bytes(_) => {}
+            }
+        }
+    }
+
+    /// Takes note that a server wants no further request on a connection, before an answer beside that sets one off.
+    fn take_retirement(&mut self, current: &mut Current, index: usize, events: &[Event], now: u64) {
+        for event in events {
+            if let (Event::Retired { code }, Some(connection)) = (event, self.connections.get_mut(index)) {
+                current.recording(now).retire(*code);
+                connection.is_retired = true;
             }
         }
     }
@@ -166,13 +177,7 @@ impl Worker {
                 self.fail(current, slot, failure);
                 self.end_retired(current, index);
             }
-            Event::Retired { code } => {
-                current.recording(now).retire(code);
-                if let Some(connection) = self.connections.get_mut(index) {
-                    connection.is_retired = true;
-                }
-                self.end_retired(current, index);
-            }
+            Event::Retired { .. } => self.end_retired(current, index),
         }
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Http2 {
     /// Answers whose delay is not over, by stream.
     waiting: BTreeMap<u32, (Served, Answer)>,
     events: Vec<ServerEvent>,
+    /// Whether the connection ends when all is answered.
+    closing: bool,
 }
 
 /// An answer.
@@ -32,7 +34,7 @@ impl Http2 {
     pub(super) fn new(number: u64, output: &mut Vec<u8>) -> Self {
         let server = Server::default();
         server.open(output);
-        Self { number, server, waiting: BTreeMap::new(), events: Vec::new() }
+        Self { number, server, waiting: BTreeMap::new(), events: Vec::new(), closing: false }
     }
 
     fn take(
@@ -58,6 +60,9 @@ impl Http2 {
         };
         let drawn = behaviour.draw(kitchen.tables, kitchen.random);
         let plan = kitchen.plan(self.number, &drawn);
+        if drawn.close && !std::mem::replace(&mut self.closing, true) {
+            self.server.go_away(output);
+        }
         let answer = if is_grpc {
             grpc::answer(&head.path, body, &drawn)
         } else {
@@ -120,6 +125,9 @@ impl Speaker for Http2 {
         self.server.pump(output);
         if !output.is_empty() {
             return Next::Again;
+        }
+        if self.closing && self.is_idle() {
+            return Next::Close;
         }
         if input.is_empty() {
             return Next::More;

@@ -17,13 +17,22 @@ pub(super) struct Tcp {
     read: u64,
     /// An answer whose delay is not over, with its size.
     waiting: Option<(Served, u64)>,
+    /// Whether the connection ends when all is sent.
+    closing: bool,
     /// The answer that is being sent: its size, and how much of it is put up.
     body: (u64, u64),
 }
 
 impl Tcp {
     pub(super) fn new(number: u64, request_bytes: u64) -> Self {
-        Self { number, request_bytes: request_bytes.max(1), read: 0, waiting: None, body: (0, 0) }
+        Self {
+            number,
+            request_bytes: request_bytes.max(1),
+            read: 0,
+            waiting: None,
+            closing: false,
+            body: (0, 0),
+        }
     }
 
     fn put_body(&mut self, output: &mut Vec<u8>) {
@@ -43,6 +52,9 @@ impl Speaker for Tcp {
         if self.waiting.is_some() {
             return Next::Wait;
         }
+        if self.closing {
+            return Next::Close;
+        }
         let taken = (input.len() as u64).min(self.request_bytes - self.read);
         input.drain(..taken as usize);
         self.read += taken;
@@ -51,6 +63,7 @@ impl Speaker for Tcp {
         }
         self.read = 0;
         let drawn = kitchen.defaults.draw(kitchen.tables, kitchen.random);
+        self.closing = drawn.close;
         let plan = kitchen.plan(self.number, &drawn);
         if kitchen.delay(&plan, 0) {
             self.waiting = Some((plan, drawn.size));

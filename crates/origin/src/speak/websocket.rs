@@ -29,6 +29,8 @@ pub(super) struct WebSocket {
     control: Vec<u8>,
     /// A message whose delay is not over.
     waiting: Option<Served>,
+    /// Whether the connection ends after the message, and whether that was said.
+    closes: bool,
     closing: bool,
 }
 
@@ -41,6 +43,7 @@ impl WebSocket {
             message: Vec::new(),
             control: Vec::new(),
             waiting: None,
+            closes: false,
             closing: false,
         }
     }
@@ -49,6 +52,10 @@ impl WebSocket {
         kitchen.serve(plan);
         put_frame(output, self.kind, false, &self.message);
         self.message.clear();
+        if self.closes {
+            put_frame(output, Opcode::Close, false, &[]);
+            self.closing = true;
+        }
     }
 
     /// Takes the frames of `bytes` until a message is whole. True then; false when more are needed.
@@ -102,6 +109,7 @@ impl Speaker for WebSocket {
             Ok(false) => Next::More,
             Ok(true) => {
                 let drawn = kitchen.defaults.draw(kitchen.tables, kitchen.random);
+                self.closes = drawn.close;
                 let plan = kitchen.plan(self.number, &drawn);
                 if kitchen.delay(&plan, 0) {
                     self.waiting = Some(plan);
