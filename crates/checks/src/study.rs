@@ -38,6 +38,7 @@ pub(crate) fn withhold_arm(result: &mut StudyResult, id: &str) {
             withhold_numbers(arm);
         } else if arm.compared_with.as_deref() == Some(id) {
             arm.cost = Cost::default();
+            arm.rate_ratio = None;
         }
     }
 }
@@ -50,6 +51,16 @@ pub(crate) fn withhold_all(result: &mut StudyResult) {
 fn withhold_numbers(arm: &mut ArmResult) {
     arm.cpu_us_per_request = None;
     arm.max_rate = None;
+    arm.rate = None;
+    arm.rate_ratio = None;
+    arm.origin_cpu_us_per_request = None;
+    arm.link_bytes_per_request = None;
+    arm.within_1_ms_share = None;
+    arm.over_10_ms_share = None;
+    for hop in &mut arm.hops {
+        hop.cpu_us_per_request = None;
+        hop.memory_bytes = None;
+    }
     arm.response_us = ResponseCost::default();
     arm.cost = Cost::default();
 }
@@ -59,7 +70,7 @@ pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use hoptax_result::{
-        ArmKind, ArmResult, Book, Cost, Environment, GeneratorUse, HostUse, Interval, LoadSpec, Loop,
+        ArmKind, ArmResult, Book, Cost, Environment, GeneratorUse, HopUse, HostUse, Interval, LoadSpec, Loop,
         ProxyUse, ResponseCost, Severity, Slices, StudyPlan, StudyResult, Verdict,
     };
 
@@ -163,6 +174,25 @@ pub(crate) mod tests {
                 arm("lua", ArmKind::Function, 5.0),
             ],
         }
+    }
+
+    #[test]
+    fn nothing_that_was_measured_is_left_of_an_arm_that_is_withheld() {
+        let mut result = sound();
+        let some = Some(Interval { estimate: 7.5, low: 7.0, high: 8.0 });
+        for arm in &mut result.arms {
+            (arm.rate, arm.rate_ratio) = (some, some);
+            (arm.origin_cpu_us_per_request, arm.link_bytes_per_request) = (some, some);
+            (arm.within_1_ms_share, arm.over_10_ms_share) = (Some(0.75), Some(0.75));
+            let (name, cpu_us_per_request, memory_bytes) = ("gateway".to_owned(), some, some);
+            arm.hops = vec![HopUse { name, cpu_us_per_request, memory_bytes }];
+        }
+        super::withhold_arm(&mut result, "baseline");
+        assert!(result.arms[0].rate.is_none() && result.arms[2].rate.is_some());
+        assert!(result.arms[2].rate_ratio.is_none(), "what it was compared with is not there");
+        super::withhold_all(&mut result);
+        let arms = format!("{:?}", result.arms);
+        assert!(!arms.contains("7.5") && !arms.contains("0.75"), "{arms}");
     }
 
     /// Judges a spoilt result; the worst severity of the findings called `id`, if it fired.
