@@ -1,6 +1,7 @@
 <?php
 // Calls a URL again and again for some seconds, from as many processes as asked for, each call with a new handle: what a
-// service in PHP does that keeps nothing between two requests of its own. Prints what each call took, microseconds.
+// service in PHP does that keeps nothing between two requests of its own. Prints what each call took, microseconds, and at the
+// end how long it was from the first call to the end of the last, so that the start of the processes is no part of it.
 //
 //   php caller.php URL SECONDS PROCESSES [CA]
 
@@ -17,17 +18,23 @@ for ($number = 0; $number < (int) $processes; $number++) {
     fclose($pair[1]);
     $pipes[] = $pair[0];
 }
+$first = PHP_INT_MAX;
+$last = 0;
 foreach ($pipes as $pipe) {
-    echo stream_get_contents($pipe);
+    [$began, $ended, $said] = explode(' ', stream_get_contents($pipe), 3);
+    $first = min($first, (int) $began);
+    $last = max($last, (int) $ended);
+    echo $said;
 }
 while (pcntl_wait($status) > 0) {
 }
-echo "end\n";
+echo 'end ', intdiv($last - $first, 1000), "\n";
 
 function call(string $url, float $seconds, string $authority, $out): void
 {
     $end = microtime(true) + $seconds;
     $said = '';
+    $first = hrtime(true);
     do {
         $began = hrtime(true);
         $handle = curl_init($url);
@@ -41,5 +48,5 @@ function call(string $url, float $seconds, string $authority, $out): void
         $took = intdiv(hrtime(true) - $began, 1000);
         $said .= ($answer === false || $status >= 400 ? 'failed' : $took) . "\n";
     } while (microtime(true) < $end);
-    fwrite($out, $said);
+    fwrite($out, $first . ' ' . hrtime(true) . ' ' . $said);
 }

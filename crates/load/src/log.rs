@@ -54,7 +54,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of their codes in the log.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Answered,
         Self::Failed(Failure::Refused),
         Self::Failed(Failure::Reset),
@@ -87,6 +87,7 @@ impl Outcome {
         Self::Failed(Failure::StreamReset(11)),
         Self::Failed(Failure::StreamReset(12)),
         Self::Failed(Failure::StreamReset(13)),
+        Self::Failed(Failure::Untold),
     ];
 
     /// The word for it.

@@ -34,6 +34,8 @@ pub enum Failure {
     Unseen,
     /// Answered with a status of gRPC other than 0, or without one.
     GrpcStatus,
+    /// A caller that is not this generator failed, and does not say how.
+    Untold,
     /// Answered with a status of 400 to 499.
     Status4xx,
     /// Answered with a status of 500 or more.
@@ -76,6 +78,7 @@ impl Failure {
             }
             Self::Unseen => "unseen",
             Self::GrpcStatus => "grpc-status",
+            Self::Untold => "untold",
             Self::Status4xx => "status-4xx",
             Self::Status5xx => "status-5xx",
             Self::Mismatch => "mismatch",
@@ -337,12 +340,12 @@ impl Recording {
         for call in calls {
             self.book.planned += 1;
             self.book.sent += 1;
-            match call {
-                Some(us) => {
-                    self.book.answered += 1;
-                    self.response.record(us * 1_000);
-                }
-                None => self.record_failure(Failure::Reset, 0),
+            if let Some(us) = call {
+                self.book.answered += 1;
+                self.response.record(us * 1_000);
+            } else {
+                self.book.failed += 1;
+                *self.failures.entry(Failure::Untold).or_default() += 1;
             }
         }
         self.last_answer_ns = ended_ns;

@@ -149,7 +149,7 @@ impl<'a> Meter<'a> {
         let record_from_ns = run.record_from_ns;
         let used = if load.caller == Caller::Php {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
-            php::call(target, load, self.setting, &mut self.recording)?
+            php::call(target, load, self.setting, record_from_ns, &mut self.recording)?
         } else {
             let worker =
                 subject.workers.get_mut(block.load).and_then(Option::as_mut).ok_or_else(not_planned)?;

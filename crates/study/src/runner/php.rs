@@ -20,11 +20,13 @@ const GRACE: Duration = Duration::from_secs(30);
 /// How often is looked whether they are done.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Has them call for the length of a slice and records what they say.
+/// Has them call for the length of a slice and records what they say, as if they had begun at `record_from_ns`: the start of
+/// a hundred processes is none of their calls.
 pub(super) fn call(
     (url, authority): &(String, Option<PathBuf>),
     load: &Load,
     setting: &Setting<'_>,
+    record_from_ns: u64,
     recording: &mut Recording,
 ) -> io::Result<TaskUse> {
     let (script, said) = (setting.directory.join("caller.php"), setting.directory.join("caller.log"));
@@ -58,22 +60,23 @@ pub(super) fn call(
         std::thread::sleep(POLL);
     };
     let text = fs::read_to_string(&said)?;
-    let Some(answers) = answers(&text).filter(|_| status.success()) else {
+    let Some((answers, span_us)) = answers(&text).filter(|_| status.success()) else {
         let words = last_lines(&said, 8);
         return Err(io::Error::other(format!("the callers in PHP ended ({status}):\n{words}")));
     };
-    recording.record_said(&answers, now_ns());
+    recording.record_said(&answers, record_from_ns + span_us * 1_000);
     Ok(TaskUse::default())
 }
 
-/// What they say: a line for each call, microseconds, or `failed`; and at the end that that is all.
-fn answers(text: &str) -> Option<Vec<Option<u64>>> {
+/// What they say: a line for each call, microseconds, or `failed`; and at the end that that is all, and how long it was from
+/// the first call to the end of the last, microseconds.
+fn answers(text: &str) -> Option<(Vec<Option<u64>>, u64)> {
     let mut calls = Vec::new();
     for line in text.lines() {
-        match line {
-            "end" => return Some(calls),
-            "failed" => calls.push(None),
-            us => calls.push(Some(us.parse().ok()?)),
+        match line.split_once(' ') {
+            Some(("end", span_us)) => return Some((calls, span_us.parse().ok()?)),
+            _ if line == "failed" => calls.push(None),
+            _ => calls.push(Some(line.parse().ok()?)),
         }
     }
     None
@@ -85,8 +88,8 @@ mod tests {
 
     #[test]
     fn what_callers_say_is_whole_or_nothing() {
-        assert_eq!(answers("1500\nfailed\n20\nend\n"), Some(vec![Some(1500), None, Some(20)]));
+        assert_eq!(answers("1500\nfailed\n20\nend 1600\n"), Some((vec![Some(1500), None, Some(20)], 1600)));
         assert_eq!(answers("1500\n"), None);
-        assert_eq!(answers("Warning: something\nend\n"), None);
+        assert_eq!(answers("Warning: something\nend 5\n"), None);
     }
 }
