@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use hoptax_wire::http2::{Body, Server, ServerEvent};
+use prost::Message;
 use serde_json::Value;
 use support::{Guarded, checked, origin, ran, run};
 
@@ -163,6 +165,69 @@ fn a_proto_file_says_how_json_becomes_a_message() {
     bad(&[&url("Sing")], "it has `Unary`, `Bidirectional`");
     bad(&["--body", "{\"pay\": 1}", &url("Unary")], "is no `hoptax.echo.v1.Payload`");
     bad(&["--messages", "2", &url("Unary")], "takes one message");
+}
+
+/// A server of one connection after another that tells its services in the older version of reflection alone, and answers
+/// every other call with what it was sent.
+fn telling_server(descriptor: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let field = |number: u8, bytes: &[u8]| {
+        let length = [bytes.len() as u8 & 0x7f | 0x80, (bytes.len() >> 7) as u8];
+        [&[number << 3 | 2], &length[..], bytes].concat()
+    };
+    let answer = field(4, &field(1, &descriptor));
+    let answer = [&[0, 0, 0, 0, answer.len() as u8], &answer[..]].concat();
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (answer, mut connection) = (answer.clone(), connection.unwrap());
+            thread::spawn(move || {
+                let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
+                server.open(&mut output);
+                while let Ok(read @ 1..) = connection.read(&mut buffer) {
+                    let mut events = Vec::new();
+                    server.feed(&buffer[..read], &mut output, &mut events).unwrap();
+                    for event in events {
+                        let ServerEvent::Request { stream, head, body } = event else { continue };
+                        let (body, status) = match head.path.as_str() {
+                            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => (Vec::new(), "12"),
+                            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
+                                (answer.clone(), "0")
+                            }
+                            _ => (body, "0"),
+                        };
+                        let fields = [(":status", "200"), ("content-type", "application/grpc")];
+                        let trailers = [("grpc-status", status)];
+                        server.answer(stream, &fields, Body::Bytes(body), &trailers, &mut output);
+                    }
+                    connection.write_all(&output).unwrap();
+                    output.clear();
+                }
+            });
+        }
+    });
+    format!("grpc://{address}")
+}
+
+#[test]
+fn a_server_says_itself_how_json_becomes_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let proto = "syntax = \"proto3\"; package a; message Word { string text = 1; } \
+                 service Echo { rpc Say(Word) returns (Word); }";
+    std::fs::write(folder.path().join("echo.proto"), proto).unwrap();
+    let set = protox::compile(["echo.proto"], [folder.path()]).unwrap();
+    let server = telling_server(set.file[0].encode_to_vec());
+    let url = format!("{server}/a.Echo/Say");
+    let result = load(&["--reflection", "--body", "{\"text\": \"hop\"}", "--expect", "size=10", &url]);
+    assert!(all_answered(&result), "{result}");
+    let bad = |url: &str, body: &str, expected: &str| {
+        let ran = run(["load", "--reflection", "--body", body, url]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{url}: {}", ran.stderr);
+    };
+    bad(&url, "{\"word\": 1}", "is no `a.Word`");
+    bad(&format!("{server}/a.Echo/Sing"), "{}", "it has `Say`");
+    let (_origin, silent) = origin(&[]);
+    bad(&format!("{}/a.Echo/Say", silent.replace("http", "grpc")), "{}", "give the proto file with --proto");
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //! the two.
 
 mod apart;
+mod ask;
 mod coarse;
 mod connection;
 mod course;
@@ -33,6 +34,7 @@ mod traffic;
 pub mod trial;
 mod worker;
 
+pub use ask::{AskError, ask};
 pub use course::Course;
 pub use distribution::{Distribution, histogram};
 pub use expect::Expectation;

@@ -1,4 +1,7 @@
-//! Messages of gRPC: from a proto file, the path of a call and JSON to the bytes of a message.
+//! Messages of gRPC: from a proto file or what a server says of itself, the path of a call and JSON to the bytes of a
+//! message.
+
+mod reflection;
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +9,14 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 use thiserror::Error;
 
-/// The services of a proto file and of what it imports.
+pub use reflection::{PATHS as REFLECTION_PATHS, Reflection};
+
+/// The services of a proto file and of what it imports, or of a server.
 #[derive(Clone, Debug)]
 pub struct Services {
     pool: DescriptorPool,
-    file: PathBuf,
+    /// The file, or the server.
+    source_name: String,
 }
 
 /// One call that a service takes.
@@ -30,11 +36,19 @@ pub enum ProtoError {
         /// Why.
         reason: String,
     },
+    /// The server's reflection is of no use.
+    #[error("cannot use what `{server}` says of its services: {reason}")]
+    Reflection {
+        /// The server.
+        server: String,
+        /// Why.
+        reason: String,
+    },
     /// The path names no service.
-    #[error("`{}` has no service `{service}`; it has {}", file.display(), listed(known))]
+    #[error("`{source_name}` has no service `{service}`; it has {}", listed(known))]
     Service {
-        /// The file.
-        file: PathBuf,
+        /// The file, or the server.
+        source_name: String,
         /// As asked for.
         service: String,
         /// Those that it has.
@@ -78,7 +92,7 @@ impl Services {
         let name = file.file_name().ok_or_else(|| bad("it is no file".to_owned()))?;
         let set = protox::compile([Path::new(name)], [folder]).map_err(|error| bad(error.to_string()))?;
         let pool = DescriptorPool::from_file_descriptor_set(set).map_err(|error| bad(error.to_string()))?;
-        Ok(Self { pool, file: file.to_owned() })
+        Ok(Self { pool, source_name: file.display().to_string() })
     }
 
     /// The call that a path names: `/package.Service/Method`.
@@ -86,10 +100,9 @@ impl Services {
     /// # Errors
     /// When there is no such service or method.
     pub fn call(&self, path: &str) -> Result<Call, ProtoError> {
-        let path = path.split('?').next().unwrap_or_default().trim_start_matches('/');
-        let (service_name, method_name) = path.split_once('/').unwrap_or((path, ""));
+        let (service_name, method_name) = names(path);
         let service = self.pool.get_service_by_name(service_name).ok_or_else(|| ProtoError::Service {
-            file: self.file.clone(),
+            source_name: self.source_name.clone(),
             service: service_name.to_owned(),
             known: self.pool.services().map(|service| service.full_name().to_owned()).collect(),
         })?;
@@ -101,6 +114,12 @@ impl Services {
         })?;
         Ok(Call { method })
     }
+}
+
+/// The names of service and method in a path.
+fn names(path: &str) -> (&str, &str) {
+    let path = path.split('?').next().unwrap_or_default().trim_start_matches('/');
+    path.split_once('/').unwrap_or((path, ""))
 }
 
 impl Call {

@@ -9,6 +9,7 @@ mod hpack;
 mod huffman;
 mod request;
 mod server;
+mod session;
 
 pub use client::{Http2, Settings};
 pub use frame::MAX_PAYLOAD_BYTES;

@@ -21,6 +21,7 @@ Examples:
   hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
   hoptax load --body-size 100 ws://127.0.0.1:8080/
   hoptax load --proto shop.proto --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
+  hoptax load --reflection --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
   hoptax load -q 500 -X POST --body '{\"id\": \"{counter}\"}' http://127.0.0.1:8080/{random}
 
 Protocols, by the scheme of the URL: http and https (HTTP/1.1, or --protocol http2 or grpc), grpc and grpcs, tcp and tls
@@ -63,6 +64,9 @@ pub(crate) struct LoadArguments {
     /// itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) proto: Option<PathBuf>,
+    /// Ask the server itself for its services (gRPC reflection), in place of --proto
+    #[arg(long, conflicts_with = "proto")]
+    pub(crate) reflection: bool,
     /// How often the message is sent in a call of gRPC that takes a stream of them
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) messages: u32,

@@ -1,6 +1,7 @@
 //! `hoptax load`: offer load to a server and record what came of every request.
 
 mod log_file;
+mod reflection;
 mod traffic;
 
 use std::fs;

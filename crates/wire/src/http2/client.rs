@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use super::frame::{FrameReader, Head, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting, unpadded};
-use super::frame::{put_head, put_number, put_settings, settings};
+use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
+use super::frame::{put_head, put_number, put_settings};
 use super::hpack::Decoder;
 use super::request::FieldTable;
-use super::{CANCEL, FIRST_WINDOW_BYTES, MAX_BLOCK_BYTES, MAX_WINDOW_BYTES, PREFACE};
+use super::session::{Meaning, Session, grow, receive_on_stream};
+use super::{CANCEL, PREFACE};
 use crate::answer::{Answer, Broken, Event, ExpectedHeader, Loss};
 use crate::encoded::Encoded;
+
+/// Most bytes of bodies that are kept.
+const MAX_KEPT_BYTES: usize = 16 << 20;
 
 /// What our side takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,21 +44,15 @@ pub struct Http2 {
 struct State {
     settings: Settings,
     expected: Option<Arc<[ExpectedHeader]>>,
+    session: Session,
     streams: Box<[Stream]>,
     decoder: Decoder,
     table: FieldTable,
-    block: Vec<u8>,
-    /// A header block that has more frames to come: its stream, and whether the stream ends with it.
-    continuing: Option<(u32, bool)>,
     next_id: u32,
-    /// Whether the server's settings have come.
-    is_settled: bool,
-    /// What the server takes.
-    first_window_bytes: i64,
+    /// What the server takes at once.
     max_streams: u32,
-    window_bytes: i64,
-    /// Bytes that came since our last update of the connection's window.
-    received_bytes: u32,
+    /// The bodies of answers, of a connection that is there to read them.
+    kept: Option<Vec<u8>>,
 }
 
 /// A request under way; `id` is 0 while there is none.
@@ -83,17 +81,13 @@ impl Http2 {
             state: State {
                 settings,
                 expected,
+                session: Session::new(settings.connection_window_bytes),
                 streams: streams.into(),
                 decoder: Decoder::default(),
                 table: FieldTable::default(),
-                block: Vec::new(),
-                continuing: None,
                 next_id: 1,
-                is_settled: false,
-                first_window_bytes: FIRST_WINDOW_BYTES,
                 max_streams: u32::MAX,
-                window_bytes: FIRST_WINDOW_BYTES,
-                received_bytes: 0,
+                kept: None,
             },
         }
     }
@@ -106,15 +100,24 @@ impl Http2 {
             output,
             &[(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, settings.stream_window_bytes)],
         );
-        let more = settings.connection_window_bytes.saturating_sub(FIRST_WINDOW_BYTES as u32);
-        if more > 0 {
-            put_number(output, kind::WINDOW_UPDATE, 0, more);
-        }
+        self.state.session.open_window(output);
+    }
+
+    /// Has the bodies of answers kept from now on, for [`Self::kept`].
+    #[must_use]
+    pub fn keeping_bodies(mut self) -> Self {
+        self.state.kept = Some(Vec::new());
+        self
+    }
+
+    /// The bodies that have come, one behind the other.
+    pub fn kept(&self) -> &[u8] {
+        self.state.kept.as_deref().unwrap_or_default()
     }
 
     /// Whether the server's settings have come, which shows that it speaks HTTP/2.
     pub fn is_settled(&self) -> bool {
-        self.state.is_settled
+        self.state.session.is_settled
     }
 
     /// The number of streams that the server takes at once.
@@ -165,7 +168,7 @@ impl Http2 {
         loop {
             let piece = self.frames.next(&mut bytes);
             let Ok(piece) = piece else {
-                return Err(if self.state.is_settled {
+                return Err(if self.state.session.is_settled {
                     Broken::Http2("a frame larger than 16 KiB")
                 } else {
                     Broken::NotHttp2
@@ -184,7 +187,7 @@ impl State {
         *stream = Stream {
             id: self.next_id,
             is_head: request.is_head,
-            window_bytes: self.first_window_bytes,
+            window_bytes: self.session.first_window_bytes,
             // Its buffer is used again.
             unsent: std::mem::take(&mut stream.unsent),
             ..Stream::default()
@@ -227,7 +230,7 @@ impl State {
         let kept = std::mem::take(&mut stream.unsent);
         let mut rest = body.unwrap_or(&kept);
         while !rest.is_empty() {
-            let window = self.window_bytes.min(stream.window_bytes).max(0) as usize;
+            let window = self.session.window_bytes.min(stream.window_bytes).max(0) as usize;
             let length = rest.len().min(window).min(MAX_PAYLOAD_BYTES);
             if length == 0 {
                 break;
@@ -236,7 +239,7 @@ impl State {
             let end = if behind.is_empty() { flag::END_STREAM } else { 0 };
             put_head(output, length, kind::DATA, end, stream.id);
             output.extend_from_slice(piece);
-            self.window_bytes -= length as i64;
+            self.session.window_bytes -= length as i64;
             stream.window_bytes -= length as i64;
             rest = behind;
         }
@@ -275,107 +278,76 @@ impl State {
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        let (head, payload) = (piece.head, piece.payload);
-        if !self.is_settled && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
-            return Err(Broken::NotHttp2);
-        }
-        if self.continuing.is_some() != (head.kind == kind::CONTINUATION) {
-            return Err(Broken::Http2("a header block that another frame interrupts"));
-        }
-        match head.kind {
-            kind::DATA => self.take_data(head, payload, output, events),
-            kind::HEADERS => {
-                let block = unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"))?;
-                let (id, end) = (head.stream, head.has(flag::END_STREAM));
-                if head.has(flag::END_HEADERS) {
-                    return self.take_block(id, end, block, output, events);
-                }
-                self.block.clear();
-                self.block.extend_from_slice(block);
-                self.continuing = Some((id, end));
-                Ok(())
+        match self.session.take(piece, output)? {
+            Meaning::Data { stream, data, length, end } => {
+                self.take_data(stream, data, length, end, output, events)
             }
-            kind::CONTINUATION => {
-                let Some((id, end)) = self.continuing.filter(|(id, _)| *id == head.stream) else {
-                    return Err(Broken::Http2("a header block that goes on in another stream"));
-                };
-                self.block.extend_from_slice(payload);
-                if self.block.len() > MAX_BLOCK_BYTES {
-                    return Err(Broken::Http2("a header block larger than 64 KiB"));
-                }
-                if head.has(flag::END_HEADERS) {
-                    self.continuing = None;
-                    let block = std::mem::take(&mut self.block);
-                    let taken = self.take_block(id, end, &block, output, events);
-                    self.block = block;
-                    return taken;
-                }
-                Ok(())
-            }
-            kind::RST_STREAM => {
-                let code = number(payload).ok_or(Broken::Http2("a reset of a wrong size"))?;
-                if let Some(slot) = self.known(head.stream)? {
+            Meaning::Block { stream, block, end } => self.take_block(stream, end, &block, output, events),
+            Meaning::Reset { stream, code } => {
+                if let Some(slot) = self.known(stream)? {
                     self.lose(slot, Loss::Reset(code), events);
                 }
                 Ok(())
             }
-            kind::SETTINGS => self.take_settings(head, payload, output),
-            kind::PUSH_PROMISE => Err(Broken::Http2("a push that was not asked for")),
-            kind::PING if payload.len() != 8 => Err(Broken::Http2("a ping of a wrong size")),
-            kind::PING if !head.has(flag::ACK) => {
-                put_head(output, 8, kind::PING, flag::ACK, 0);
-                output.extend_from_slice(payload);
+            Meaning::Settings { grown_bytes, max_streams, table_bytes } => {
+                self.max_streams = max_streams.unwrap_or(self.max_streams);
+                if let Some(bytes) = table_bytes {
+                    self.table.limit(bytes as usize);
+                }
+                for stream in self.streams.iter_mut().filter(|stream| stream.id > 0) {
+                    stream.window_bytes += grown_bytes;
+                }
+                self.send_bodies(output);
                 Ok(())
             }
-            kind::GOAWAY => {
-                let last = payload.get(..4).and_then(number).ok_or(Broken::Http2("a short goodbye"))?;
-                let code = payload.get(4..8).and_then(number).ok_or(Broken::Http2("a short goodbye"))?;
+            Meaning::Window { stream: id, grown_bytes } => {
+                if id > 0 {
+                    let Some(slot) = self.known(id)? else { return Ok(()) };
+                    let Some(stream) = self.streams.get_mut(slot) else { return Ok(()) };
+                    grow(&mut stream.window_bytes, grown_bytes)?;
+                }
+                self.send_bodies(output);
+                Ok(())
+            }
+            Meaning::GoAway { last, code } => {
                 events.push(Event::Retired { code });
                 for slot in 0..self.streams.len() {
-                    if self.streams.get(slot).is_some_and(|stream| stream.id > last & 0x7fff_ffff) {
+                    if self.streams.get(slot).is_some_and(|stream| stream.id > last) {
                         self.lose(slot, Loss::Unseen, events);
                     }
                 }
                 Ok(())
             }
-            kind::WINDOW_UPDATE => self.take_window(head.stream, payload, output),
-            // Priorities, and kinds of frames that are not known, say nothing to us (RFC 9113, section 4.1).
-            _ => Ok(()),
+            Meaning::Nothing => Ok(()),
         }
     }
 
     fn take_data(
         &mut self,
-        head: Head,
-        payload: &[u8],
+        id: u32,
+        data: &[u8],
+        length: u32,
+        end: bool,
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        let data = unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"))?;
-        let length = head.length as u32;
-        self.received_bytes += length;
-        if self.received_bytes > self.settings.connection_window_bytes {
-            return Err(Broken::Http2("more data than the connection's window"));
-        }
-        if self.received_bytes > self.settings.connection_window_bytes / 2 {
-            put_number(output, kind::WINDOW_UPDATE, 0, self.received_bytes);
-            self.received_bytes = 0;
-        }
-        let Some(slot) = self.known(head.stream)? else { return Ok(()) };
+        let Some(slot) = self.known(id)? else { return Ok(()) };
         let Some(stream) = self.streams.get_mut(slot) else { return Ok(()) };
         if stream.status == 0 {
             return Err(Broken::Http2("data before headers"));
         }
         stream.body_bytes += data.len() as u64;
-        stream.received_bytes += length;
-        if stream.received_bytes > self.settings.stream_window_bytes {
-            return Err(Broken::Http2("more data than the stream's window"));
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(data);
+            if kept.len() > MAX_KEPT_BYTES {
+                return Err(Broken::Excess);
+            }
         }
-        if head.has(flag::END_STREAM) {
+        let updates = (!end).then_some(stream.id);
+        let own_window_bytes = self.settings.stream_window_bytes;
+        receive_on_stream(&mut stream.received_bytes, length, own_window_bytes, updates, output)?;
+        if end {
             self.finish(slot, output, events);
-        } else if stream.received_bytes > self.settings.stream_window_bytes / 2 {
-            put_number(output, kind::WINDOW_UPDATE, stream.id, stream.received_bytes);
-            stream.received_bytes = 0;
         }
         Ok(())
     }
@@ -462,65 +434,11 @@ impl State {
             events.push(Event::Lost { stream: slot as u32, loss });
         }
     }
-
-    fn take_settings(&mut self, head: Head, payload: &[u8], output: &mut Vec<u8>) -> Result<(), Broken> {
-        let settings = settings(payload).filter(|_| head.stream == 0);
-        let settings = settings.ok_or(Broken::Http2("settings of a wrong size, or on a stream"))?;
-        if head.has(flag::ACK) {
-            return Ok(());
-        }
-        for (name, value) in settings {
-            match name {
-                setting::HEADER_TABLE_SIZE => self.table.limit(value as usize),
-                setting::MAX_CONCURRENT_STREAMS => self.max_streams = value,
-                setting::INITIAL_WINDOW_SIZE if value > MAX_WINDOW_BYTES => {
-                    return Err(Broken::Http2("a window larger than 2 GiB"));
-                }
-                setting::INITIAL_WINDOW_SIZE => {
-                    let more = i64::from(value) - self.first_window_bytes;
-                    self.first_window_bytes = i64::from(value);
-                    for stream in self.streams.iter_mut().filter(|stream| stream.id > 0) {
-                        stream.window_bytes += more;
-                    }
-                }
-                // What we send never needs more than the least that it may be.
-                _ => {}
-            }
-        }
-        self.is_settled = true;
-        put_head(output, 0, kind::SETTINGS, flag::ACK, 0);
-        self.send_bodies(output);
-        Ok(())
-    }
-
-    fn take_window(&mut self, id: u32, payload: &[u8], output: &mut Vec<u8>) -> Result<(), Broken> {
-        let more = number(payload).ok_or(Broken::Http2("a window update of a wrong size"))? & 0x7fff_ffff;
-        if more == 0 {
-            return Err(Broken::Http2("a window update of nothing"));
-        }
-        let window = if id == 0 {
-            &mut self.window_bytes
-        } else {
-            let Some(slot) = self.known(id)? else { return Ok(()) };
-            let Some(stream) = self.streams.get_mut(slot) else { return Ok(()) };
-            &mut stream.window_bytes
-        };
-        *window += i64::from(more);
-        if *window > i64::from(MAX_WINDOW_BYTES) {
-            return Err(Broken::Http2("a window larger than 2 GiB"));
-        }
-        self.send_bodies(output);
-        Ok(())
-    }
 }
 
 fn is(header: &ExpectedHeader, name: &[u8], value: &[u8]) -> bool {
     header.name.as_bytes().eq_ignore_ascii_case(name)
         && header.value.as_ref().is_none_or(|expected| expected.trim().as_bytes() == value.trim_ascii())
-}
-
-fn number(bytes: &[u8]) -> Option<u32> {
-    bytes.try_into().ok().map(u32::from_be_bytes)
 }
 
 fn decimal(bytes: &[u8]) -> Option<u64> {

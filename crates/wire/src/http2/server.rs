@@ -1,9 +1,10 @@
 //! The server's side of a connection, for the origin: requests come in whole, answers go out as far as the windows let.
 
-use super::frame::{FrameReader, Head as FrameHead, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting, unpadded};
-use super::frame::{put_head, put_number, put_settings, settings};
+use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
+use super::frame::{put_head, put_number, put_settings};
 use super::hpack::{Decoder, put_field};
-use super::{CANCEL, FIRST_WINDOW_BYTES, MAX_BLOCK_BYTES, MAX_WINDOW_BYTES, PREFACE};
+use super::session::{Meaning, Session, grow, receive_on_stream};
+use super::{CANCEL, PREFACE};
 use crate::answer::Broken;
 
 /// Streams that a client may have at once.
@@ -91,15 +92,10 @@ pub struct Server {
 struct State {
     /// Bytes of the preface that have come.
     preface: usize,
-    is_settled: bool,
+    session: Session,
     decoder: Decoder,
     streams: Vec<Stream>,
-    block: Vec<u8>,
-    continuing: Option<(u32, bool)>,
     last_id: u32,
-    first_window_bytes: i64,
-    window_bytes: i64,
-    received_bytes: u32,
 }
 
 /// A request that is not answered in full.
@@ -119,15 +115,10 @@ impl Default for State {
     fn default() -> Self {
         Self {
             preface: 0,
-            is_settled: false,
+            session: Session::new(WINDOW_BYTES),
             decoder: Decoder::default(),
             streams: Vec::new(),
-            block: Vec::new(),
-            continuing: None,
             last_id: 0,
-            first_window_bytes: FIRST_WINDOW_BYTES,
-            window_bytes: FIRST_WINDOW_BYTES,
-            received_bytes: 0,
         }
     }
 }
@@ -138,12 +129,12 @@ impl Server {
         let settings =
             [(setting::MAX_CONCURRENT_STREAMS, MAX_STREAMS), (setting::INITIAL_WINDOW_SIZE, WINDOW_BYTES)];
         put_settings(output, &settings);
-        put_number(output, kind::WINDOW_UPDATE, 0, WINDOW_BYTES - FIRST_WINDOW_BYTES as u32);
+        self.state.session.open_window(output);
     }
 
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
-        self.state.streams.is_empty() && self.frames.is_between() && self.state.continuing.is_none()
+        self.state.streams.is_empty() && self.frames.is_between() && !self.state.session.is_in_block()
     }
 
     /// Takes the bytes of one read.
@@ -211,7 +202,7 @@ impl Server {
         let state = &mut self.state;
         let mut index = 0;
         while let Some(stream) = state.streams.get_mut(index) {
-            if stream.send(&mut state.window_bytes, output) {
+            if stream.send(&mut state.session.window_bytes, output) {
                 state.streams.swap_remove(index);
             } else {
                 index += 1;
@@ -272,83 +263,46 @@ impl State {
         output: &mut Vec<u8>,
         events: &mut Vec<ServerEvent>,
     ) -> Result<(), Broken> {
-        let (head, payload) = (piece.head, piece.payload);
-        if !self.is_settled && head.kind != kind::SETTINGS {
-            return Err(Broken::NotHttp2);
-        }
-        if self.continuing.is_some() != (head.kind == kind::CONTINUATION) {
-            return Err(Broken::Http2("a header block that another frame interrupts"));
-        }
-        match head.kind {
-            kind::DATA => self.take_data(head, payload, output, events),
-            kind::HEADERS => {
-                let block = unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"))?;
-                let end = head.has(flag::END_STREAM);
-                if head.has(flag::END_HEADERS) {
-                    return self.take_block(head.stream, end, block, events);
-                }
-                self.block.clear();
-                self.block.extend_from_slice(block);
-                self.continuing = Some((head.stream, end));
-                Ok(())
+        match self.session.take(piece, output)? {
+            Meaning::Data { stream, data, length, end } => {
+                self.take_data(stream, data, length, end, output, events)
             }
-            kind::CONTINUATION => {
-                let Some((id, end)) = self.continuing.filter(|(id, _)| *id == head.stream) else {
-                    return Err(Broken::Http2("a header block that goes on in another stream"));
-                };
-                self.block.extend_from_slice(payload);
-                if self.block.len() > MAX_BLOCK_BYTES {
-                    return Err(Broken::Http2("a header block larger than 64 KiB"));
-                }
-                if head.has(flag::END_HEADERS) {
-                    self.continuing = None;
-                    let block = std::mem::take(&mut self.block);
-                    return self.take_block(id, end, &block, events);
-                }
-                Ok(())
-            }
-            kind::RST_STREAM => {
+            Meaning::Block { stream, block, end } => self.take_block(stream, end, &block, events),
+            Meaning::Reset { stream, .. } => {
                 let before = self.streams.len();
-                self.streams.retain(|stream| stream.id != head.stream);
+                self.streams.retain(|one| one.id != stream);
                 if self.streams.len() < before {
-                    events.push(ServerEvent::Cancelled { stream: head.stream });
+                    events.push(ServerEvent::Cancelled { stream });
                 }
                 Ok(())
             }
-            kind::SETTINGS => self.take_settings(head, payload, output),
-            kind::PUSH_PROMISE => Err(Broken::Http2("a push from a client")),
-            kind::PING if payload.len() != 8 => Err(Broken::Http2("a ping of a wrong size")),
-            kind::PING if !head.has(flag::ACK) => {
-                put_head(output, 8, kind::PING, flag::ACK, 0);
-                output.extend_from_slice(payload);
+            Meaning::Settings { grown_bytes, .. } => {
+                self.streams.iter_mut().for_each(|stream| stream.window_bytes += grown_bytes);
                 Ok(())
             }
-            kind::WINDOW_UPDATE => self.take_window(head.stream, payload),
-            _ => Ok(()),
+            Meaning::Window { stream, grown_bytes } => {
+                match self.streams.iter_mut().find(|one| one.id == stream) {
+                    Some(stream) => grow(&mut stream.window_bytes, grown_bytes),
+                    None => Ok(()),
+                }
+            }
+            Meaning::GoAway { .. } | Meaning::Nothing => Ok(()),
         }
     }
 
     fn take_data(
         &mut self,
-        head: FrameHead,
-        payload: &[u8],
+        id: u32,
+        data: &[u8],
+        length: u32,
+        end: bool,
         output: &mut Vec<u8>,
         events: &mut Vec<ServerEvent>,
     ) -> Result<(), Broken> {
-        let data = unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"))?;
-        if head.stream == 0 || head.stream > self.last_id {
+        if id == 0 || id > self.last_id {
             return Err(Broken::Http2("data before headers"));
         }
-        let length = head.length as u32;
-        self.received_bytes += length;
-        if self.received_bytes > WINDOW_BYTES {
-            return Err(Broken::Http2("more data than the connection's window"));
-        }
-        if self.received_bytes > WINDOW_BYTES / 2 {
-            put_number(output, kind::WINDOW_UPDATE, 0, self.received_bytes);
-            self.received_bytes = 0;
-        }
-        let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == head.stream) else {
+        let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) else {
             return Ok(());
         };
         let Some((_, body)) = &mut stream.request else {
@@ -360,15 +314,10 @@ impl State {
                 return Err(Broken::Http2("a message larger than 16 MiB"));
             }
         }
-        stream.received_bytes += length;
-        if stream.received_bytes > WINDOW_BYTES {
-            return Err(Broken::Http2("more data than the stream's window"));
-        }
-        if head.has(flag::END_STREAM) {
+        let updates = (!end).then_some(stream.id);
+        receive_on_stream(&mut stream.received_bytes, length, WINDOW_BYTES, updates, output)?;
+        if end {
             stream.hand_on(events);
-        } else if stream.received_bytes > WINDOW_BYTES / 2 {
-            put_number(output, kind::WINDOW_UPDATE, stream.id, stream.received_bytes);
-            stream.received_bytes = 0;
         }
         Ok(())
     }
@@ -414,55 +363,11 @@ impl State {
             request: Some((head, Vec::new())),
             keeps_body,
             received_bytes: 0,
-            window_bytes: self.first_window_bytes,
+            window_bytes: self.session.first_window_bytes,
             answer: None,
         });
         if end && let Some(stream) = self.streams.last_mut() {
             stream.hand_on(events);
-        }
-        Ok(())
-    }
-
-    fn take_settings(&mut self, head: FrameHead, payload: &[u8], output: &mut Vec<u8>) -> Result<(), Broken> {
-        let settings = settings(payload).filter(|_| head.stream == 0);
-        let settings = settings.ok_or(Broken::Http2("settings of a wrong size, or on a stream"))?;
-        if head.has(flag::ACK) {
-            return Ok(());
-        }
-        for (name, value) in settings {
-            if name == setting::INITIAL_WINDOW_SIZE {
-                if value > MAX_WINDOW_BYTES {
-                    return Err(Broken::Http2("a window larger than 2 GiB"));
-                }
-                let more = i64::from(value) - self.first_window_bytes;
-                self.first_window_bytes = i64::from(value);
-                self.streams.iter_mut().for_each(|stream| stream.window_bytes += more);
-            }
-        }
-        self.is_settled = true;
-        put_head(output, 0, kind::SETTINGS, flag::ACK, 0);
-        Ok(())
-    }
-
-    fn take_window(&mut self, id: u32, payload: &[u8]) -> Result<(), Broken> {
-        let Ok(more) = <[u8; 4]>::try_from(payload) else {
-            return Err(Broken::Http2("a window update of a wrong size"));
-        };
-        let more = i64::from(u32::from_be_bytes(more) & MAX_WINDOW_BYTES);
-        if more == 0 {
-            return Err(Broken::Http2("a window update of nothing"));
-        }
-        let window = if id == 0 {
-            &mut self.window_bytes
-        } else {
-            let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) else {
-                return Ok(());
-            };
-            &mut stream.window_bytes
-        };
-        *window += more;
-        if *window > i64::from(MAX_WINDOW_BYTES) {
-            return Err(Broken::Http2("a window larger than 2 GiB"));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use hoptax_load::{Asked, Speak, Target, Traffic};
 use hoptax_proto::Services;
 
+use super::reflection;
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 use crate::security;
@@ -16,7 +17,11 @@ const DEFAULT_BYTES: usize = 64;
 /// What the flags ask to be sent.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let body = body(arguments)?;
-    let services = arguments.proto.as_deref().map(Services::read).transpose().map_err(Failure::bad_input)?;
+    let services = match &arguments.proto {
+        Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
+        None if arguments.reflection => Some(reflection::services(arguments)?),
+        None => None,
+    };
     let target = |url: &str, method: &str, body: Vec<u8>| {
         let asked = |body| Asked {
             url,
@@ -160,7 +165,7 @@ fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>
 }
 
 /// A message as gRPC frames it, so many times.
-fn framed(message: &[u8], times: u32) -> Vec<u8> {
+pub(super) fn framed(message: &[u8], times: u32) -> Vec<u8> {
     let length = (message.len() as u32).to_be_bytes();
     [&[0][..], &length, message].concat().repeat(times as usize)
 }

@@ -1,0 +1,67 @@
+//! Asking a server of gRPC what messages its services take.
+
+use hoptax_load::{AskError, Asked, Speak, Target, ask};
+use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
+
+use super::traffic::framed;
+use crate::arguments::LoadArguments;
+use crate::exit::Failure;
+use crate::security;
+
+/// Status of gRPC when a server has no such call.
+const UNIMPLEMENTED: u16 = 12;
+/// Bytes before a message of gRPC: whether it is compressed, and its length.
+const FRAME_BYTES: usize = 5;
+
+/// The services that are called, as their server tells.
+pub(super) fn services(arguments: &LoadArguments) -> Result<Services, Failure> {
+    let first = arguments.urls.first().map(String::as_str).unwrap_or_default();
+    let target = |url: &str, body| {
+        Target::asked(&Asked {
+            url,
+            body,
+            protocol: Some(Speak::Grpc),
+            server_name: arguments.security.server_name.as_deref(),
+            ..Asked::default()
+        })
+        .map_err(Failure::bad_input)
+    };
+    let server = target(first, Vec::new())?;
+    let security = match server.server_name {
+        Some(_) => Some(security::client(&arguments.security, Some(b"h2"))?),
+        None => None,
+    };
+    let host = first.strip_suffix(&server.path()).unwrap_or(first);
+    let paths: Vec<String> = arguments
+        .urls
+        .iter()
+        .map(|url| Ok(target(url, Vec::new())?.path()))
+        .collect::<Result<_, Failure>>()?;
+    let mut reflection = Reflection::new(host, paths.iter().map(String::as_str));
+    let mut version = 0;
+    while let Some(question) = reflection.ask() {
+        let answer = loop {
+            let path = REFLECTION_PATHS.get(version).copied().unwrap_or_default();
+            let target = target(&format!("{host}{path}"), framed(&question, 1))?;
+            match ask(&target, security.as_ref(), arguments.timeout) {
+                Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
+                    if version + 1 < REFLECTION_PATHS.len() =>
+                {
+                    version += 1;
+                }
+                Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. }) => {
+                    return Err(Failure::bad_input(format!(
+                        "`{host}` does not tell its services (it has no reflection); give the proto file with --proto"
+                    )));
+                }
+                answer => {
+                    break answer.map_err(|error| {
+                        Failure::bad_input(format!("cannot ask `{host}` for its services: {error}"))
+                    })?;
+                }
+            }
+        };
+        reflection.take(answer.get(FRAME_BYTES..).unwrap_or_default()).map_err(Failure::bad_input)?;
+    }
+    reflection.services().map_err(Failure::bad_input)
+}

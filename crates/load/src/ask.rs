@@ -1,0 +1,118 @@
+//! One call of gRPC outside of any load, waited for: for what has to be known before.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hoptax_wire::http2::{Http2, Settings};
+use hoptax_wire::tls::{ClientConfig, Tls, TlsError};
+use hoptax_wire::{Answer, Broken, Event};
+use thiserror::Error;
+
+use crate::target::Target;
+
+/// Why a call has no answer.
+#[derive(Debug, Error)]
+pub enum AskError {
+    /// The socket.
+    #[error("{0}")]
+    Socket(#[from] std::io::Error),
+    /// TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// HTTP/2.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    /// No answer came.
+    #[error("the server did not answer in time")]
+    Late,
+    /// The server closed the connection, or lost the call.
+    #[error("the server gave the call up")]
+    Lost,
+    /// An answer, but none of gRPC that went well.
+    #[error("the server answered with status {status}, and {grpc_status:?} of gRPC")]
+    Refused {
+        /// Of HTTP.
+        status: u16,
+        /// Of gRPC.
+        grpc_status: Option<u16>,
+    },
+}
+
+/// Makes the call of `target` on a connection of its own; the bytes of the answer's messages, as gRPC frames them.
+///
+/// # Errors
+/// When there is no answer within `timeout` of any step, or the call did not go well.
+pub fn ask(
+    target: &Target,
+    security: Option<&Arc<ClientConfig>>,
+    timeout: Duration,
+) -> Result<Vec<u8>, AskError> {
+    let socket = TcpStream::connect_timeout(&target.address, timeout)?;
+    socket.set_read_timeout(Some(timeout))?;
+    socket.set_write_timeout(Some(timeout))?;
+    let tls = match (security, &target.server_name) {
+        (Some(config), Some(name)) => Some(Tls::client(config, name.clone())?.unlimited()),
+        _ => None,
+    };
+    let client = Http2::new(Settings::of_streams(1), None).keeping_bodies();
+    let mut plain = Vec::new();
+    client.open(&mut plain);
+    let mut call = Call { socket, tls, client };
+    call.client.send(0, &target.request, &target.request.bytes, &mut plain);
+    call.put(&plain)?;
+    let answer = call.answer()?;
+    match answer.grpc_status {
+        Some(0) => Ok(call.client.kept().to_vec()),
+        grpc_status => Err(AskError::Refused { status: answer.status, grpc_status }),
+    }
+}
+
+struct Call {
+    socket: TcpStream,
+    tls: Option<Tls>,
+    client: Http2,
+}
+
+impl Call {
+    fn put(&mut self, plain: &[u8]) -> Result<(), AskError> {
+        let Some(tls) = &mut self.tls else { return Ok(self.socket.write_all(plain)?) };
+        let mut output = Vec::new();
+        tls.send(plain, &mut output);
+        Ok(self.socket.write_all(&output)?)
+    }
+
+    fn answer(&mut self) -> Result<Answer, AskError> {
+        let (mut buffer, mut decrypted, mut events) = (vec![0; 16 * 1024], Vec::new(), Vec::new());
+        loop {
+            let read = match self.socket.read(&mut buffer) {
+                Ok(0) => return Err(AskError::Lost),
+                Ok(read) => read,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Err(AskError::Late);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let mut bytes = buffer.get(..read).unwrap_or_default();
+            if let Some(tls) = &mut self.tls {
+                decrypted.clear();
+                let mut output = Vec::new();
+                let received = tls.receive(bytes, &mut decrypted, &mut output);
+                self.socket.write_all(&output)?;
+                received?;
+                bytes = &decrypted;
+            }
+            let mut replies = Vec::new();
+            self.client.feed(bytes, &mut replies, &mut events)?;
+            self.put(&replies)?;
+            for event in events.drain(..) {
+                match event {
+                    Event::Answered { answer, .. } => return Ok(answer),
+                    Event::Lost { .. } => return Err(AskError::Lost),
+                    Event::Begun { .. } | Event::Retired { .. } => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Reflection: what a server says about its own services (`grpc.reflection.v1`), message by message; who carries the
+//! messages to it and back is somebody else's business.
+
+use std::collections::BTreeSet;
+
+use prost::Message;
+use prost_reflect::DescriptorPool;
+use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
+
+use crate::{ProtoError, Services};
+
+/// The paths of the call, the newer first. They take and give the same messages.
+pub const PATHS: [&str; 2] = [
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
+/// Most files that a server may have; one that names ever more is given up.
+const MAX_FILES: usize = 1000;
+
+/// What is asked; one of its fields is set.
+#[derive(Clone, PartialEq, Message)]
+struct Question {
+    #[prost(string, optional, tag = "3")]
+    file_by_filename: Option<String>,
+    #[prost(string, optional, tag = "4")]
+    file_containing_symbol: Option<String>,
+    #[prost(string, optional, tag = "7")]
+    list_services: Option<String>,
+}
+
+/// What is answered; one of its fields is set.
+#[derive(Clone, PartialEq, Message)]
+struct Answer {
+    #[prost(message, optional, tag = "4")]
+    files: Option<Files>,
+    #[prost(message, optional, tag = "6")]
+    services: Option<Listed>,
+    #[prost(message, optional, tag = "7")]
+    error: Option<Refusal>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Files {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    descriptors: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Listed {
+    #[prost(message, repeated, tag = "1")]
+    services: Vec<Service>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Service {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Refusal {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+}
+
+/// A conversation with a server about the services of some calls.
+#[derive(Debug)]
+pub struct Reflection {
+    server: String,
+    /// What is still to be asked.
+    questions: Vec<Question>,
+    /// What was asked last.
+    asked: Question,
+    wanted: BTreeSet<String>,
+    files: Vec<FileDescriptorProto>,
+}
+
+impl Reflection {
+    /// A conversation with `server` about the services that are called by these paths.
+    pub fn new<'a>(server: &str, paths: impl IntoIterator<Item = &'a str>) -> Self {
+        let services: BTreeSet<&str> = paths.into_iter().map(|path| crate::names(path).0).collect();
+        let about = |service: &str| Question {
+            file_containing_symbol: Some(service.to_owned()),
+            ..Question::default()
+        };
+        Self {
+            server: server.to_owned(),
+            questions: services.into_iter().map(about).collect(),
+            asked: Question::default(),
+            wanted: BTreeSet::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// The next message for the server; None when everything is known.
+    pub fn ask(&mut self) -> Option<Vec<u8>> {
+        self.asked = self.questions.pop()?;
+        Some(self.asked.encode_to_vec())
+    }
+
+    /// Takes the server's answer to the last message.
+    ///
+    /// # Errors
+    /// When it is none, or says that there is no such service.
+    pub fn take(&mut self, answer: &[u8]) -> Result<(), ProtoError> {
+        let answer = Answer::decode(answer).map_err(|error| self.bad(&error.to_string()))?;
+        if let Some(listed) = answer.services {
+            let known = listed.services.into_iter().map(|service| service.name).collect();
+            let service = self.asked.list_services.clone().unwrap_or_default();
+            return Err(ProtoError::Service { source_name: self.server.clone(), service, known });
+        }
+        if let Some(refusal) = answer.error {
+            let Some(service) = self.asked.file_containing_symbol.take() else {
+                return Err(self.bad(&refusal.message));
+            };
+            // The server knows no such service: which does it know? Its answer ends the conversation. What is asked there is
+            // not looked at, so that it can say what was missing.
+            self.questions = vec![Question { list_services: Some(service), ..Question::default() }];
+            return Ok(());
+        }
+        for descriptor in answer.files.ok_or_else(|| self.bad("an empty answer"))?.descriptors {
+            let file =
+                FileDescriptorProto::decode(&*descriptor).map_err(|error| self.bad(&error.to_string()))?;
+            if self.files.iter().all(|known| known.name() != file.name()) {
+                self.wanted.insert(file.name().to_owned());
+                self.files.push(file);
+            }
+        }
+        if self.files.len() > MAX_FILES {
+            return Err(self.bad("more than 1,000 files"));
+        }
+        let missing: Vec<String> = self.files.iter().flat_map(|file| &file.dependency).cloned().collect();
+        for name in missing {
+            if self.wanted.insert(name.clone()) {
+                self.questions.push(Question { file_by_filename: Some(name), ..Question::default() });
+            }
+        }
+        Ok(())
+    }
+
+    /// What was learnt.
+    ///
+    /// # Errors
+    /// When the files contradict each other.
+    pub fn services(self) -> Result<Services, ProtoError> {
+        let bad = |reason: String| ProtoError::Reflection { server: self.server.clone(), reason };
+        let set = FileDescriptorSet { file: self.files };
+        let pool = DescriptorPool::from_file_descriptor_set(set).map_err(|error| bad(error.to_string()))?;
+        Ok(Services { pool, source_name: self.server })
+    }
+
+    fn bad(&self, reason: &str) -> ProtoError {
+        ProtoError::Reflection { server: self.server.clone(), reason: reason.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn descriptors() -> Vec<FileDescriptorProto> {
+        let folder = tempfile::tempdir().unwrap();
+        let shop = "syntax = \"proto3\"; package a; import \"kind.proto\"; message Ask { Kind kind = 1; } \
+                    service Shop { rpc Buy(Ask) returns (Ask); }";
+        let kind = "syntax = \"proto3\"; package a; enum Kind { NONE = 0; FINE = 2; }";
+        std::fs::write(folder.path().join("shop.proto"), shop).unwrap();
+        std::fs::write(folder.path().join("kind.proto"), kind).unwrap();
+        protox::compile(["shop.proto"], [folder.path()]).unwrap().file
+    }
+
+    /// A server that gives one file for one question.
+    fn answer(question: &[u8]) -> Vec<u8> {
+        let question = Question::decode(question).unwrap();
+        let name = match (&question.file_containing_symbol, &question.file_by_filename) {
+            (Some(symbol), None) if symbol == "a.Shop" => "shop.proto",
+            (None, Some(name)) => name,
+            (Some(_), _) => {
+                let error = Some(Refusal { code: 5, message: "not found".to_owned() });
+                return Answer { error, ..Answer::default() }.encode_to_vec();
+            }
+            (None, None) => {
+                let services = vec![Service { name: "a.Shop".to_owned() }];
+                return Answer { services: Some(Listed { services }), ..Answer::default() }.encode_to_vec();
+            }
+        };
+        let file = descriptors().into_iter().find(|file| file.name() == name).unwrap();
+        let files = Some(Files { descriptors: vec![file.encode_to_vec()] });
+        Answer { files, ..Answer::default() }.encode_to_vec()
+    }
+
+    fn talk(path: &str) -> Result<Services, ProtoError> {
+        let mut reflection = Reflection::new("shop:1", [path]);
+        while let Some(question) = reflection.ask() {
+            reflection.take(&answer(&question))?;
+        }
+        reflection.services()
+    }
+
+    #[test]
+    fn files_are_asked_for_until_all_are_there() {
+        let call = talk("/a.Shop/Buy").unwrap().call("/a.Shop/Buy").unwrap();
+        assert_eq!(call.encode("{\"kind\": \"FINE\"}").unwrap(), [8, 2]);
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_says_what_it_knows() {
+        let error = talk("/a.Shap/Buy").unwrap_err().to_string();
+        assert_eq!(error, "`shop:1` has no service `a.Shap`; it has `a.Shop`");
+        let mut reflection = Reflection::new("shop:1", ["/a.Shop/Buy"]);
+        reflection.ask();
+        assert!(reflection.take(b"\xff\xff").unwrap_err().to_string().contains("shop:1"));
+        assert!(reflection.take(b"").unwrap_err().to_string().contains("an empty answer"));
+    }
+}

@@ -1,0 +1,223 @@
+//! What both sides of a connection do alike: headers that go on in further frames, settings, pings, and windows.
+
+use std::borrow::Cow;
+
+use super::frame::{Piece, flag, kind, put_head, put_number, setting, settings, unpadded};
+use super::{FIRST_WINDOW_BYTES, MAX_BLOCK_BYTES, MAX_WINDOW_BYTES};
+use crate::answer::Broken;
+
+/// The state of a connection that belongs to none of its streams.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// Whether the other side's settings have come.
+    pub(super) is_settled: bool,
+    block: Vec<u8>,
+    /// A header block that has more frames to come: its stream, and whether the stream ends with it.
+    continuing: Option<(u32, bool)>,
+    /// Bytes that the other side takes at first on a stream.
+    pub(super) first_window_bytes: i64,
+    /// Bytes that it takes on the connection for now.
+    pub(super) window_bytes: i64,
+    /// Bytes that we take on the connection.
+    own_window_bytes: u32,
+    /// Bytes that came since our last update of that window.
+    received_bytes: u32,
+}
+
+/// What a frame means to the streams.
+#[derive(Debug)]
+pub(super) enum Meaning<'a> {
+    /// Data of a stream; `length` counts their padding.
+    Data { stream: u32, data: &'a [u8], length: u32, end: bool },
+    /// A header block.
+    Block { stream: u32, block: Cow<'a, [u8]>, end: bool },
+    /// The other side gave the stream up, with this error code.
+    Reset { stream: u32, code: u32 },
+    /// Settings: by how much the window of every stream has grown, the streams that are taken at once, and the bytes of the
+    /// table of header fields.
+    Settings { grown_bytes: i64, max_streams: Option<u32>, table_bytes: Option<u32> },
+    /// The window of a stream has grown, or with 0 that of the connection, which is counted already.
+    Window { stream: u32, grown_bytes: i64 },
+    /// The other side takes no stream above this one any more.
+    GoAway { last: u32, code: u32 },
+    /// Nothing.
+    Nothing,
+}
+
+impl Session {
+    /// A connection on which we take so many bytes at once.
+    pub(super) fn new(own_window_bytes: u32) -> Self {
+        Self {
+            is_settled: false,
+            block: Vec::new(),
+            continuing: None,
+            first_window_bytes: FIRST_WINDOW_BYTES,
+            window_bytes: FIRST_WINDOW_BYTES,
+            own_window_bytes,
+            received_bytes: 0,
+        }
+    }
+
+    /// Whether it is inside a header block.
+    pub(super) fn is_in_block(&self) -> bool {
+        self.continuing.is_some()
+    }
+
+    /// Appends the first update of the connection's window.
+    pub(super) fn open_window(&self, output: &mut Vec<u8>) {
+        let more = self.own_window_bytes.saturating_sub(FIRST_WINDOW_BYTES as u32);
+        if more > 0 {
+            put_number(output, kind::WINDOW_UPDATE, 0, more);
+        }
+    }
+
+    /// Finds out what a piece means, and answers what is not the streams' business.
+    pub(super) fn take<'a>(
+        &mut self,
+        piece: &'a Piece<'_>,
+        output: &mut Vec<u8>,
+    ) -> Result<Meaning<'a>, Broken> {
+        let (head, payload) = (piece.head, piece.payload);
+        let stream = head.stream;
+        if !self.is_settled && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
+            return Err(Broken::NotHttp2);
+        }
+        if self.continuing.is_some() != (head.kind == kind::CONTINUATION) {
+            return Err(Broken::Http2("a header block that another frame interrupts"));
+        }
+        let unpadded = || unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"));
+        Ok(match head.kind {
+            kind::DATA => {
+                let length = head.length as u32;
+                self.receive(length, output)?;
+                Meaning::Data { stream, data: unpadded()?, length, end: head.has(flag::END_STREAM) }
+            }
+            kind::HEADERS => {
+                let (block, end) = (unpadded()?, head.has(flag::END_STREAM));
+                if head.has(flag::END_HEADERS) {
+                    return Ok(Meaning::Block { stream, block: block.into(), end });
+                }
+                self.block.clear();
+                self.block.extend_from_slice(block);
+                self.continuing = Some((stream, end));
+                Meaning::Nothing
+            }
+            kind::CONTINUATION => {
+                let Some((stream, end)) = self.continuing.filter(|(id, _)| *id == stream) else {
+                    return Err(Broken::Http2("a header block that goes on in another stream"));
+                };
+                self.block.extend_from_slice(payload);
+                if self.block.len() > MAX_BLOCK_BYTES {
+                    return Err(Broken::Http2("a header block larger than 64 KiB"));
+                }
+                if !head.has(flag::END_HEADERS) {
+                    return Ok(Meaning::Nothing);
+                }
+                self.continuing = None;
+                Meaning::Block { stream, block: std::mem::take(&mut self.block).into(), end }
+            }
+            kind::RST_STREAM => {
+                let code = number(payload).ok_or(Broken::Http2("a reset of a wrong size"))?;
+                Meaning::Reset { stream, code }
+            }
+            kind::SETTINGS => self.settle(piece, output)?,
+            kind::PUSH_PROMISE => return Err(Broken::Http2("a push that was not asked for")),
+            kind::PING if payload.len() != 8 => return Err(Broken::Http2("a ping of a wrong size")),
+            kind::PING if !head.has(flag::ACK) => {
+                put_head(output, 8, kind::PING, flag::ACK, 0);
+                output.extend_from_slice(payload);
+                Meaning::Nothing
+            }
+            kind::GOAWAY => {
+                let at = |range| payload.get(range).and_then(number).ok_or(Broken::Http2("a short goodbye"));
+                Meaning::GoAway { last: at(0..4)? & MAX_WINDOW_BYTES, code: at(4..8)? }
+            }
+            kind::WINDOW_UPDATE => {
+                let grown_bytes = number(payload).ok_or(Broken::Http2("a window update of a wrong size"))?;
+                let grown_bytes = i64::from(grown_bytes & MAX_WINDOW_BYTES);
+                if grown_bytes == 0 {
+                    return Err(Broken::Http2("a window update of nothing"));
+                }
+                if stream == 0 {
+                    grow(&mut self.window_bytes, grown_bytes)?;
+                }
+                Meaning::Window { stream, grown_bytes }
+            }
+            // Priorities, and kinds of frames that are not known, say nothing to us (RFC 9113, section 4.1).
+            _ => Meaning::Nothing,
+        })
+    }
+
+    fn receive(&mut self, length: u32, output: &mut Vec<u8>) -> Result<(), Broken> {
+        self.received_bytes += length;
+        if self.received_bytes > self.own_window_bytes {
+            return Err(Broken::Http2("more data than the connection's window"));
+        }
+        if self.received_bytes > self.own_window_bytes / 2 {
+            put_number(output, kind::WINDOW_UPDATE, 0, self.received_bytes);
+            self.received_bytes = 0;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, piece: &Piece<'_>, output: &mut Vec<u8>) -> Result<Meaning<'static>, Broken> {
+        let settings = settings(piece.payload).filter(|_| piece.head.stream == 0);
+        let settings = settings.ok_or(Broken::Http2("settings of a wrong size, or on a stream"))?;
+        if piece.head.has(flag::ACK) {
+            return Ok(Meaning::Nothing);
+        }
+        let (mut grown_bytes, mut max_streams, mut table_bytes) = (0, None, None);
+        for (name, value) in settings {
+            match name {
+                setting::HEADER_TABLE_SIZE => table_bytes = Some(value),
+                setting::MAX_CONCURRENT_STREAMS => max_streams = Some(value),
+                setting::INITIAL_WINDOW_SIZE if value > MAX_WINDOW_BYTES => {
+                    return Err(Broken::Http2("a window larger than 2 GiB"));
+                }
+                setting::INITIAL_WINDOW_SIZE => {
+                    grown_bytes += i64::from(value) - self.first_window_bytes;
+                    self.first_window_bytes = i64::from(value);
+                }
+                // What we send never needs more than the least that it may be.
+                _ => {}
+            }
+        }
+        self.is_settled = true;
+        put_head(output, 0, kind::SETTINGS, flag::ACK, 0);
+        Ok(Meaning::Settings { grown_bytes, max_streams, table_bytes })
+    }
+}
+
+/// Lets a window grow.
+pub(super) fn grow(window_bytes: &mut i64, grown_bytes: i64) -> Result<(), Broken> {
+    *window_bytes += grown_bytes;
+    if *window_bytes > i64::from(MAX_WINDOW_BYTES) {
+        return Err(Broken::Http2("a window larger than 2 GiB"));
+    }
+    Ok(())
+}
+
+/// Counts what came on a stream against the window that we gave it, and opens that again when half of it is used.
+pub(super) fn receive_on_stream(
+    received_bytes: &mut u32,
+    length: u32,
+    own_window_bytes: u32,
+    updates: Option<u32>,
+    output: &mut Vec<u8>,
+) -> Result<(), Broken> {
+    *received_bytes += length;
+    if *received_bytes > own_window_bytes {
+        return Err(Broken::Http2("more data than the stream's window"));
+    }
+    if let Some(stream) = updates
+        && *received_bytes > own_window_bytes / 2
+    {
+        put_number(output, kind::WINDOW_UPDATE, stream, *received_bytes);
+        *received_bytes = 0;
+    }
+    Ok(())
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    bytes.try_into().ok().map(u32::from_be_bytes)
+}
