@@ -28,12 +28,13 @@ lint: ## Check format, lints and documentation
 	@tools/prepare
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets --features hoptax/http3 --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: unit
 unit: ## Run all tests, those on real Envoy among them
 	@tools/prepare
-	$(CARGO) test --workspace --quiet
+	$(CARGO) test --workspace --features hoptax/http3 --quiet
 
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies

@@ -27,17 +27,23 @@ pub(crate) fn client(
         (Some(certificate), Some(key)) => Some(identity(certificate, key)?),
         _ => None,
     };
+    let is_http3 = alpn == Some(b"h3");
     let security = ClientSecurity {
         authorities,
         identity,
         trusts_all: arguments.insecure,
         versions: match arguments.tls_version {
+            None if is_http3 => Versions::Only13,
+            Some(TlsVersion::V12) if is_http3 => {
+                return Err(Failure::bad_input("HTTP/3 needs TLS 1.3: leave out --tls-version"));
+            }
             None => Versions::Both,
             Some(TlsVersion::V12) => Versions::Only12,
             Some(TlsVersion::V13) => Versions::Only13,
         },
         ciphers: arguments.tls_ciphers.clone(),
-        resumes: arguments.tls_resumption == OnOff::On,
+        // QUIC does not tell whether a session was taken up again, so that none is.
+        resumes: arguments.tls_resumption == OnOff::On && !is_http3,
         alpn: alpn.map(<[u8]>::to_vec),
     };
     client_config(security).map_err(Failure::bad_input)

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::{Body, Server, ServerEvent};
 use prost::Message;
 use serde_json::Value;
@@ -169,15 +170,14 @@ fn a_proto_file_says_how_json_becomes_a_message() {
 
 /// A server of one connection after another that tells its services in the older version of reflection alone, and answers
 /// every other call with what it was sent.
-fn telling_server(descriptor: Vec<u8>) -> String {
+fn telling_server(descriptor: &[u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let field = |number: u8, bytes: &[u8]| {
         let length = [bytes.len() as u8 & 0x7f | 0x80, (bytes.len() >> 7) as u8];
         [&[number << 3 | 2], &length[..], bytes].concat()
     };
-    let answer = field(4, &field(1, &descriptor));
-    let answer = [&[0, 0, 0, 0, answer.len() as u8], &answer[..]].concat();
+    let answer = framed(&field(4, &field(1, descriptor)));
     thread::spawn(move || {
         for connection in listener.incoming() {
             let (answer, mut connection) = (answer.clone(), connection.unwrap());
@@ -216,7 +216,7 @@ fn a_server_says_itself_how_json_becomes_a_message() {
                  service Echo { rpc Say(Word) returns (Word); }";
     std::fs::write(folder.path().join("echo.proto"), proto).unwrap();
     let set = protox::compile(["echo.proto"], [folder.path()]).unwrap();
-    let server = telling_server(set.file[0].encode_to_vec());
+    let server = telling_server(&set.file[0].encode_to_vec());
     let url = format!("{server}/a.Echo/Say");
     let result = load(&["--reflection", "--body", "{\"text\": \"hop\"}", "--expect", "size=10", &url]);
     assert!(all_answered(&result), "{result}");
@@ -350,7 +350,7 @@ fn flags_that_do_not_go_together_are_told() {
     for (arguments, expected) in [
         (vec!["--streams", "4", "http://127.0.0.1:1/"], "--streams is for HTTP/2"),
         (vec!["http://127.0.0.1:1/", "ws://127.0.0.1:1/"], "speak different protocols"),
-        (vec!["--protocol", "http3", "http://127.0.0.1:1/"], "`http3` is no protocol"),
+        (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is no protocol"),
         (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "does not go with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
         (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "no cipher suite `NULL`"),

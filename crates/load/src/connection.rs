@@ -21,16 +21,16 @@ use crate::traffic::{Host, Picked};
 )]
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: Option<OwnedFd>,
+    pub(super) socket: Option<OwnedFd>,
     stage: Stage,
     /// Which of the sockets that this slot had it is.
     pub(crate) generation: u32,
     /// The host that it goes to, by number.
     pub(crate) host: usize,
-    client: Client,
+    pub(super) client: Client,
     tls: Option<Tls>,
     /// What the socket has not taken yet, and how much of it it has.
-    output: Vec<u8>,
+    pub(super) output: Vec<u8>,
     sent: usize,
     /// Whether what is sent is held back until all that was read is looked at, so that it leaves with one call of the kernel.
     is_corked: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     /// When this socket was ready for requests, nanoseconds.
     pub(crate) opened_ns: u64,
     /// When it was connected.
-    connected_ns: u64,
+    pub(super) connected_ns: u64,
     /// Whether the kernel's time stamps are asked for.
     stamped: bool,
     /// Those of the request in flight.
@@ -162,6 +162,13 @@ impl Connection {
         self.stage == Stage::Connecting
     }
 
+    /// Whether the protocol has datagrams of its own in place of bytes.
+    #[cfg(not(feature = "http3"))]
+    #[expect(clippy::unused_self, reason = "with the feature `http3` it is asked")]
+    fn has_datagrams(&self) -> bool {
+        false
+    }
+
     /// Whether it can carry requests.
     pub(crate) fn is_ready(&self) -> bool {
         self.stage == Stage::Ready
@@ -189,9 +196,12 @@ impl Connection {
         self.client = fresh;
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        // Requests are small and written whole: Nagle's algorithm could only hold them back.
-        sockopt::set_tcp_nodelay(&socket, true)?;
+        let kind = if self.has_datagrams() { SocketType::DGRAM } else { SocketType::STREAM };
+        let socket = rustix::net::socket_with(family, kind, flags, None)?;
+        if kind == SocketType::STREAM {
+            // Requests are small and written whole: Nagle's algorithm could only hold them back.
+            sockopt::set_tcp_nodelay(&socket, true)?;
+        }
         if self.stamped {
             // Without the kernel's stamps there is less to tell, and nothing is wrong.
             self.stamped = kernel::enable(&socket).is_ok();
@@ -220,13 +230,15 @@ impl Connection {
         sockopt::socket_error(socket)??;
         self.connected_ns = now_ns;
         self.stage = Stage::Opening;
-        if let Some((config, name)) = &host.tls {
+        if let Some((config, name)) = host.tls.as_ref().filter(|_| !self.has_datagrams()) {
             let mut tls = Tls::client(config, name.clone())?;
             tls.flush(&mut self.output);
             self.tls = Some(tls);
         } else {
             self.begin_protocol(scratch);
         }
+        #[cfg(feature = "http3")]
+        self.check_datagrams()?;
         self.transmit()?;
         Ok(())
     }
@@ -236,7 +248,7 @@ impl Connection {
         self.look_ready();
     }
 
-    fn look_ready(&mut self) {
+    pub(super) fn look_ready(&mut self) {
         if self.stage == Stage::Opening && self.client.may_send() {
             self.stage = Stage::Ready;
             self.opened_ns = now_ns();
@@ -325,6 +337,8 @@ impl Connection {
 
     /// Hands to the socket what it takes.
     pub(crate) fn transmit(&mut self) -> Result<(), Errno> {
+        #[cfg(feature = "http3")]
+        self.transmit_datagrams()?;
         let Some(socket) = &self.socket else { return Ok(()) };
         while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
@@ -347,6 +361,10 @@ impl Connection {
         scratch: &mut Scratch,
     ) -> Result<(Read, Option<(u64, Handshake)>), Trouble> {
         scratch.events.clear();
+        #[cfg(feature = "http3")]
+        if self.has_datagrams() {
+            return self.read_datagram(buffer, scratch);
+        }
         let Some(socket) = &self.socket else { return Err(Errno::NOTCONN.into()) };
         let read = match &mut self.stamps {
             Some(stamps) => stamps.read(socket, buffer),
@@ -414,6 +432,8 @@ impl Connection {
             tls.close(&mut self.output);
             let _ = self.transmit();
         }
+        #[cfg(feature = "http3")]
+        self.say_goodbye();
         self.socket = None;
         self.tls = None;
         self.stage = Stage::Closed;

@@ -15,6 +15,8 @@ mod ask;
 mod coarse;
 mod connection;
 mod course;
+#[cfg(feature = "http3")]
+mod datagrams;
 mod distribution;
 mod expect;
 mod handshakes;

@@ -11,6 +11,9 @@ pub enum Speak {
     Http1,
     /// HTTP/2.
     Http2,
+    /// HTTP/3.
+    #[cfg(feature = "http3")]
+    Http3,
     /// gRPC, which is calls over HTTP/2.
     Grpc,
     /// TCP: bytes there, bytes back.
@@ -21,13 +24,23 @@ pub enum Speak {
 
 impl Speak {
     /// All of them, for help texts and error messages.
-    pub const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Grpc, Self::Tcp, Self::WebSocket];
+    pub const ALL: &[Self] = &[
+        Self::Http1,
+        Self::Http2,
+        #[cfg(feature = "http3")]
+        Self::Http3,
+        Self::Grpc,
+        Self::Tcp,
+        Self::WebSocket,
+    ];
 
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Http1 => "http1",
             Self::Http2 => "http2",
+            #[cfg(feature = "http3")]
+            Self::Http3 => "http3",
             Self::Grpc => "grpc",
             Self::Tcp => "tcp",
             Self::WebSocket => "websocket",
@@ -38,7 +51,16 @@ impl Speak {
     pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
         Some(match scheme {
             "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),
-            "https" => (&[Self::Http1, Self::Http2, Self::Grpc], true),
+            "https" => (
+                &[
+                    Self::Http1,
+                    Self::Http2,
+                    #[cfg(feature = "http3")]
+                    Self::Http3,
+                    Self::Grpc,
+                ],
+                true,
+            ),
             "grpc" => (&[Self::Grpc], false),
             "grpcs" => (&[Self::Grpc], true),
             "tcp" => (&[Self::Tcp], false),
@@ -51,7 +73,7 @@ impl Speak {
 
     /// Whether a connection carries several requests at once.
     pub fn has_streams(self) -> bool {
-        matches!(self, Self::Http2 | Self::Grpc)
+        !matches!(self, Self::Http1 | Self::Tcp | Self::WebSocket)
     }
 }
 
@@ -65,8 +87,11 @@ impl FromStr for Speak {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|one| one.word() == text).ok_or_else(|| {
-            format!("`{text}` is no protocol: write `http1`, `http2`, `grpc`, `tcp` or `websocket`")
+        Self::ALL.iter().copied().find(|one| one.word() == text).ok_or_else(|| {
+            let words: Vec<_> = Self::ALL.iter().map(|one| format!("`{one}`")).collect();
+            let more =
+                if cfg!(feature = "http3") { "" } else { "; `http3` is there when built with that feature" };
+            format!("`{text}` is no protocol: write one of {}{more}", words.join(", "))
         })
     }
 }

@@ -199,9 +199,9 @@ impl Target {
         Ok(Self {
             url: url.to_owned(),
             method: match speak {
-                Speak::Http1 | Speak::Http2 => asked.method.to_owned(),
                 Speak::Grpc => "POST".to_owned(),
                 Speak::Tcp | Speak::WebSocket => String::new(),
+                _ => asked.method.to_owned(),
             },
             address,
             speak,
@@ -279,6 +279,12 @@ fn encode(
             as_http1(Vec::new())?;
             let fields = http2_fields(asked, speak, is_secure, target, host, &headers, body.len())?;
             (Encoded::http2(&fields, &body), none)
+        }
+        #[cfg(feature = "http3")]
+        Speak::Http3 => {
+            as_http1(Vec::new())?;
+            let fields = http2_fields(asked, speak, is_secure, target, host, &headers, body.len())?;
+            (Encoded::http3(&fields, &body, method == "HEAD"), none)
         }
         Speak::Tcp => (Encoded::plain(body, false), none),
         Speak::WebSocket => {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use hoptax_result::Http2Plan;
 use hoptax_wire::http2::Settings;
+#[cfg(feature = "http3")]
+use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
 use hoptax_wire::{Client, Encoded, ExpectedHeader, Protocol};
 use rand::rngs::SmallRng;
@@ -135,6 +137,11 @@ impl Traffic {
         self.protocol = match self.speak() {
             Speak::Http1 => Protocol::Http1,
             Speak::Http2 | Speak::Grpc => Protocol::Http2(Settings::of_streams(streams.max(1))),
+            #[cfg(feature = "http3")]
+            Speak::Http3 => {
+                let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
+                Protocol::Http3(Setup { streams: streams.max(1), address, security: None })
+            }
             Speak::Tcp => Protocol::Tcp { answer_bytes },
             Speak::WebSocket => Protocol::WebSocket { upgrade: Arc::from([]) },
         };
@@ -181,6 +188,11 @@ impl Traffic {
             (Protocol::WebSocket { .. }, Some(host)) => {
                 let protocol = Protocol::WebSocket { upgrade: Arc::clone(&host.upgrade) };
                 Client::new(&protocol, expected)
+            }
+            #[cfg(feature = "http3")]
+            (Protocol::Http3(setup), Some(host)) => {
+                let setup = Setup { address: host.address, security: host.tls.clone(), ..setup.clone() };
+                Client::new(&Protocol::Http3(setup), expected)
             }
             (protocol, _) => Client::new(protocol, expected),
         }

@@ -24,6 +24,8 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
+#[cfg(feature = "http3")]
+pub(crate) use answers::failure_of;
 pub use connect::{ConnectError, WorkerSpec};
 
 use crate::connection::{Connection, InFlight, Scratch};
@@ -47,7 +49,7 @@ pub struct Worker {
     epoll: OwnedFd,
     traffic: Arc<Traffic>,
     timeout_ns: u64,
-    connections: Vec<Connection>,
+    pub(crate) connections: Vec<Connection>,
     /// Requests that a connection carries at once.
     streams: usize,
     /// What is under way, by stream: those of the first connection, those of the second, and so on.
@@ -145,6 +147,8 @@ impl Worker {
             }
             if now >= next_scan_ns {
                 self.scan_timeouts(&mut current, now);
+                #[cfg(feature = "http3")]
+                self.tick(&mut current, now);
                 next_scan_ns = now + SCAN_NS;
             }
             if now >= next_live_ns {

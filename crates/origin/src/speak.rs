@@ -2,7 +2,7 @@
 
 mod grpc;
 mod http1;
-mod http2;
+pub(crate) mod http2;
 mod tcp;
 mod websocket;
 

@@ -35,6 +35,14 @@ pub struct ExpectedHeader {
     pub value: Option<String>,
 }
 
+impl ExpectedHeader {
+    /// Whether a header is this one.
+    pub(crate) fn is(&self, name: &[u8], value: &[u8]) -> bool {
+        self.name.as_bytes().eq_ignore_ascii_case(name)
+            && self.value.as_ref().is_none_or(|expected| expected.trim().as_bytes() == value.trim_ascii())
+    }
+}
+
 /// What bytes meant for one of the streams of a connection, or for all of it. Streams are counted from 0; where the
 /// protocol has none there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +84,49 @@ pub enum Loss {
     Malformed,
 }
 
+/// Why a connection of QUIC is lost.
+#[cfg(feature = "http3")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quic {
+    /// No version in common, or no way to secure it.
+    Version,
+    /// One side ended the handshake of TLS with this alert.
+    Alert(u8),
+    /// One side closed it with this code.
+    Closed(u64),
+    /// The server does not know it any more.
+    Reset,
+    /// Nothing was heard for too long.
+    Silent,
+}
+
+#[cfg(feature = "http3")]
+impl std::fmt::Display for Quic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Version => f.write_str("there is no version of QUIC in common, or no cipher suite for it"),
+            // The alerts of TLS by number (RFC 8446, section 6).
+            Self::Alert(42 | 46) => {
+                f.write_str("the certificate is not accepted; name the expected one with --server-name")
+            }
+            Self::Alert(45) => f.write_str("the certificate has expired"),
+            Self::Alert(48 | 51) => f.write_str(
+                "the certificate is signed by nobody who is trusted here; name the authority with --ca",
+            ),
+            Self::Alert(116) => {
+                f.write_str("the server wants a client certificate; give one with --cert and --key")
+            }
+            Self::Alert(120) => {
+                f.write_str("the server does not speak HTTP/3 there (it refused it in the negotiation, ALPN)")
+            }
+            Self::Alert(alert) => write!(f, "the handshake failed with alert {alert} of TLS"),
+            Self::Closed(code) => write!(f, "the connection was closed with code {code:#x} of QUIC"),
+            Self::Reset => f.write_str("the server does not know the connection any more"),
+            Self::Silent => f.write_str("nothing was heard from the server for too long"),
+        }
+    }
+}
+
 /// Bytes that no answer can begin or go on with; the connection is of no further use.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Broken {
@@ -91,6 +142,14 @@ pub enum Broken {
     /// A frame that may not be there, or not look so.
     #[error("the server broke a rule of HTTP/2: {0}")]
     Http2(&'static str),
+    /// A frame that may not be there, or not look so.
+    #[cfg(feature = "http3")]
+    #[error("the server broke a rule of HTTP/3: {0}")]
+    Http3(&'static str),
+    /// The connection under HTTP/3.
+    #[cfg(feature = "http3")]
+    #[error("{0}")]
+    Quic(Quic),
     /// Not WebSocket.
     #[error("the server refused to upgrade to WebSocket: it answered with status {0}")]
     NotUpgraded(u16),

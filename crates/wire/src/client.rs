@@ -6,6 +6,8 @@ use crate::answer::{Answer, Broken, Event, ExpectedHeader};
 use crate::encoded::Encoded;
 use crate::http1::{Progress, ResponseReader, Truncated};
 use crate::http2::{Http2, Settings};
+#[cfg(feature = "http3")]
+use crate::http3::{self, Http3, Setup};
 use crate::tcp::Tcp;
 use crate::websocket::WebSocket;
 
@@ -16,6 +18,9 @@ pub enum Protocol {
     Http1,
     /// HTTP/2, for itself or under gRPC.
     Http2(Settings),
+    /// HTTP/3.
+    #[cfg(feature = "http3")]
+    Http3(Setup),
     /// Bytes; every answer has so many.
     Tcp {
         /// Bytes of an answer.
@@ -33,6 +38,8 @@ impl Protocol {
     pub fn streams(&self) -> u32 {
         match self {
             Self::Http2(settings) => settings.streams.max(1),
+            #[cfg(feature = "http3")]
+            Self::Http3(setup) => setup.streams.max(1),
             _ => 1,
         }
     }
@@ -42,6 +49,8 @@ impl Protocol {
         match self {
             Self::Http1 | Self::WebSocket { .. } => Some(b"http/1.1"),
             Self::Http2(_) => Some(b"h2"),
+            #[cfg(feature = "http3")]
+            Self::Http3(_) => Some(http3::ALPN),
             Self::Tcp { .. } => None,
         }
     }
@@ -59,6 +68,9 @@ pub enum Client {
     },
     /// HTTP/2.
     Http2(Box<Http2>),
+    /// HTTP/3, which has datagrams of its own: see [`Client::datagrams`].
+    #[cfg(feature = "http3")]
+    Http3(Box<Http3>),
     /// Bytes.
     Tcp(Tcp),
     /// WebSocket.
@@ -77,6 +89,11 @@ impl Client {
                 let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
                 Self::Http2(Box::new(Http2::new(*settings, expected)))
             }
+            #[cfg(feature = "http3")]
+            Protocol::Http3(setup) => {
+                let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
+                Self::Http3(Box::new(Http3::new(setup, expected)))
+            }
             Protocol::Tcp { answer_bytes } => Self::Tcp(Tcp::new(*answer_bytes)),
             Protocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), Arc::clone(upgrade)),
         }
@@ -87,7 +104,16 @@ impl Client {
         match self {
             Self::Http2(client) => client.open(output),
             Self::WebSocket(_, upgrade) => output.extend_from_slice(upgrade),
-            Self::Http1 { .. } | Self::Tcp(_) => {}
+            _ => {}
+        }
+    }
+
+    /// The connection of QUIC under the protocol, which takes and gives datagrams in place of bytes.
+    #[cfg(feature = "http3")]
+    pub fn datagrams(&mut self) -> Option<&mut Http3> {
+        match self {
+            Self::Http3(client) => Some(client),
+            _ => None,
         }
     }
 
@@ -95,6 +121,8 @@ impl Client {
     pub fn may_send(&self) -> bool {
         match self {
             Self::WebSocket(client, _) => client.is_open(),
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => client.is_open(),
             _ => true,
         }
     }
@@ -115,6 +143,8 @@ impl Client {
                 *has_begun = false;
             }
             Self::Http2(client) => return client.send(stream, request, bytes, output),
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => return client.send(stream, bytes, request.is_head),
             Self::Tcp(client) => client.begin(),
             Self::WebSocket(client, _) => client.begin(),
         }
@@ -125,6 +155,8 @@ impl Client {
     pub fn is_sent(&self, stream: u32) -> bool {
         match self {
             Self::Http2(client) => client.is_sent(stream),
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => client.is_sent(stream),
             _ => true,
         }
     }
@@ -151,6 +183,8 @@ impl Client {
                 Ok(())
             }
             Self::Http2(client) => client.feed(bytes, output, events),
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => client.feed(bytes, events),
             Self::Tcp(client) => client.feed(bytes, events),
             Self::WebSocket(client, _) => client.feed(bytes, output, events),
         }
@@ -164,6 +198,8 @@ impl Client {
         let has_begun = match self {
             Self::Http1 { reader, .. } => return reader.end(),
             Self::Http2(client) => client.has_begun(stream),
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => client.has_begun(stream),
             Self::Tcp(client) => client.has_begun(),
             Self::WebSocket(client, _) => client.has_begun(),
         };
@@ -175,6 +211,11 @@ impl Client {
         match self {
             Self::Http2(client) => {
                 client.cancel(stream, output);
+                true
+            }
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => {
+                client.cancel(stream);
                 true
             }
             _ => false,
@@ -191,13 +232,16 @@ impl Client {
 
     /// Whether a server may send something that nobody asked for.
     pub fn may_be_told_unasked(&self) -> bool {
-        matches!(self, Self::Http2(_) | Self::WebSocket(..))
+        !matches!(self, Self::Http1 { .. } | Self::Tcp(_))
     }
 
     /// The number of requests that the server takes at once, once it is known.
     pub fn max_streams(&self) -> u32 {
         match self {
             Self::Http2(client) => client.max_streams(),
+            // QUIC holds back what is too much, and sends it when there is room.
+            #[cfg(feature = "http3")]
+            Self::Http3(_) => u32::MAX,
             _ => 1,
         }
     }

@@ -20,4 +20,10 @@ impl Encoded {
     pub fn plain(bytes: Vec<u8>, is_head: bool) -> Self {
         Self { bytes, is_head, fields: Vec::new(), body_from: 0 }
     }
+
+    /// A request of HTTP/3, which is the same on every connection.
+    #[cfg(feature = "http3")]
+    pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {
+        Self::plain(crate::http3::request(fields, body), is_head)
+    }
 }

@@ -5,7 +5,7 @@
 
 mod client;
 mod frame;
-mod hpack;
+pub(crate) mod hpack;
 mod huffman;
 mod request;
 mod server;

@@ -7,12 +7,17 @@
 mod answer;
 mod client;
 mod encoded;
+pub mod grpc;
 pub mod http1;
 pub mod http2;
+#[cfg(feature = "http3")]
+pub mod http3;
 mod tcp;
 pub mod tls;
 pub mod websocket;
 
+#[cfg(feature = "http3")]
+pub use answer::Quic;
 pub use answer::{Answer, Broken, Event, ExpectedHeader, Loss};
 pub use client::{Client, Protocol};
 pub use encoded::Encoded;

@@ -1,6 +1,8 @@
 //! Taking what comes back.
 
 use hoptax_host::clock::now_ns;
+#[cfg(feature = "http3")]
+use hoptax_wire::Quic;
 use hoptax_wire::{Answer, Broken, Event, Loss};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -154,7 +156,14 @@ impl Worker {
         true
     }
 
-    fn take_meaning(&mut self, current: &mut Current, index: usize, event: Event, closing: bool, now: u64) {
+    pub(crate) fn take_meaning(
+        &mut self,
+        current: &mut Current,
+        index: usize,
+        event: Event,
+        closing: bool,
+        now: u64,
+    ) {
         let slot_of = |stream: u32| index * self.streams + stream as usize;
         match event {
             Event::Begun { stream } => {
@@ -270,7 +279,7 @@ impl Worker {
 
     /// Books the failure of everything on a connection and closes it. What it had not begun to send goes to the next one,
     /// unless this one could not even be opened.
-    pub(super) fn fail_all(&mut self, current: &mut Current, index: usize, failure: Failure) {
+    pub(crate) fn fail_all(&mut self, current: &mut Current, index: usize, failure: Failure) {
         let was_ready = self.connections.get(index).is_some_and(Connection::is_ready);
         self.close(index);
         let is_lost = |slot: &usize| {
@@ -313,7 +322,7 @@ impl Worker {
     }
 }
 
-pub(super) fn failure_of(trouble: &Trouble) -> Failure {
+pub(crate) fn failure_of(trouble: &Trouble) -> Failure {
     match trouble {
         Trouble::Socket(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT) => {
             Failure::Refused
@@ -324,6 +333,10 @@ pub(super) fn failure_of(trouble: &Trouble) -> Failure {
         | Trouble::Broken(Broken::NotHttp2 | Broken::NotUpgraded(_) | Broken::BadUpgrade) => {
             Failure::Protocol
         }
+        #[cfg(feature = "http3")]
+        Trouble::Broken(Broken::Quic(Quic::Alert(_))) => Failure::Tls,
+        #[cfg(feature = "http3")]
+        Trouble::Broken(Broken::Quic(_)) => Failure::Closed,
         Trouble::Broken(_) => Failure::Malformed,
         Trouble::Closed => Failure::Closed,
     }

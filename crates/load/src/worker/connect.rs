@@ -14,7 +14,7 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::{EVENTS, HostPool, Worker};
+use super::{EVENTS, HostPool, SCAN_NS, Worker};
 use crate::connection::{Connection, Read, Scratch, Trouble};
 use crate::handshakes::Handshakes;
 use crate::kernel::ONE_IN;
@@ -247,7 +247,13 @@ impl Worker {
                     seconds,
                 });
             }
-            self.wait(&mut events, deadline_ns - now).map_err(|error| self.failed(0, &error.into()))?;
+            let wait_ns = (deadline_ns - now).min(SCAN_NS);
+            self.wait(&mut events, wait_ns).map_err(|error| self.failed(0, &error.into()))?;
+            #[cfg(feature = "http3")]
+            for index in 0..self.connections.len() {
+                let ticked = self.connections.get_mut(index).map_or(Ok(()), |one| one.tick(&mut Vec::new()));
+                ticked.map_err(|trouble| self.failed(index, &trouble))?;
+            }
             for event in &events {
                 let index = event.data.u64() as usize;
                 if self.go_on_opening(index).map_err(|trouble| self.failed(index, &trouble))? {

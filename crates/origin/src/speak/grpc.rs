@@ -16,6 +16,7 @@
 //!
 //! Messages come back byte by byte as they are: nothing in them is decoded. Every other path is unimplemented.
 
+use hoptax_wire::grpc::{framed, messages};
 use hoptax_wire::http2::Body;
 
 use super::http2::Answer;
@@ -25,7 +26,7 @@ use crate::behaviour::Drawn;
 const TIMES: usize = 3;
 /// The health check, and its answer: the first field of the message is `SERVING`.
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
-const SERVING: [u8; 7] = [0, 0, 0, 0, 2, 8, 1];
+const SERVING: [u8; 2] = [8, 1];
 /// Statuses of gRPC.
 pub(super) const INVALID_ARGUMENT: u16 = 3;
 const UNIMPLEMENTED: u16 = 12;
@@ -43,7 +44,7 @@ pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn) -> Answer {
     };
     let path = path.split('?').next().unwrap_or_default();
     if path == HEALTH {
-        return succeeded(SERVING.to_vec());
+        return succeeded(framed(&SERVING));
     }
     let back: Vec<&[u8]> = match path.strip_prefix("/hoptax.echo.v1.Echo/") {
         Some("Unary") if messages.len() == 1 => messages,
@@ -55,7 +56,7 @@ pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn) -> Answer {
         Some("Bidirectional") => messages,
         _ => return failed(UNIMPLEMENTED, "there is only /hoptax.echo.v1.Echo"),
     };
-    succeeded(back.concat())
+    succeeded(back.into_iter().flat_map(framed).collect())
 }
 
 fn succeeded(body: Vec<u8>) -> Answer {
@@ -75,28 +76,4 @@ fn fields() -> Vec<(String, String)> {
     [(":status", "200"), ("content-type", "application/grpc")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec()
-}
-
-/// The messages of a body, each with the five bytes before it; None when they are not whole.
-fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
-    let mut messages = Vec::new();
-    while !body.is_empty() {
-        let length = u32::from_be_bytes(body.get(1..5)?.try_into().ok()?) as usize;
-        let (message, rest) = body.split_at_checked(5 + length)?;
-        messages.push(message);
-        body = rest;
-    }
-    Some(messages)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_are_framed() {
-        assert_eq!(messages(&[0, 0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 0]).unwrap().len(), 2);
-        assert_eq!(messages(&[0, 0, 0, 0, 2, 7]), None);
-        assert_eq!(messages(&[0, 0]), None);
-    }
 }

@@ -24,10 +24,10 @@ pub(super) struct Http2 {
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) fields: Vec<(String, String)>,
-    pub(super) body: Body,
-    pub(super) trailers: Vec<(String, String)>,
+pub(crate) struct Answer {
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) body: Body,
+    pub(crate) trailers: Vec<(String, String)>,
 }
 
 impl Http2 {
@@ -82,11 +82,11 @@ impl Http2 {
     }
 }
 
-fn pairs(fields: &[(String, String)]) -> Vec<(&str, &str)> {
+pub(crate) fn pairs(fields: &[(String, String)]) -> Vec<(&str, &str)> {
     fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
-fn behaviour(head: &Head, kitchen: &Kitchen<'_>) -> Result<Behaviour, BadParameter> {
+pub(crate) fn behaviour(head: &Head, kitchen: &Kitchen<'_>) -> Result<Behaviour, BadParameter> {
     let mut behaviour = kitchen.defaults.clone();
     if let Some((_, query)) = head.path.split_once('?') {
         behaviour.apply_query(query, kitchen.tables)?;
@@ -99,7 +99,7 @@ fn behaviour(head: &Head, kitchen: &Kitchen<'_>) -> Result<Behaviour, BadParamet
     Ok(behaviour)
 }
 
-fn answer(drawn: &crate::behaviour::Drawn, is_head: bool, headers: &[(String, String)]) -> Answer {
+pub(crate) fn answer(drawn: &crate::behaviour::Drawn, is_head: bool, headers: &[(String, String)]) -> Answer {
     let size = if has_no_body(drawn.status) { 0 } else { drawn.size };
     let mut fields = vec![
         (":status".to_owned(), drawn.status.to_string()),
@@ -111,7 +111,7 @@ fn answer(drawn: &crate::behaviour::Drawn, is_head: bool, headers: &[(String, St
     Answer { fields, body, trailers: Vec::new() }
 }
 
-fn text(status: u16, text: &str) -> Answer {
+pub(crate) fn text(status: u16, text: &str) -> Answer {
     let fields = vec![
         (":status".to_owned(), status.to_string()),
         ("content-type".to_owned(), "text/plain".to_owned()),

@@ -371,7 +371,7 @@ impl State {
                 _ => {}
             }
             for (bit, header) in expected.iter().enumerate() {
-                matched |= u64::from(is(header, name, value)) << bit.min(63);
+                matched |= u64::from(header.is(name, value)) << bit.min(63);
             }
         };
         // Also that of a stream that is over: the table must not miss what is in it.
@@ -434,11 +434,6 @@ impl State {
             events.push(Event::Lost { stream: slot as u32, loss });
         }
     }
-}
-
-fn is(header: &ExpectedHeader, name: &[u8], value: &[u8]) -> bool {
-    header.name.as_bytes().eq_ignore_ascii_case(name)
-        && header.value.as_ref().is_none_or(|expected| expected.trim().as_bytes() == value.trim_ascii())
 }
 
 fn decimal(bytes: &[u8]) -> Option<u64> {

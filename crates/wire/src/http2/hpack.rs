@@ -141,11 +141,11 @@ impl Decoder {
                 name.clear();
                 value.clear();
                 if index == 0 {
-                    string(&mut block, &mut name)?;
+                    string(&mut block, 7, &mut name)?;
                 } else {
                     name.extend_from_slice(self.field(index)?.0);
                 }
-                string(&mut block, &mut value)?;
+                string(&mut block, 7, &mut value)?;
                 list_bytes += name.len() + value.len() + ENTRY_BYTES;
                 each(&name, &value);
                 if is_indexed {
@@ -190,7 +190,7 @@ impl Decoder {
 }
 
 /// An integer behind a prefix of so many bits (RFC 7541, section 5.1).
-fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> {
+pub(crate) fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> {
     let (&first, mut rest) = block.split_first().ok_or(BadBlock)?;
     let most = (1_usize << prefix) - 1;
     let mut value = usize::from(first) & most;
@@ -213,10 +213,10 @@ fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> {
     Ok(value)
 }
 
-/// A string, coded or not.
-fn string(block: &mut &[u8], output: &mut Vec<u8>) -> Result<(), BadBlock> {
-    let is_coded = block.first().ok_or(BadBlock)? & 0x80 != 0;
-    let length = integer(block, 7)?;
+/// A string, coded or not, whose length has a prefix of so many bits.
+pub(crate) fn string(block: &mut &[u8], prefix: u8, output: &mut Vec<u8>) -> Result<(), BadBlock> {
+    let is_coded = block.first().ok_or(BadBlock)? >> prefix & 1 != 0;
+    let length = integer(block, prefix)?;
     let (bytes, rest) = block.split_at_checked(length).ok_or(BadBlock)?;
     *block = rest;
     if !is_coded {

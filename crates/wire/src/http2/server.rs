@@ -63,14 +63,14 @@ pub enum Body {
 }
 
 impl Body {
-    fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Text(bytes, _) => *bytes,
             Self::Bytes(bytes) => bytes.len() as u64,
         }
     }
 
-    fn piece(&self, from: u64, most: u64) -> &[u8] {
+    pub(crate) fn piece(&self, from: u64, most: u64) -> &[u8] {
         match self {
             Self::Text(bytes, source) => source(from, most.min(bytes - from)),
             Self::Bytes(bytes) => {

@@ -2,16 +2,14 @@
 
 use hoptax_load::{AskError, Asked, Speak, Target, ask};
 use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
+use hoptax_wire::grpc::{self, framed};
 
-use super::traffic::framed;
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 use crate::security;
 
 /// Status of gRPC when a server has no such call.
 const UNIMPLEMENTED: u16 = 12;
-/// Bytes before a message of gRPC: whether it is compressed, and its length.
-const FRAME_BYTES: usize = 5;
 
 /// The services that are called, as their server tells.
 pub(super) fn services(arguments: &LoadArguments) -> Result<Services, Failure> {
@@ -42,7 +40,7 @@ pub(super) fn services(arguments: &LoadArguments) -> Result<Services, Failure> {
     while let Some(question) = reflection.ask() {
         let answer = loop {
             let path = REFLECTION_PATHS.get(version).copied().unwrap_or_default();
-            let target = target(&format!("{host}{path}"), framed(&question, 1))?;
+            let target = target(&format!("{host}{path}"), framed(&question))?;
             match ask(&target, security.as_ref(), arguments.timeout) {
                 Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
                     if version + 1 < REFLECTION_PATHS.len() =>
@@ -61,7 +59,8 @@ pub(super) fn services(arguments: &LoadArguments) -> Result<Services, Failure> {
                 }
             }
         };
-        reflection.take(answer.get(FRAME_BYTES..).unwrap_or_default()).map_err(Failure::bad_input)?;
+        let message = grpc::first(&answer).map(|(message, _)| message).unwrap_or_default();
+        reflection.take(message).map_err(Failure::bad_input)?;
     }
     reflection.services().map_err(Failure::bad_input)
 }

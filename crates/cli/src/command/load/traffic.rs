@@ -5,6 +5,7 @@ use std::path::Path;
 
 use hoptax_load::{Asked, Speak, Target, Traffic};
 use hoptax_proto::Services;
+use hoptax_wire::grpc::framed;
 
 use super::reflection;
 use crate::arguments::LoadArguments;
@@ -36,7 +37,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         match target.speak {
             Speak::Grpc => {
                 let message = message(services.as_ref(), &target.path(), arguments.messages, body)?;
-                Target::asked(&asked(framed(&message, arguments.messages)))
+                Target::asked(&asked(framed(&message).repeat(arguments.messages as usize)))
             }
             Speak::Tcp | Speak::WebSocket if body.is_empty() => {
                 Target::asked(&asked(vec![b'x'; DEFAULT_BYTES]))
@@ -162,12 +163,6 @@ fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>
     }
     let json = String::from_utf8(body).map_err(|_| "the message is no JSON: it is no text".to_owned())?;
     call.encode(&json).map_err(|error| error.to_string())
-}
-
-/// A message as gRPC frames it, so many times.
-pub(super) fn framed(message: &[u8], times: u32) -> Vec<u8> {
-    let length = (message.len() as u32).to_be_bytes();
-    [&[0][..], &length, message].concat().repeat(times as usize)
 }
 
 fn body(arguments: &LoadArguments) -> Result<Vec<u8>, Failure> {

@@ -1,0 +1,165 @@
+//! HTTP/3, where the program is built with it: with the origin, and with real Envoy.
+
+#![cfg(feature = "http3")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hoptax_subject::envoy::release::Envoy;
+use serde_json::{Value, json};
+use support::{Guarded, checked, origin, run, wait_until};
+
+struct Lab {
+    folder: tempfile::TempDir,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(run(["certs", folder.path().join("lab").to_str().unwrap()]).code, Some(0));
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("lab").join(name)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// An origin with this lab's certificate, and its URL.
+    fn origin(&self) -> (Guarded, String) {
+        let (origin, url) = origin(&["--cert", &self.file("server.pem"), "--key", &self.file("server.key")]);
+        (origin, url.replace("http://", "https://"))
+    }
+
+    /// What a short load of HTTP/3 says; the numbers of a loud machine are not what these tests are about.
+    fn load(&self, arguments: &[&str]) -> Value {
+        let ca = self.file("ca.pem");
+        let short =
+            ["load", "--protocol", "http3", "--ca", &ca, "-q", "500", "-d", "400ms", "--warmup", "0s"];
+        let ran = run(short.into_iter().chain(["-c", "2", "--json", "-"]).chain(arguments.iter().copied()));
+        assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
+        checked("load", &ran.stdout)
+    }
+}
+
+fn all_answered(result: &Value) -> bool {
+    result["book"]["planned"] == 200 && result["book"]["answered"] == 200
+}
+
+#[test]
+fn requests_are_answered_with_what_they_ask_for() {
+    let lab = Lab::new();
+    let (_origin, url) = lab.origin();
+    let result = lab.load(&["--expect", "status=200", &url]);
+    assert!(all_answered(&result) && result["plan"]["protocol"] == "http3", "{result}");
+    let tls = &result["tls"];
+    assert!(tls["version"] == "1.3" && tls["alpn"] == "h3" && tls["resumed_handshakes"] == 0, "{tls}");
+    assert_eq!(tls["full_handshakes"], 2, "{tls}");
+    let more = [&format!("{url}?delay=5ms&size=20000&status=418")[..], "--streams", "16"];
+    let result = lab.load(&[&["--expect", "status=418,size=20000"], &more[..]].concat());
+    assert!(all_answered(&result), "{result}");
+    // It is withheld when the machine was too loud.
+    let least_us = result["latency"]["response"]["min_us"].as_f64();
+    assert!(least_us.is_none_or(|least_us| least_us >= 5000.0), "{result}");
+    let sent = ["-X", "POST", "--body-size", "100000", "--requests-per-connection", "7"];
+    let result = lab.load(&[&sent[..], &[&url]].concat());
+    assert!(result["book"]["failed"] == 0 && result["tls"]["full_handshakes"].as_u64() > Some(2), "{result}");
+    // Given up by the server, and by the client.
+    let result = lab.load(&[&format!("{url}?close=1")]);
+    assert_eq!(result["failures"]["stream-reset-cancel"], 200, "{result}");
+    let result = lab.load(&["--timeout", "50ms", &format!("{url}?delay=1s")]);
+    let book = &result["book"];
+    assert!(book["timed_out"].as_u64() > Some(0) && book["answered"] == 0, "{book}");
+}
+
+#[test]
+fn what_cannot_be_reached_says_why() {
+    let (lab, other) = (Lab::new(), Lab::new());
+    let (_origin, url) = lab.origin();
+    let refused = |ca: &str, more: &[&str]| {
+        let first = ["load", "--protocol", "http3", "--ca", ca, "--timeout", "1s", "-d", "1s"];
+        let ran = run(first.into_iter().chain(more.iter().copied()));
+        assert_eq!(ran.code, Some(3), "{more:?}: {}", ran.stderr);
+        ran.stderr
+    };
+    let ca = lab.file("ca.pem");
+    let error = refused(&other.file("ca.pem"), &[&url]);
+    assert!(error.contains("--ca"), "{error}");
+    let error = refused(&ca, &["--server-name", "elsewhere.example", &url]);
+    assert!(error.contains("--server-name"), "{error}");
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(refused(&ca, &[&format!("https://{free}/")]).contains("is the server running"));
+    // Somebody who listens and says nothing.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    assert!(refused(&ca, &[&url]).contains("was not ready for requests"));
+    let ran = run(["load", "--protocol", "http3", "--ca", &ca, "--tls-version", "1.2", &url]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("HTTP/3 needs TLS 1.3"), "{}", ran.stderr);
+    let ran = run(["load", "--protocol", "http3", "http://127.0.0.1:1/"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("does not go with the protocol `http3`"));
+}
+
+/// A front of HTTP/3 that answers by itself.
+fn bootstrap(lab: &Lab, port: u16, log: &Path) -> Value {
+    let file = |name: &str| json!({"filename": lab.file(name)});
+    let tls = json!({
+        "@type": "type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport",
+        "downstream_tls_context": {"common_tls_context": {"tls_certificates": [
+            {"certificate_chain": file("server.pem"), "private_key": file("server.key")}]}},
+    });
+    let manager = json!({
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "codec_type": "HTTP3", "stat_prefix": "front",
+        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [
+            {"match": {"prefix": "/"}, "direct_response": {"status": 200, "body": {"inline_string": "hello"}}}]}]},
+        "http_filters": [{"name": "router", "typed_config":
+            {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}],
+        "access_log": [{"name": "file", "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
+            "path": log, "log_format": {"text_format_source": {"inline_string": "%PROTOCOL% %RESPONSE_CODE%\n"}}}}],
+    });
+    json!({"static_resources": {"listeners": [{
+        "address": {"socket_address": {"protocol": "UDP", "address": "127.0.0.1", "port_value": port}},
+        "udp_listener_config": {"quic_options": {}},
+        "filter_chains": [{
+            "transport_socket": {"name": "quic", "typed_config": tls},
+            "filters": [{"name": "http", "typed_config": manager}],
+        }],
+    }]}})
+}
+
+#[test]
+fn envoy_understands_us_and_we_envoy() {
+    let lab = Lab::new();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (config, log) = (lab.path("envoy.json"), lab.path("access.log"));
+    fs::write(&config, bootstrap(&lab, port, &log).to_string()).unwrap();
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let started = Command::new(&envoy.program)
+        .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--use-dynamic-base-id"])
+        .stderr(Stdio::null())
+        .spawn();
+    let _proxy = Guarded(started.unwrap());
+    // Bound by somebody else as soon as Envoy listens.
+    wait_until("Envoy listens", || UdpSocket::bind(("127.0.0.1", port)).is_err());
+    let url = format!("https://127.0.0.1:{port}/");
+    let result = lab.load(&["--streams", "8", "--expect", "status=200,size=5", &url]);
+    assert!(all_answered(&result), "{result}");
+    // Handshakes take their time without optimization: as many requests as there is time for.
+    let result = lab.load(&["--requests-per-connection", "1", "--expect", "status=200,size=5", &url]);
+    let book = &result["book"];
+    assert!(book["answered"] == book["sent"] && book["failed"] == 0, "{book}");
+    let answered = book["answered"].as_u64().unwrap();
+    assert!(answered > 2 && result["tls"]["full_handshakes"].as_u64() >= Some(answered), "{book}");
+    wait_until("Envoy has logged", || {
+        fs::read_to_string(&log).unwrap_or_default().matches("HTTP/3 200\n").count() as u64 >= 200 + answered
+    });
+}

@@ -1,0 +1,42 @@
+//! gRPC: messages framed for the body of a call over HTTP/2.
+
+/// Bytes before each message: whether it is compressed, and its length.
+const FRAME_BYTES: usize = 5;
+
+/// A message as a call carries it.
+pub fn framed(message: &[u8]) -> Vec<u8> {
+    let length = (message.len() as u32).to_be_bytes();
+    [&[0][..], &length, message].concat()
+}
+
+/// The messages of a body; None when they are not whole, or compressed, which nobody asked for.
+pub fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut messages = Vec::new();
+    while !body.is_empty() {
+        let (message, rest) = first(body)?;
+        messages.push(message);
+        body = rest;
+    }
+    Some(messages)
+}
+
+/// The first message of a body, and what is behind it; None when it is not whole, or compressed.
+pub fn first(body: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (head, rest) = body.split_first_chunk::<FRAME_BYTES>()?;
+    let [compressed, length @ ..] = *head;
+    rest.split_at_checked(u32::from_be_bytes(length) as usize).filter(|_| compressed == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_framed() {
+        let body = [framed(&[7, 8]), framed(&[])].concat();
+        assert_eq!(messages(&body), Some(vec![&[7, 8][..], &[]]));
+        assert_eq!(messages(&[0, 0, 0, 0, 2, 7]), None);
+        assert_eq!(messages(&[0, 0]), None);
+        assert_eq!(messages(&[1, 0, 0, 0, 0]), None);
+    }
+}

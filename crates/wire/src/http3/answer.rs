@@ -1,0 +1,133 @@
+//! One answer, read from the bytes of its stream.
+
+use super::frame::{FrameReader, Piece, kind};
+use super::qpack;
+use crate::answer::{Answer, Broken, ExpectedHeader};
+
+/// Puts an answer together as its bytes come.
+#[derive(Debug, Default)]
+pub struct AnswerReader {
+    frames: FrameReader,
+    status: u16,
+    length: Option<u64>,
+    body_bytes: u64,
+    /// Which of the expected headers have come, as bits.
+    matched: u64,
+}
+
+impl AnswerReader {
+    /// Whether the answer has begun.
+    pub fn has_begun(&self) -> bool {
+        self.status > 0
+    }
+
+    /// Takes bytes of the stream.
+    ///
+    /// # Errors
+    /// When no answer looks like this.
+    pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), Broken> {
+        let Self { frames, status, length, body_bytes, matched } = self;
+        frames.feed(bytes, |piece| match piece {
+            Piece::Data(_) if *status == 0 => Err(Broken::Http3("data before headers")),
+            Piece::Data(bytes) => {
+                *body_bytes += bytes;
+                Ok(())
+            }
+            Piece::Whole(kind::HEADERS, block) => {
+                let head = Head::read(block, expected)?;
+                if *status == 0 && !(100..1000).contains(&head.status) {
+                    return Err(Broken::Http3("an answer without a status"));
+                }
+                // What is below announces the answer, it is not the answer.
+                if *status == 0 && head.status >= 200 {
+                    (*status, *length) = (head.status, head.length);
+                }
+                *matched |= head.matched;
+                Ok(())
+            }
+            Piece::Whole(..) => Err(Broken::Http3("a frame of the connection on the stream of a request")),
+        })
+    }
+
+    /// The answer when its stream has ended; None when it is not whole or contradicts itself. One to `HEAD` has no body.
+    pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Answer> {
+        let has_body = !is_head && self.status != 304;
+        let is_wrong = has_body && self.length.is_some_and(|length| length != self.body_bytes);
+        if self.status == 0 || is_wrong || !self.frames.is_between() {
+            return None;
+        }
+        let all = (1_u64 << expected.len().min(63)) - 1;
+        Some(Answer {
+            status: self.status,
+            grpc_status: None,
+            body_bytes: self.body_bytes,
+            keep_alive: true,
+            has_headers: self.matched & all == all,
+        })
+    }
+}
+
+/// What is looked at in the fields of an answer.
+#[derive(Debug, Default)]
+struct Head {
+    status: u16,
+    length: Option<u64>,
+    matched: u64,
+}
+
+impl Head {
+    fn read(block: &[u8], expected: &[ExpectedHeader]) -> Result<Self, Broken> {
+        let mut head = Self::default();
+        let each = |name: &[u8], value: &[u8]| {
+            let number = || std::str::from_utf8(value).ok()?.parse::<u64>().ok();
+            match name {
+                b":status" => head.status = number().map_or(0, |status| status.min(1000) as u16),
+                b"content-length" => head.length = number(),
+                _ => {}
+            }
+            for (bit, header) in expected.iter().enumerate() {
+                head.matched |= u64::from(header.is(name, value)) << bit.min(63);
+            }
+        };
+        qpack::decode(block, each).map_err(|_| Broken::Http3("a header block that cannot be read"))?;
+        Ok(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::super::frame::{put_head, put_headers};
+    use super::*;
+
+    fn read(heads: &[&[(&str, &str)]], data: &[u8]) -> Result<Option<Answer>, Broken> {
+        let expected = [ExpectedHeader { name: "X-A".to_owned(), value: Some("1".to_owned()) }];
+        let (mut reader, mut bytes) = (AnswerReader::default(), Vec::new());
+        for head in heads {
+            put_headers(&mut bytes, head.iter().copied());
+        }
+        put_head(&mut bytes, kind::DATA, data.len() as u64);
+        bytes.extend_from_slice(data);
+        reader.feed(&bytes, &expected)?;
+        Ok(reader.end(false, &expected))
+    }
+
+    #[test]
+    fn an_answer_is_its_status_its_body_and_its_headers() {
+        let head = [(":status", "200"), ("content-length", "5"), ("x-a", "1")];
+        let answer = read(&[&[(":status", "103")], &head], b"hello").unwrap().unwrap();
+        assert_eq!((answer.status, answer.body_bytes, answer.has_headers), (200, 5, true));
+        assert!(!read(&[&[(":status", "200")]], b"hello").unwrap().unwrap().has_headers);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        assert!(read(&[&[(":status", "200"), ("content-length", "6")]], b"hello").unwrap().is_none());
+        assert!(read(&[&[("x-a", "1")]], b"hello").is_err());
+        assert!(read(&[], b"hello").is_err());
+        let mut reader = AnswerReader::default();
+        assert!(reader.feed(&[4, 0], &[]).is_err(), "settings on the stream of a request");
+        assert!(AnswerReader::default().end(false, &[]).is_none());
+    }
+}

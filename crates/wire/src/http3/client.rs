@@ -1,0 +1,312 @@
+//! The client's side of a connection: requests go out on streams, answers come back in any order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::BytesMut;
+use quinn_proto::crypto::rustls::QuicClientConfig;
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event as QuicEvent,
+};
+use quinn_proto::{StreamEvent, StreamId, VarInt};
+
+use super::answer::AnswerReader;
+use super::frame::{OneWay, opening};
+use super::quic::{self, Ended};
+use super::{REQUEST_CANCELLED, code_of_http2};
+use crate::answer::{Broken, Event, ExpectedHeader, Loss, Quic};
+use crate::tls::{self, Handshake, ServerName};
+
+/// What a connection needs before its first byte.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Requests at once.
+    pub streams: u32,
+    /// The server.
+    pub address: SocketAddr,
+    /// How the connection is secured, and the name that the server's certificate is to have.
+    pub security: Option<(Arc<tls::ClientConfig>, ServerName<'static>)>,
+}
+
+impl PartialEq for Setup {
+    fn eq(&self, other: &Self) -> bool {
+        (self.streams, self.address) == (other.streams, other.address)
+    }
+}
+
+impl Eq for Setup {}
+
+/// A connection of HTTP/3.
+#[derive(Debug)]
+pub struct Http3 {
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    address: SocketAddr,
+    is_open: bool,
+    handshake: Option<Handshake>,
+    expected: Option<Arc<[ExpectedHeader]>>,
+    streams: Box<[Stream]>,
+    one_way: Vec<(StreamId, OneWay)>,
+    /// A datagram that the endpoint itself wants sent.
+    reply: Vec<u8>,
+    /// Where the answers of one datagram are put together.
+    readable: Vec<StreamId>,
+}
+
+/// A request under way.
+#[derive(Debug, Default)]
+struct Stream {
+    /// None while there is no request, or no stream for it yet.
+    id: Option<StreamId>,
+    /// What is left of the request; a request without a stream waits with all of it.
+    unsent: Vec<u8>,
+    is_head: bool,
+    answer: AnswerReader,
+}
+
+impl Http3 {
+    /// A connection that has sent nothing yet.
+    pub fn new(setup: &Setup, expected: Option<Arc<[ExpectedHeader]>>) -> Self {
+        let mut endpoint = quic::endpoint(None);
+        Self {
+            connection: connect(&mut endpoint, setup),
+            endpoint,
+            address: setup.address,
+            is_open: false,
+            handshake: None,
+            expected,
+            streams: (0..setup.streams).map(|_| Stream::default()).collect(),
+            one_way: Vec::new(),
+            reply: Vec::new(),
+            readable: Vec::new(),
+        }
+    }
+
+    /// Whether the handshake can begin.
+    ///
+    /// # Errors
+    /// When QUIC cannot be secured in the way that is asked for.
+    pub fn check(&self) -> Result<(), Broken> {
+        if self.connection.is_some() { Ok(()) } else { Err(Broken::Quic(Quic::Version)) }
+    }
+
+    /// Whether requests may be sent.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// The handshake, once, when it is over.
+    pub fn take_handshake(&mut self) -> Option<Handshake> {
+        self.handshake.take()
+    }
+
+    /// Sends a request on a free stream, as far as there is room.
+    pub fn send(&mut self, stream: u32, bytes: &[u8], is_head: bool) {
+        if let Some(one) = self.streams.get_mut(stream as usize) {
+            *one = Stream { unsent: bytes.to_vec(), is_head, ..Stream::default() };
+            if let Some((_, connection)) = &mut self.connection {
+                one.go_on(connection);
+            }
+        }
+    }
+
+    /// Whether all of the request on a stream is handed over.
+    pub fn is_sent(&self, stream: u32) -> bool {
+        self.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
+    }
+
+    /// Whether the answer on a stream has begun.
+    pub fn has_begun(&self, stream: u32) -> bool {
+        self.streams.get(stream as usize).is_some_and(|stream| stream.answer.has_begun())
+    }
+
+    /// Gives a request up; its stream is free.
+    pub fn cancel(&mut self, stream: u32) {
+        let Some(one) = self.streams.get_mut(stream as usize) else { return };
+        if let (Some(id), Some((_, connection))) = (one.id, &mut self.connection) {
+            // A stream that is over needs neither.
+            let _ = connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
+            let _ = connection.recv_stream(id).stop(VarInt::from_u32(REQUEST_CANCELLED));
+        }
+        *one = Stream::default();
+    }
+
+    /// Says goodbye.
+    pub fn close(&mut self) {
+        if let Some((_, connection)) = &mut self.connection {
+            // 0x100: no error (RFC 9114, section 8.1).
+            connection.close(Instant::now(), VarInt::from_u32(0x100), bytes::Bytes::new());
+        }
+    }
+
+    /// Writes the next datagram that is to be sent in place of what is in `datagram`; false when there is none.
+    pub fn next_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
+        if !self.reply.is_empty() {
+            std::mem::swap(&mut self.reply, datagram);
+            self.reply.clear();
+            return true;
+        }
+        let connection = self.connection.as_mut();
+        connection.is_some_and(|(_, connection)| quic::next_datagram(connection, datagram).is_some())
+    }
+
+    /// Takes a datagram.
+    ///
+    /// # Errors
+    /// When the connection is of no further use.
+    pub fn feed(&mut self, datagram: &[u8], events: &mut Vec<Event>) -> Result<(), Broken> {
+        let now = Instant::now();
+        let data = BytesMut::from(datagram);
+        let event = self.endpoint.handle(now, self.address, None, None, data, &mut self.reply);
+        match (event, &mut self.connection) {
+            (Some(DatagramEvent::ConnectionEvent(_, event)), Some((_, connection))) => {
+                self.reply.clear();
+                connection.handle_event(event);
+            }
+            (Some(DatagramEvent::Response(transmit)), _) => self.reply.truncate(transmit.size),
+            _ => self.reply.clear(),
+        }
+        self.look(events)
+    }
+
+    /// Does what is due by the clock: QUIC sends again what was lost, and acknowledges in the end.
+    ///
+    /// # Errors
+    /// When the connection is of no further use.
+    pub fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
+        let now = Instant::now();
+        if let Some((_, connection)) = &mut self.connection
+            && connection.poll_timeout().is_some_and(|due| due <= now)
+        {
+            connection.handle_timeout(now);
+            return self.look(events);
+        }
+        Ok(())
+    }
+
+    /// Finds out what has happened.
+    fn look(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
+        let Self { connection, endpoint, streams, one_way, .. } = self;
+        let Some((handle, connection)) = connection else { return Err(Broken::Quic(Quic::Version)) };
+        quic::exchange(endpoint, *handle, connection);
+        self.readable.clear();
+        while let Some(event) = connection.poll() {
+            match event {
+                QuicEvent::Connected => {
+                    self.is_open = true;
+                    self.handshake = Some(Handshake {
+                        version: "1.3",
+                        // QUIC keeps it to itself.
+                        cipher: "not told".to_owned(),
+                        alpn: Some(super::ALPN.to_vec()),
+                        is_resumed: false,
+                    });
+                    if let Some(id) = connection.streams().open(Dir::Uni) {
+                        // Three bytes on a fresh stream always find room.
+                        let _ = connection.send_stream(id).write(&opening());
+                    }
+                }
+                QuicEvent::ConnectionLost { reason } => return Err(quic::broken(&reason)),
+                QuicEvent::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
+                    while let Some(id) = connection.streams().accept(Dir::Uni) {
+                        one_way.push((id, OneWay::default()));
+                        self.readable.push(id);
+                    }
+                }
+                QuicEvent::Stream(StreamEvent::Readable { id }) => self.readable.push(id),
+                QuicEvent::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
+                    for stream in streams.iter_mut().filter(|stream| !stream.unsent.is_empty()) {
+                        stream.go_on(connection);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let readable = std::mem::take(&mut self.readable);
+        for &id in &readable {
+            if id.dir() == Dir::Uni { self.read_one_way(id, events)? } else { self.read(id, events)? }
+        }
+        self.readable = readable;
+        if let Some((handle, connection)) = &mut self.connection {
+            quic::exchange(&mut self.endpoint, *handle, connection);
+        }
+        Ok(())
+    }
+
+    fn read_one_way(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), Broken> {
+        let (Some((_, connection)), Some((_, stream))) =
+            (&mut self.connection, self.one_way.iter_mut().find(|(one, _)| *one == id))
+        else {
+            return Ok(());
+        };
+        let mut last = None;
+        quic::read(connection, id, |bytes| {
+            last = stream.feed(bytes)?.or(last);
+            Ok(())
+        })?;
+        let Some(last) = last else { return Ok(()) };
+        events.push(Event::Retired { code: 0 });
+        for (slot, stream) in (0..).zip(&mut self.streams) {
+            // It looks at no request from this one on (RFC 9114, section 5.2).
+            if stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
+                *stream = Stream::default();
+                events.push(Event::Lost { stream: slot, loss: Loss::Unseen });
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), Broken> {
+        let Some(slot) = self.streams.iter().position(|stream| stream.id == Some(id)) else { return Ok(()) };
+        let (Some(stream), Some((_, connection))) = (self.streams.get_mut(slot), &mut self.connection) else {
+            return Ok(());
+        };
+        let expected = self.expected.as_deref().unwrap_or_default();
+        let slot = slot as u32;
+        let had_begun = stream.answer.has_begun();
+        let ended = quic::read(connection, id, |bytes| stream.answer.feed(bytes, expected))?;
+        if !had_begun && stream.answer.has_begun() {
+            events.push(Event::Begun { stream: slot });
+        }
+        let event = match ended {
+            Ended::No => return Ok(()),
+            Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
+            Ended::Whole => match stream.answer.end(stream.is_head, expected) {
+                Some(answer) => Event::Answered { stream: slot, answer },
+                None => Event::Lost { stream: slot, loss: Loss::Malformed },
+            },
+        };
+        *stream = Stream::default();
+        events.push(event);
+        Ok(())
+    }
+}
+
+fn connect(endpoint: &mut Endpoint, setup: &Setup) -> Option<(ConnectionHandle, Connection)> {
+    let (config, name) = setup.security.as_ref()?;
+    let crypto = QuicClientConfig::try_from(Arc::clone(config)).ok()?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(quic::transport());
+    endpoint.connect(Instant::now(), config, setup.address, &name.to_str()).ok()
+}
+
+impl Stream {
+    /// Sends as much of the request as there is room for, once there is a stream for it.
+    fn go_on(&mut self, connection: &mut Connection) {
+        self.id = self.id.or_else(|| connection.streams().open(Dir::Bi));
+        let Some(id) = self.id else { return };
+        let mut stream = connection.send_stream(id);
+        match stream.write(&self.unsent) {
+            Ok(written) => drop(self.unsent.drain(..written)),
+            // It does not want the rest.
+            Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => {
+                self.unsent.clear();
+            }
+            Err(quinn_proto::WriteError::Blocked) => {}
+        }
+        if self.unsent.is_empty() {
+            let _ = stream.finish();
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Frames of HTTP/3 (RFC 9114, section 7): their heads are numbers of one to eight bytes.
+
+use super::qpack;
+use crate::answer::Broken;
+
+/// Most bytes of a frame that is kept whole.
+const MAX_KEPT_BYTES: u64 = 64 * 1024;
+
+/// The kinds of frames that are looked at.
+pub(super) mod kind {
+    pub(crate) const DATA: u64 = 0;
+    pub(crate) const HEADERS: u64 = 1;
+    pub(crate) const SETTINGS: u64 = 4;
+    pub(crate) const GOAWAY: u64 = 7;
+}
+
+/// The kind of a stream of one direction that carries the connection's own frames.
+const CONTROL: u64 = 0;
+
+/// Appends a number (RFC 9000, section 16).
+fn put_number(output: &mut Vec<u8>, number: u64) {
+    match number {
+        0..0x40 => output.push(number as u8),
+        0x40..0x4000 => output.extend_from_slice(&(number as u16 | 0x4000).to_be_bytes()),
+        0x4000..0x4000_0000 => output.extend_from_slice(&(number as u32 | 0x8000_0000).to_be_bytes()),
+        _ => output.extend_from_slice(&(number | 0xc000_0000_0000_0000).to_be_bytes()),
+    }
+}
+
+/// A number at the start of `bytes`, and how many bytes it has; None when there are not enough.
+pub(super) fn number(bytes: &[u8]) -> Option<(u64, usize)> {
+    let length = 1_usize << (bytes.first()? >> 6);
+    let value = bytes.get(..length)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+    Some((value & !(0xc0 << (8 * (length - 1))), length))
+}
+
+/// Appends the head of a frame.
+pub(super) fn put_head(output: &mut Vec<u8>, kind: u64, length: u64) {
+    put_number(output, kind);
+    put_number(output, length);
+}
+
+/// Appends a frame of header fields.
+pub(super) fn put_headers<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a str)>) {
+    let mut block = Vec::new();
+    qpack::put_block(&mut block, fields);
+    put_head(output, kind::HEADERS, block.len() as u64);
+    output.extend_from_slice(&block);
+}
+
+/// What opens a connection on its control stream: settings that leave everything as it is.
+pub(super) fn opening() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_number(&mut bytes, CONTROL);
+    put_head(&mut bytes, kind::SETTINGS, 0);
+    bytes
+}
+
+/// What was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// So many bytes of data.
+    Data(u64),
+    /// A whole frame of another kind that is looked at.
+    Whole(u64, &'a [u8]),
+}
+
+/// Puts frames together from the bytes of one stream as they come.
+#[derive(Debug, Default)]
+pub(super) struct FrameReader {
+    head: Vec<u8>,
+    /// The kind of the frame that is being read, and how much of it is missing.
+    current: Option<(u64, u64)>,
+    payload: Vec<u8>,
+}
+
+impl FrameReader {
+    /// Whether it is between two frames.
+    pub(super) fn is_between(&self) -> bool {
+        self.current.is_none() && self.head.is_empty()
+    }
+
+    /// Calls `each` with every piece of `bytes`.
+    ///
+    /// # Errors
+    /// That of `each`, or when a frame is too large.
+    pub(super) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        mut each: impl FnMut(Piece<'_>) -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
+        loop {
+            let (kind, missing) = if let Some(current) = self.current {
+                current
+            } else {
+                let Some((byte, rest)) = bytes.split_first() else { return Ok(()) };
+                self.head.push(*byte);
+                bytes = rest;
+                let Some((kind, at)) = number(&self.head) else { continue };
+                let Some((length, _)) = self.head.get(at..).and_then(number) else { continue };
+                self.head.clear();
+                if kind != kind::DATA && is_looked_at(kind) && length > MAX_KEPT_BYTES {
+                    return Err(Broken::Http3("a frame of headers or settings larger than 64 KiB"));
+                }
+                (kind, length)
+            };
+            let (taken, rest) =
+                bytes.split_at(usize::try_from(missing).unwrap_or(usize::MAX).min(bytes.len()));
+            bytes = rest;
+            let missing = missing - taken.len() as u64;
+            self.current = (missing > 0).then_some((kind, missing));
+            if kind == kind::DATA {
+                each(Piece::Data(taken.len() as u64))?;
+            } else if is_looked_at(kind) {
+                self.payload.extend_from_slice(taken);
+                if missing == 0 {
+                    let taken = each(Piece::Whole(kind, &self.payload));
+                    self.payload.clear();
+                    taken?;
+                }
+            }
+            if missing > 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn is_looked_at(kind: u64) -> bool {
+    matches!(kind, kind::HEADERS | kind::SETTINGS | kind::GOAWAY)
+}
+
+/// A stream of the other side in one direction: its kind, then, of the control stream, frames.
+#[derive(Debug, Default)]
+pub(super) struct OneWay {
+    kind: Option<u64>,
+    begun: Vec<u8>,
+    frames: FrameReader,
+}
+
+impl OneWay {
+    /// Takes bytes of the stream; the last of the numbers that say where the other side ends, if there is one.
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Option<u64>, Broken> {
+        while self.kind.is_none() {
+            let Some((byte, rest)) = bytes.split_first() else { return Ok(None) };
+            self.begun.push(*byte);
+            bytes = rest;
+            self.kind = number(&self.begun).map(|(kind, _)| kind);
+        }
+        let mut last = None;
+        // The instructions of QPACK change a table that has no room, and what is not known says nothing.
+        if self.kind == Some(CONTROL) {
+            self.frames.feed(bytes, |piece| {
+                if let Piece::Whole(kind::GOAWAY, payload) = piece {
+                    last = number(payload).map(|(last, _)| last);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn several() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_headers(&mut bytes, [("a", "b")].into_iter());
+        put_head(&mut bytes, 0x21, 3);
+        bytes.extend_from_slice(b"???");
+        put_head(&mut bytes, kind::DATA, 100);
+        bytes.extend_from_slice(&[7; 100]);
+        put_head(&mut bytes, kind::GOAWAY, 1);
+        bytes.push(4);
+        bytes
+    }
+
+    fn read(bytes: &[u8], cuts: &[usize]) -> (u64, Vec<(u64, Vec<u8>)>) {
+        let (mut reader, mut data, mut whole, mut from) = (FrameReader::default(), 0, Vec::new(), 0);
+        for &to in cuts.iter().chain([&bytes.len()]) {
+            let each = |piece: Piece<'_>| {
+                match piece {
+                    Piece::Data(bytes) => data += bytes,
+                    Piece::Whole(kind, payload) => whole.push((kind, payload.to_vec())),
+                }
+                Ok(())
+            };
+            reader.feed(&bytes[from..to], each).unwrap();
+            from = to;
+        }
+        assert!(reader.is_between());
+        (data, whole)
+    }
+
+    #[test]
+    fn numbers_are_of_one_to_eight_bytes() {
+        // The examples of RFC 9000, appendix A.1.
+        for (bytes, value) in [
+            (&b"\x25"[..], 37),
+            (b"\x7b\xbd", 15_293),
+            (b"\x9d\x7f\x3e\x7d", 494_878_333),
+            (b"\xc2\x19\x7c\x5e\xff\x14\xe8\x8c", 151_288_809_941_952_652),
+        ] {
+            assert_eq!(number(bytes), Some((value, bytes.len())));
+            let mut put = Vec::new();
+            put_number(&mut put, value);
+            assert_eq!(put, bytes);
+            assert_eq!(number(&bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn frames_that_are_not_known_are_passed_over() {
+        let (data, whole) = read(&several(), &[]);
+        assert_eq!((data, whole.len()), (100, 2));
+        assert_eq!(whole[1], (kind::GOAWAY, vec![4]));
+        let mut stream = OneWay::default();
+        let mut bytes = opening();
+        put_head(&mut bytes, kind::GOAWAY, 1);
+        bytes.push(8);
+        assert_eq!(stream.feed(&bytes).unwrap(), Some(8));
+        assert_eq!(OneWay::default().feed(&[2, 7, 1, 8]).unwrap(), None);
+        let huge = [1, 0xc0, 0, 0, 0, 0xff, 0, 0, 0];
+        assert!(FrameReader::default().feed(&huge, |_| Ok(())).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(mut cuts in prop::collection::vec(0..several().len(), 0..8)) {
+            cuts.sort_unstable();
+            prop_assert_eq!(read(&several(), &cuts), read(&several(), &[]));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What both sides ask of QUIC: one connection among those of an endpoint, and its datagrams.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use quinn_proto::{Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointConfig, TransportConfig};
+use quinn_proto::{ReadError, StreamId, VarInt, congestion};
+
+use crate::answer::{Broken, Quic};
+
+/// Bytes that may be under way on a stream.
+const STREAM_WINDOW_BYTES: u32 = 16 << 20;
+/// Streams that the other side may open at once.
+const STREAMS: u32 = 4096;
+
+/// How QUIC is to behave on either side.
+pub(super) fn transport() -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    config
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(4 * STREAM_WINDOW_BYTES))
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
+        // A connection without requests is as good as one with: it is the load that ends it.
+        .max_idle_timeout(None)
+        .congestion_controller_factory(Arc::new(congestion::CubicConfig::default()));
+    Arc::new(config)
+}
+
+/// An endpoint that opens connections, or accepts them too.
+pub(super) fn endpoint(server: Option<Arc<quinn_proto::ServerConfig>>) -> Endpoint {
+    Endpoint::new(Arc::new(EndpointConfig::default()), server, false, None)
+}
+
+/// Passes on what a connection and its endpoint have to tell each other.
+pub(super) fn exchange(endpoint: &mut Endpoint, handle: ConnectionHandle, connection: &mut Connection) {
+    while let Some(event) = connection.poll_endpoint_events() {
+        if let Some(event) = endpoint.handle_event(handle, event) {
+            connection.handle_event(event);
+        }
+    }
+}
+
+/// Writes the next datagram of a connection in place of what is in `datagram`; where it goes, or None when there is none.
+pub(super) fn next_datagram(connection: &mut Connection, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
+    datagram.clear();
+    let transmit = connection.poll_transmit(Instant::now(), 1, datagram)?;
+    datagram.truncate(transmit.size);
+    Some(transmit.destination)
+}
+
+/// How reading a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// More may come.
+    No,
+    /// All is there.
+    Whole,
+    /// The other side gave it up, with this code.
+    Reset(u64),
+}
+
+/// Calls `each` with what has come on a stream.
+///
+/// # Errors
+/// That of `each`.
+pub(super) fn read(
+    connection: &mut Connection,
+    id: StreamId,
+    mut each: impl FnMut(&[u8]) -> Result<(), Broken>,
+) -> Result<Ended, Broken> {
+    let mut stream = connection.recv_stream(id);
+    let Ok(mut chunks) = stream.read(true) else { return Ok(Ended::No) };
+    let mut fed = Ok(());
+    let ended = loop {
+        match chunks.next(usize::MAX) {
+            Ok(Some(chunk)) if fed.is_ok() => fed = each(&chunk.bytes),
+            Ok(Some(_)) => {}
+            Ok(None) => break Ended::Whole,
+            Err(ReadError::Blocked) => break Ended::No,
+            Err(ReadError::Reset(code)) => break Ended::Reset(code.into_inner()),
+        }
+    };
+    // What it wants sent leaves with the next datagram.
+    let _ = chunks.finalize();
+    fed.map(|()| ended)
+}
+
+/// Why a connection is lost, as results have it.
+pub(super) fn broken(error: &ConnectionError) -> Broken {
+    let of_transport = |code: quinn_proto::TransportErrorCode| {
+        let code = u64::from(code);
+        // An alert of TLS is carried in the lower byte (RFC 9001, section 4.8).
+        if code >> 8 == 1 { Quic::Alert(code as u8) } else { Quic::Closed(code) }
+    };
+    Broken::Quic(match error {
+        ConnectionError::VersionMismatch => Quic::Version,
+        ConnectionError::TransportError(error) => of_transport(error.code),
+        ConnectionError::ConnectionClosed(close) => of_transport(close.error_code),
+        ConnectionError::ApplicationClosed(close) => Quic::Closed(close.error_code.into_inner()),
+        ConnectionError::Reset => Quic::Reset,
+        ConnectionError::TimedOut => Quic::Silent,
+        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => Quic::Closed(0),
+    })
+}

@@ -1,0 +1,22 @@
+//! The origin reads whatever a caller of gRPC sends as messages, and the generator what a server says of its services.
+#![no_main]
+
+use hoptax_proto::Reflection;
+use hoptax_wire::grpc::{framed, messages};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|answers: Vec<Vec<u8>>| {
+    let mut reflection = Reflection::new("server", ["/a.B/C"]);
+    for answer in &answers {
+        if let Some(messages) = messages(answer) {
+            let again: Vec<u8> = messages.into_iter().flat_map(framed).collect();
+            assert_eq!(&again, answer);
+        }
+        if reflection.ask().is_none() || reflection.take(answer).is_err() {
+            return;
+        }
+    }
+    if let Ok(services) = reflection.services() {
+        let _ = services.call("/a.B/C").map(|call| call.encode("{}"));
+    }
+});

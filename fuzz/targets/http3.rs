@@ -1,0 +1,19 @@
+//! The generator reads whatever a server of HTTP/3 sends on the stream of a request.
+#![no_main]
+
+use hoptax_wire::ExpectedHeader;
+use hoptax_wire::http3::AnswerReader;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|pieces: Vec<Vec<u8>>| {
+    let expected = [ExpectedHeader { name: "x-a".to_owned(), value: None }];
+    let mut reader = AnswerReader::default();
+    for piece in &pieces {
+        if reader.feed(piece, &expected).is_err() {
+            return;
+        }
+    }
+    if let Some(answer) = reader.end(false, &expected) {
+        assert!(reader.has_begun() && (200..1000).contains(&answer.status));
+    }
+});

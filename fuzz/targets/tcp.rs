@@ -1,0 +1,25 @@
+//! The generator reads whatever a server of plain TCP sends.
+#![no_main]
+
+use hoptax_wire::{Client, Encoded, Event, Protocol};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (u16, Vec<Vec<u8>>)| {
+    let (answer_bytes, pieces) = input;
+    let answer_bytes = u64::from(answer_bytes).max(1);
+    let mut client = Client::new(&Protocol::Tcp { answer_bytes }, &[].into());
+    let (mut output, mut events) = (Vec::new(), Vec::new());
+    let request = Encoded::plain(vec![7; 10], false);
+    client.send(0, &request, &request.bytes, &mut output);
+    for piece in &pieces {
+        events.clear();
+        if client.feed(piece, &mut output, &mut events).is_err() {
+            return;
+        }
+        if let Some(Event::Answered { answer, .. }) = events.last() {
+            assert_eq!(answer.body_bytes, answer_bytes);
+            client.send(0, &request, &request.bytes, &mut output);
+        }
+    }
+    let _ = client.end(0);
+});
