@@ -38,7 +38,7 @@ pub(crate) fn withhold_arm(result: &mut StudyResult, id: &str) {
             withhold_numbers(arm);
         } else if arm.compared_with.as_deref() == Some(id) {
             arm.cost = Cost::default();
-            arm.rate_ratio = None;
+            arm.loads.iter_mut().for_each(|load| load.rate_ratio = None);
         }
     }
 }
@@ -51,12 +51,7 @@ pub(crate) fn withhold_all(result: &mut StudyResult) {
 fn withhold_numbers(arm: &mut ArmResult) {
     arm.cpu_us_per_request = None;
     arm.max_rate = None;
-    arm.rate = None;
-    arm.rate_ratio = None;
-    arm.origin_cpu_us_per_request = None;
-    arm.link_bytes_per_request = None;
-    arm.within_1_ms_share = None;
-    arm.over_10_ms_share = None;
+    arm.loads.clear();
     for hop in &mut arm.hops {
         hop.cpu_us_per_request = None;
         hop.memory_bytes = None;
@@ -70,8 +65,8 @@ pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use hoptax_result::{
-        ArmKind, ArmResult, Book, Cost, Environment, GeneratorUse, HopUse, HostUse, Interval, LoadSpec, Loop,
-        ProxyUse, ResponseCost, Severity, Slices, StudyPlan, StudyResult, Verdict,
+        ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, GeneratorUse, HopUse, HostUse, Interval,
+        LoadSpec, Loop, ProxyUse, ResponseCost, Severity, Slices, StudyPlan, StudyResult, Verdict,
     };
 
     use crate::judge_study;
@@ -94,12 +89,7 @@ pub(crate) mod tests {
             slices: Slices { used: 90, set_aside: 10 },
             cpu_us_per_request: Some(interval(40.0 + cost_us, 0.5)),
             max_rate: Some(interval(20_000.0, 300.0)),
-            rate: None,
-            rate_ratio: None,
-            origin_cpu_us_per_request: None,
-            link_bytes_per_request: None,
-            within_1_ms_share: None,
-            over_10_ms_share: None,
+            loads: Vec::new(),
             response_us: response(100.0),
             cost: Cost {
                 cpu_us_per_request: Some(interval(cost_us, 0.5)),
@@ -181,15 +171,21 @@ pub(crate) mod tests {
         let mut result = sound();
         let some = Some(Interval { estimate: 7.5, low: 7.0, high: 8.0 });
         for arm in &mut result.arms {
-            (arm.rate, arm.rate_ratio) = (some, some);
-            (arm.origin_cpu_us_per_request, arm.link_bytes_per_request) = (some, some);
-            (arm.within_1_ms_share, arm.over_10_ms_share) = (Some(0.75), Some(0.75));
+            let shares = (Some(0.75), Some(0.75));
+            arm.loads = vec![ArmLoad {
+                rate: some,
+                rate_ratio: some,
+                link_bytes_per_request: some,
+                within_1_ms_share: shares.0,
+                over_10_ms_share: shares.1,
+                ..ArmLoad::default()
+            }];
             let (name, cpu_us_per_request, memory_bytes) = ("gateway".to_owned(), some, some);
             arm.hops = vec![HopUse { name, cpu_us_per_request, memory_bytes }];
         }
         super::withhold_arm(&mut result, "baseline");
-        assert!(result.arms[0].rate.is_none() && result.arms[2].rate.is_some());
-        assert!(result.arms[2].rate_ratio.is_none(), "what it was compared with is not there");
+        assert!(result.arms[0].loads.is_empty() && result.arms[2].loads[0].rate.is_some());
+        assert!(result.arms[2].loads[0].rate_ratio.is_none(), "what it was compared with is not there");
         super::withhold_all(&mut result);
         let arms = format!("{:?}", result.arms);
         assert!(!arms.contains("7.5") && !arms.contains("0.75"), "{arms}");

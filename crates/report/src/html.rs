@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::forest::{Forest, Item, forest};
 use crate::numbers::ends;
-use crate::rows::{Row, rows};
+use crate::rows::{self, Row, rows};
+use crate::side::{SideTable, side_tables};
 use crate::words::{self, FindingGroup};
 
 const TEMPLATE: &str = include_str!("../templates/study.html");
@@ -32,10 +33,16 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         summary: &result.summary,
         verdict: result.verdict.word(),
         verdict_text: words::verdict(result.verdict),
+        levels_title: if rows::baselines(result).iter().all(|arm| arm.hops.is_empty()) {
+            "Without a proxy"
+        } else {
+            "Plain proxying"
+        },
         levels: words::levels(result),
         cpu_plot: cpu_plot(result, &rows),
         p50_plot: p50_plot(&rows),
         rows: rows.iter().map(PageRow::new).collect(),
+        sides: side_tables(result),
         findings: words::groups(&result.findings).iter().map(PageFinding::new).collect(),
         method: words::method(result),
         intervals: words::intervals(result),
@@ -53,10 +60,12 @@ struct Page<'a> {
     summary: &'a str,
     verdict: &'static str,
     verdict_text: &'static str,
+    levels_title: &'static str,
     levels: Vec<String>,
     cpu_plot: Option<Forest>,
     p50_plot: Option<Forest>,
     rows: Vec<PageRow>,
+    sides: Vec<SideTable>,
     findings: Vec<PageFinding<'a>>,
     method: String,
     intervals: String,

@@ -8,6 +8,7 @@ pub mod html;
 pub mod markdown;
 mod numbers;
 mod rows;
+mod side;
 pub mod terminal;
 mod words;
 

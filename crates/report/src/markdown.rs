@@ -3,6 +3,7 @@
 use hoptax_result::StudyResult;
 
 use crate::rows::rows;
+use crate::side::side_tables;
 use crate::words;
 
 /// The study as Markdown.
@@ -31,6 +32,17 @@ pub fn study(result: &StudyResult) -> String {
         text += &format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "));
     }
     text += "\n`~` cannot be told from zero in this study.\n\n";
+    for side in side_tables(result) {
+        let title = side.title.chars().next().map(char::to_uppercase).into_iter().flatten();
+        let title: String = title.chain(side.title.chars().skip(1)).collect();
+        text += &format!("{}:\n\n| {} |\n", escape(&title), side.header.join(" | "));
+        text += &format!("|---|{}\n", "---:|".repeat(side.header.len() - 1));
+        for (name, cells) in side.rows {
+            let name = if name.is_empty() { name } else { format!("`{name}`") };
+            text += &format!("| {} | {} |\n", name.replace('|', "\\|"), cells.join(" | "));
+        }
+        text.push('\n');
+    }
     if !result.findings.is_empty() {
         text += "## Findings\n\n";
         for group in words::groups(&result.findings) {

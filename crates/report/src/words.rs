@@ -1,6 +1,6 @@
 //! Sentences that every output of a study says.
 
-use hoptax_result::{ArmKind, Finding, Loop, StudyResult, Verdict};
+use hoptax_result::{ArmKind, Finding, LoadSpec, Loop, StudyResult, Verdict};
 
 use crate::numbers::{difference, grouped, level};
 use crate::rows::baselines;
@@ -56,20 +56,15 @@ pub(crate) fn method(result: &StudyResult) -> String {
         .loads
         .iter()
         .map(|load| {
-            let how = match (load.loop_, load.rate) {
-                (Loop::Open, Some(rate)) => {
-                    let arrivals = load.arrivals.as_deref().unwrap_or_default();
-                    format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0))
-                }
-                _ => "closed loop".to_owned(),
-            };
+            let how = loop_of(load);
             format!(
                 "{} ({how}, {} {}{}, {} {} of {} ms)",
                 load.name,
                 load.connections,
                 if load.caller == "php" { "processes of PHP" } else { "connections" },
-                load.requests_per_connection
-                    .map_or_else(String::new, |requests| format!(" of {requests} request(s)")),
+                load.requests_per_connection.map_or_else(String::new, |requests| {
+                    format!(" of {requests} request{}", if requests == 1 { "" } else { "s" })
+                }),
                 load.blocks,
                 if load.blocks == 1 { "block" } else { "blocks" },
                 grouped(load.slice_s * 1e3, 0)
@@ -84,6 +79,17 @@ pub(crate) fn method(result: &StudyResult) -> String {
         plan.seed,
         grouped(plan.wall_seconds, 0)
     )
+}
+
+/// How requests of a load are released.
+pub(crate) fn loop_of(load: &LoadSpec) -> String {
+    match (load.loop_, load.rate) {
+        (Loop::Open, Some(rate)) => {
+            let arrivals = load.arrivals.as_deref().unwrap_or_default();
+            format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0))
+        }
+        _ => "closed loop".to_owned(),
+    }
 }
 
 /// What the intervals are.

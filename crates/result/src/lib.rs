@@ -28,7 +28,7 @@ pub use load::{
     Range, Stage, TlsResult, Waiting, Window,
 };
 pub use study::{
-    ArmKind, ArmResult, Cost, GeneratorUse, HopUse, HostUse, Interval, KnownAnswer, LinkPlan, LoadSpec,
-    ProxyUse, ResponseCost, Slices, StudyPlan, StudyResult,
+    ArmKind, ArmLoad, ArmResult, Cost, GeneratorUse, HopUse, HostUse, Interval, KnownAnswer, LinkPlan,
+    LoadSpec, ProxyUse, ResponseCost, Slices, StudyPlan, StudyResult,
 };
 pub use tune::{TuneResult, TuneStep};

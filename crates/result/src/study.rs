@@ -110,10 +110,11 @@ pub struct HostUse {
 }
 
 /// What an arm is in the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArmKind {
     /// No proxy: the generator speaks to the origin.
+    #[default]
     Direct,
     /// A plain proxy that others are compared with.
     Baseline,
@@ -161,7 +162,7 @@ pub struct LoadSpec {
 }
 
 /// What was found about one arm.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmResult {
     /// Its id in the study, for example `route/path{routes=200}`.
@@ -181,22 +182,10 @@ pub struct ArmResult {
     /// Slices measured.
     pub slices: Slices,
     /// CPU time of the proxy's whole process per request, less its idle use, microseconds; of several proxies, of all
-    /// together. Null without a proxy.
+    /// together. In the closed loop, or under the first load where there is none. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
     /// Highest rate of the closed loop, requests per second. Null when something else than the proxy set it.
     pub max_rate: Option<Interval>,
-    /// Answered requests per second of the closed loop, whatever set it.
-    pub rate: Option<Interval>,
-    /// The same over that of `compared_with`.
-    pub rate_ratio: Option<Interval>,
-    /// CPU time of the origin per request, microseconds.
-    pub origin_cpu_us_per_request: Option<Interval>,
-    /// Bytes that the link carried per request, both ways, IP and TCP headers included; null without a link.
-    pub link_bytes_per_request: Option<Interval>,
-    /// Share of the answers at the fixed rate that came within 1 ms, and share that took longer than 10 ms, 0 to 1.
-    pub within_1_ms_share: Option<f64>,
-    /// See `within_1_ms_share`.
-    pub over_10_ms_share: Option<f64>,
     /// Response time at the fixed rate, microseconds.
     pub response_us: ResponseCost,
     /// Difference from `compared_with`.
@@ -207,12 +196,38 @@ pub struct ArmResult {
     pub known_answer: Option<KnownAnswer>,
     /// How busy the proxies were under the closed loop, all together.
     pub proxy_use: Option<ProxyUse>,
+    /// Under each load by itself, in the order of the plan; those that it was not measured under are left out.
+    pub loads: Vec<ArmLoad>,
     /// Each proxy by itself, in the order in which a request meets them; empty without one.
     pub hops: Vec<HopUse>,
     /// Where its requests went, all loads together.
     pub book: Book,
     /// Failed requests by kind.
     pub failures: BTreeMap<String, u64>,
+}
+
+/// What was found about an arm under one load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmLoad {
+    /// The load.
+    pub load: String,
+    /// Answered requests per second, whatever set it.
+    pub rate: Option<Interval>,
+    /// The same over that of `compared_with`.
+    pub rate_ratio: Option<Interval>,
+    /// CPU time of all proxies per request, less their idle use, microseconds. Null without a proxy.
+    pub cpu_us_per_request: Option<Interval>,
+    /// CPU time of the origin per request, microseconds.
+    pub origin_cpu_us_per_request: Option<Interval>,
+    /// Bytes that the link carried per request, both ways, IP and TCP headers included; null without a link.
+    pub link_bytes_per_request: Option<Interval>,
+    /// Response time, microseconds.
+    pub response_us: ResponseCost,
+    /// Share of the answers that came within 1 ms, and share that took longer than 10 ms, 0 to 1.
+    pub within_1_ms_share: Option<f64>,
+    /// See `within_1_ms_share`.
+    pub over_10_ms_share: Option<f64>,
 }
 
 /// Slices of an arm.

@@ -43,8 +43,9 @@ pub struct StudyFile {
     /// A link between the callers and the rest, each way. It needs root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
-    /// The traffic offered: one load with a closed loop, one with an open loop, or both.
-    #[schemars(length(min = 1, max = 2))]
+    /// The traffic offered: at most one load with a closed loop, and any with open loops. Costs in response time are those
+    /// under the first open loop.
+    #[schemars(length(min = 1, max = 8))]
     pub loads: Vec<LoadSection>,
 }
 

@@ -121,11 +121,11 @@ impl RoundRecord {
         self.slices.push(slice);
     }
 
-    /// Response times of an arm in the slices that count, nanoseconds.
-    pub fn response(&self, arm: usize) -> Histogram<u64> {
+    /// Response times of an arm under an open loop in the slices that count, nanoseconds.
+    pub fn response(&self, load: usize, arm: usize) -> Histogram<u64> {
         let mut all = hoptax_load::histogram();
-        let counts =
-            |index: &usize| self.slices.get(*index).is_some_and(|slice| slice.arm == arm && !slice.set_aside);
+        let is_meant = |slice: &SliceRecord| slice.arm == arm && slice.load == load && !slice.set_aside;
+        let counts = |index: &usize| self.slices.get(*index).is_some_and(is_meant);
         for (value, count) in
             self.responses.iter().filter(|(index, _)| counts(index)).flat_map(|(_, one)| &one.0)
         {

@@ -9,8 +9,8 @@ mod evidence;
 mod pairs;
 
 use hoptax_result::{
-    ArmResult, Cost, Environment, HopUse, KnownAnswer, LinkPlan, LoadSpec, Loop, ResponseCost, StudyPlan,
-    StudyResult, Verdict,
+    ArmLoad, ArmResult, Cost, Environment, HopUse, KnownAnswer, LinkPlan, LoadSpec, Loop, ResponseCost,
+    StudyPlan, StudyResult, Verdict,
 };
 use hoptax_stats::{mean_over_rounds, paired_cost};
 
@@ -89,9 +89,10 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         paired_cost(&pairs, CONFIDENCE)
     };
     let cpu_share = || paired_cost(&pairs::cpu_shares(plan, rounds, index, arm.compared_with?), CONFIDENCE);
+    let fixed_rate = plan.loads.iter().position(|load| load.open.is_some());
     let tail = |compared: bool| {
         let other = if compared { Some(arm.compared_with?) } else { None };
-        pairs::tail(rounds, index, other)
+        pairs::tail(fixed_rate?, rounds, index, other)
     };
     let slices = evidence::slices(rounds, index);
     ArmResult {
@@ -105,14 +106,6 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         slices,
         cpu_us_per_request: has_proxy.then(|| level(Measure::CpuUsPerRequest)).flatten(),
         max_rate: has_proxy.then(|| level(Measure::Rate)).flatten(),
-        rate: level(Measure::Rate),
-        rate_ratio: arm
-            .compared_with
-            .and_then(|other| paired_cost(&pairs::rate_ratios(plan, rounds, index, other), CONFIDENCE)),
-        origin_cpu_us_per_request: level(Measure::OriginCpuUsPerRequest),
-        link_bytes_per_request: plan.link.and_then(|_| level(Measure::LinkBytesPerRequest)),
-        within_1_ms_share: evidence::share_below(rounds, index, 1_000_000),
-        over_10_ms_share: evidence::share_below(rounds, index, 10_000_000).map(|share| 1.0 - share),
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
         cost: Cost {
             cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),
@@ -120,13 +113,39 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
             response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
             max_rate: has_both.then(|| cost(Measure::Rate)).flatten(),
         },
-        responses: rounds.iter().map(|round| round.response(index).len()).sum(),
+        responses: fixed_rate
+            .map_or(0, |load| rounds.iter().map(|round| round.response(load, index).len()).sum()),
         known_answer: known_answer(arm),
         proxy_use: has_proxy.then(|| evidence::proxy_use(plan, rounds, index)).flatten(),
+        loads: loads(plan, rounds, index, arm),
         hops: hops(plan, rounds, index, arm),
         book: evidence::book(rounds, index),
         failures: evidence::failures(rounds, index),
     }
+}
+
+fn loads(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<ArmLoad> {
+    let under = |(number, load): (usize, &Load)| {
+        let level = |measure: Measure| pairs::level_under(number, rounds, index, measure);
+        ArmLoad {
+            load: load.name.clone(),
+            rate: level(Measure::Rate),
+            rate_ratio: arm
+                .compared_with
+                .and_then(|other| paired_cost(&pairs::rate_ratios(number, rounds, index, other), CONFIDENCE)),
+            cpu_us_per_request: arm.has_proxy().then(|| level(Measure::CpuUsPerRequest)).flatten(),
+            origin_cpu_us_per_request: level(Measure::OriginCpuUsPerRequest),
+            link_bytes_per_request: plan.link.and_then(|_| level(Measure::LinkBytesPerRequest)),
+            response_us: ResponseCost {
+                p50: level(Measure::ResponseP50Us),
+                p99: pairs::tail(number, rounds, index, None),
+            },
+            within_1_ms_share: evidence::share_below(rounds, number, index, 1_000_000),
+            over_10_ms_share: evidence::share_below(rounds, number, index, 10_000_000)
+                .map(|share| 1.0 - share),
+        }
+    };
+    plan.loads.iter().enumerate().filter(|(_, load)| arm.takes_part(load)).map(under).collect()
 }
 
 fn hops(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<HopUse> {

@@ -1,12 +1,12 @@
 //! The table of a study.
 
 use comfy_table::{CellAlignment, Table, presets};
-use hoptax_result::{ArmKind, ArmResult, Interval, StudyResult};
+use hoptax_result::{Interval, StudyResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
-use crate::numbers::{grouped, level};
 use crate::rows::{Row, rows};
+use crate::side::side_tables;
 use crate::words;
 
 /// Cells of the bar.
@@ -49,11 +49,14 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     text += "\nwhat is added to that, per request:\n\n";
     text += &table(&rows, style);
     text.push('\n');
-    if result.arms.iter().any(|arm| arm.link_bytes_per_request.is_some()) {
-        text += &format!("over the link:\n\n{}\n", calls(result));
-    }
-    if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
-        text += &format!("each proxy by itself:\n\n{}\n", hops(result));
+    for side in side_tables(result) {
+        text += &format!("{}:\n\n", side.title);
+        let header: Vec<&str> = side.header.iter().map(String::as_str).collect();
+        let mut table = Rows::new(&header);
+        for (name, cells) in side.rows {
+            table.add(&name, cells);
+        }
+        text += &format!("{}\n", table.text());
     }
     if rows.iter().any(|row| row.is_near_zero) {
         text += "~ cannot be told from zero in this study\n";
@@ -75,53 +78,6 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
     text
-}
-
-/// What callers far from the server got, and what it took.
-fn calls(result: &StudyResult) -> String {
-    let has = |measure: fn(&ArmResult) -> bool| result.arms.iter().any(measure);
-    let (has_rate, has_responses) = (has(|arm| arm.rate.is_some()), has(|arm| arm.response_us.p50.is_some()));
-    let mut header = vec!["arm"];
-    header.extend(has_rate.then_some(["rate/s", "times"]).into_iter().flatten());
-    header.extend(has_responses.then_some(["p50 us", "within 1 ms", "over 10 ms"]).into_iter().flatten());
-    header.extend(["origin CPU us", "bytes carried"]);
-    let mut table = Rows::new(&header);
-    let number = |interval: Option<&Interval>| interval.map_or_else(|| "-".to_owned(), level);
-    let percent =
-        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-    for arm in &result.arms {
-        let mut cells = Vec::new();
-        if has_rate {
-            cells.extend([number(arm.rate.as_ref()), number(arm.rate_ratio.as_ref())]);
-        }
-        if has_responses {
-            cells.push(number(arm.response_us.p50.as_ref()));
-            cells.extend([percent(arm.within_1_ms_share), percent(arm.over_10_ms_share)]);
-        }
-        cells.push(number(arm.origin_cpu_us_per_request.as_ref()));
-        cells.push(number(arm.link_bytes_per_request.as_ref()));
-        table.add(&arm.id, cells);
-    }
-    table.text()
-}
-
-/// What each proxy used, arm by arm.
-fn hops(result: &StudyResult) -> String {
-    let mut table = Rows::new(&["arm", "proxy", "CPU us", "memory MiB"]);
-    for arm in &result.arms {
-        for (number, hop) in arm.hops.iter().enumerate() {
-            let memory = hop.memory_bytes.map(|bytes| grouped(bytes.estimate / f64::from(1 << 20), 1));
-            table.add(
-                if number == 0 { &arm.id } else { "" },
-                vec![
-                    hop.name.clone(),
-                    hop.cpu_us_per_request.as_ref().map_or_else(|| "withheld".to_owned(), level),
-                    memory.unwrap_or_else(|| "-".to_owned()),
-                ],
-            );
-        }
-    }
-    table.text()
 }
 
 /// The table with as many columns as fit.

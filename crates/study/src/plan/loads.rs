@@ -25,8 +25,8 @@ pub(super) fn plan(
         if earlier.clone().any(|other| other.name == section.name) {
             problem("/name", format!("two loads are called `{}`: give each a name of its own", section.name));
         }
-        if earlier.clone().any(|other| other.loop_ == section.loop_) {
-            problem("/loop", "two loads have the same loop: a study takes one of each at most".to_owned());
+        if section.loop_ == LoopWord::Closed && earlier.clone().any(|other| other.loop_ == section.loop_) {
+            problem("/loop", "two loads have a closed loop: a study takes one at most".to_owned());
         }
         let open = match (section.loop_, section.rate) {
             (LoopWord::Open, Some(rate)) => {

@@ -23,11 +23,11 @@ pub(super) fn slices(rounds: &[RoundRecord], arm: usize) -> Slices {
     Slices { used: slices_of(rounds, arm).count() as u64 - set_aside, set_aside }
 }
 
-/// Share of the answers of an arm at the fixed rate that came within so many nanoseconds. None without answers.
-pub(super) fn share_below(rounds: &[RoundRecord], arm: usize, ns: u64) -> Option<f64> {
+/// Share of the answers of an arm under an open loop that came within so many nanoseconds. None without answers.
+pub(super) fn share_below(rounds: &[RoundRecord], load: usize, arm: usize, ns: u64) -> Option<f64> {
     let (mut below, mut all) = (0, 0);
     for round in rounds {
-        let responses = round.response(arm);
+        let responses = round.response(load, arm);
         below += responses.count_between(0, ns);
         all += responses.len();
     }

@@ -15,28 +15,29 @@ const TAIL: f64 = 0.99;
 /// What a slice says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// CPU time of the proxy per answered request, less its idle use: closed loop.
+    /// CPU time of the proxy per answered request, less its idle use: usually in the closed loop.
     CpuUsPerRequest,
     /// The same of one proxy of several, by its number.
     HopCpuUsPerRequest(usize),
-    /// CPU time of the origins per answered request: at the fixed rate if there is one.
+    /// CPU time of the origins per answered request.
     OriginCpuUsPerRequest,
-    /// Bytes that the link carried per answered request: at the fixed rate if there is one.
+    /// Bytes that the link carried per answered request.
     LinkBytesPerRequest,
-    /// Answered requests per second: closed loop.
+    /// Answered requests per second: usually in the closed loop.
     Rate,
-    /// Median response time: open loop.
+    /// Median response time: usually in the first open loop.
     ResponseP50Us,
 }
 
 impl Measure {
-    fn is_open(self, plan: &Plan) -> bool {
+    /// The load that it is taken from where none is named: response times from the first open loop, all else from the closed
+    /// one. Where there is none, requests still cost CPU time.
+    fn usual_load(self, plan: &Plan) -> Option<usize> {
+        let first = |is_open: bool| plan.loads.iter().position(|load| load.open.is_some() == is_open);
         match self {
-            Self::ResponseP50Us => true,
-            Self::OriginCpuUsPerRequest | Self::LinkBytesPerRequest => {
-                plan.loads.iter().any(|load| load.open.is_some())
-            }
-            _ => false,
+            Self::ResponseP50Us => first(true),
+            Self::Rate => first(false),
+            _ => first(false).or(first(true)),
         }
     }
 
@@ -67,12 +68,14 @@ impl Measure {
     }
 }
 
-/// The values of one arm in one round, by block.
+/// The values of one arm in one round under the load that a measure is usually taken from, by block.
 pub(super) fn values(plan: &Plan, round: &RoundRecord, arm: usize, measure: Measure) -> BTreeMap<u32, f64> {
-    let loads = |slice: &SliceRecord| {
-        plan.loads.get(slice.load).is_some_and(|load| load.open.is_some() == measure.is_open(plan))
-    };
-    let slices = round.slices.iter().filter(|slice| slice.arm == arm && loads(slice));
+    measure.usual_load(plan).map(|load| values_under(load, round, arm, measure)).unwrap_or_default()
+}
+
+/// The same under one load.
+fn values_under(load: usize, round: &RoundRecord, arm: usize, measure: Measure) -> BTreeMap<u32, f64> {
+    let slices = round.slices.iter().filter(|slice| slice.arm == arm && slice.load == load);
     slices.filter_map(|slice| Some((slice.block, measure.of(round, slice)?))).collect()
 }
 
@@ -92,9 +95,14 @@ pub(super) fn cpu_shares(plan: &Plan, rounds: &[RoundRecord], arm: usize, other:
     paired(plan, rounds, arm, other, Measure::CpuUsPerRequest, |value, other| (value - other) / other)
 }
 
-/// `arm`'s rate over that of `other`, by round and block.
-pub(super) fn rate_ratios(plan: &Plan, rounds: &[RoundRecord], arm: usize, other: usize) -> Vec<Vec<f64>> {
-    paired(plan, rounds, arm, other, Measure::Rate, |value, other| value / other)
+/// `arm`'s rate over that of `other` under one load, by round and block.
+pub(super) fn rate_ratios(load: usize, rounds: &[RoundRecord], arm: usize, other: usize) -> Vec<Vec<f64>> {
+    let of_round = |round: &RoundRecord| {
+        let others = values_under(load, round, other, Measure::Rate);
+        let own = values_under(load, round, arm, Measure::Rate);
+        own.into_iter().filter_map(|(block, rate)| Some(rate / others.get(&block)?)).collect()
+    };
+    rounds.iter().map(of_round).collect()
 }
 
 fn paired(
@@ -115,20 +123,32 @@ fn paired(
 
 /// The level of `arm` itself: the median of each round's slices, and the mean of these over rounds.
 pub(super) fn level(plan: &Plan, rounds: &[RoundRecord], arm: usize, measure: Measure) -> Option<Interval> {
-    let levels: Vec<f64> = rounds.iter().filter_map(|round| level_in(plan, round, arm, measure)).collect();
-    mean_over_rounds(&levels, CONFIDENCE)
+    level_under(measure.usual_load(plan)?, rounds, arm, measure)
 }
 
-fn level_in(plan: &Plan, round: &RoundRecord, arm: usize, measure: Measure) -> Option<f64> {
-    median(&values(plan, round, arm, measure).into_values().collect::<Vec<f64>>())
+/// The same under one load.
+pub(super) fn level_under(
+    load: usize,
+    rounds: &[RoundRecord],
+    arm: usize,
+    measure: Measure,
+) -> Option<Interval> {
+    let of_round =
+        |round| median(&values_under(load, round, arm, measure).into_values().collect::<Vec<f64>>());
+    mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), CONFIDENCE)
 }
 
 /// The 99th percentile of response time of `arm`, or its difference from that of `other`, microseconds. A slice has
 /// too few requests for it, so it is taken from all requests of a round. None when all rounds together have too few.
-pub(super) fn tail(rounds: &[RoundRecord], arm: usize, other: Option<usize>) -> Option<Interval> {
+pub(super) fn tail(
+    load: usize,
+    rounds: &[RoundRecord],
+    arm: usize,
+    other: Option<usize>,
+) -> Option<Interval> {
     // By round; None for a round without an answer, and altogether when the answers are too few.
     let by_round = |arm: usize| -> Option<Vec<Option<f64>>> {
-        let all: Vec<_> = rounds.iter().map(|round| round.response(arm)).collect();
+        let all: Vec<_> = rounds.iter().map(|round| round.response(load, arm)).collect();
         let us = |one: &Histogram<u64>| (!one.is_empty()).then(|| one.value_at_quantile(TAIL) as f64 / 1e3);
         quantile_supported(all.iter().map(Histogram::len).sum(), TAIL).then(|| all.iter().map(us).collect())
     };

@@ -1,0 +1,95 @@
+//! The tables beside the main one: what every arm did under each load, and what each proxy used.
+
+use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
+
+use crate::numbers::{grouped, level};
+use crate::words;
+
+/// A table, for every output.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct SideTable {
+    pub(crate) title: String,
+    pub(crate) header: Vec<String>,
+    /// Names and cells.
+    pub(crate) rows: Vec<(String, Vec<String>)>,
+}
+
+/// The tables that a study has beside the main one.
+pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
+    let mut tables = Vec::new();
+    // The usual two loads are in the main table.
+    let open = result.plan.loads.iter().filter(|load| load.rate.is_some()).count();
+    if result.plan.link.is_some() || open > 1 {
+        let tables_of_loads = result.plan.loads.iter().map(|load| under(result, load));
+        tables.extend(tables_of_loads.filter(|table| !table.rows.is_empty()));
+    }
+    if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
+        tables.push(hops(result));
+    }
+    tables
+}
+
+fn number(interval: Option<&Interval>) -> String {
+    interval.map_or_else(|| "-".to_owned(), level)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A column: its heading, and what it has of an arm.
+type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
+
+/// What an arm can say under a load; a column in which no arm has anything is left out.
+const COLUMNS: [Column; 9] = [
+    ("rate/s", |load| load.rate.as_ref().map(level)),
+    ("times", |load| load.rate_ratio.as_ref().map(level)),
+    ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
+    ("p99 us", |load| load.response_us.p99.as_ref().map(level)),
+    ("within 1 ms", |load| load.within_1_ms_share.map(percent)),
+    ("over 10 ms", |load| load.over_10_ms_share.map(percent)),
+    ("proxy CPU us", |load| load.cpu_us_per_request.as_ref().map(level)),
+    ("origin CPU us", |load| load.origin_cpu_us_per_request.as_ref().map(level)),
+    ("bytes carried", |load| load.link_bytes_per_request.as_ref().map(level)),
+];
+
+/// What every arm did under one load.
+fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
+    let of = |arm: &ArmResult| arm.loads.iter().find(|one| one.load == load.name).cloned();
+    let arms: Vec<(&ArmResult, ArmLoad)> =
+        result.arms.iter().filter_map(|arm| Some((arm, of(arm)?))).collect();
+    // At a fixed rate all rates are the same.
+    let says = |column: &Column| {
+        !(column.0 == "times" && load.rate.is_some()) && arms.iter().any(|(_, load)| column.1(load).is_some())
+    };
+    let columns: Vec<Column> = COLUMNS.into_iter().filter(says).collect();
+    let cells = |load: &ArmLoad| {
+        columns.iter().map(|column| column.1(load).unwrap_or_else(|| "-".to_owned())).collect()
+    };
+    SideTable {
+        title: format!("{}, {}", load.name, words::loop_of(load)),
+        header: std::iter::once("arm")
+            .chain(columns.iter().map(|column| column.0))
+            .map(str::to_owned)
+            .collect(),
+        rows: arms.iter().map(|(arm, load)| (arm.id.clone(), cells(load))).collect(),
+    }
+}
+
+/// What each proxy used, arm by arm.
+fn hops(result: &StudyResult) -> SideTable {
+    let mut rows = Vec::new();
+    for arm in &result.arms {
+        for (place, hop) in arm.hops.iter().enumerate() {
+            let memory = hop.memory_bytes.map(|bytes| grouped(bytes.estimate / f64::from(1 << 20), 1));
+            let name = if place == 0 { arm.id.clone() } else { String::new() };
+            let memory = memory.unwrap_or_else(|| "-".to_owned());
+            rows.push((name, vec![hop.name.clone(), number(hop.cpu_us_per_request.as_ref()), memory]));
+        }
+    }
+    SideTable {
+        title: "each proxy by itself".to_owned(),
+        header: ["arm", "proxy", "CPU us", "memory MiB"].map(str::to_owned).to_vec(),
+        rows,
+    }
+}
