@@ -95,6 +95,8 @@ pub enum Protocol {
     Http2,
     /// Unary calls of gRPC.
     Grpc,
+    /// Messages of WebSocket.
+    WebSocket,
     /// Bytes.
     Tcp,
 }
@@ -152,6 +154,7 @@ impl Protocol {
             Self::Http1 => "http1",
             Self::Http2 => "http2",
             Self::Grpc => "grpc",
+            Self::WebSocket => "websocket",
             Self::Tcp => "tcp",
         }
     }

@@ -162,6 +162,7 @@ fn summary(subject: SubjectSection) -> String {
         Protocol::Http1 => "HTTP/1.1",
         Protocol::Http2 => "HTTP/2",
         Protocol::Grpc => "gRPC",
+        Protocol::WebSocket => "WebSocket",
         Protocol::Tcp => "TCP",
     };
     let secure = match (subject.mtls, subject.tls) {

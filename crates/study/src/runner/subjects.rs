@@ -307,6 +307,7 @@ fn proxy_spec(
             codec: match arm.subject.protocol {
                 Protocol::Http1 => Codec::Http1,
                 Protocol::Http2 | Protocol::Grpc => Codec::Http2,
+                Protocol::WebSocket => Codec::WebSocket,
                 Protocol::Tcp => Codec::Tcp,
             },
             downstream: mutual(hop, before, true),
@@ -354,6 +355,8 @@ fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
         (Protocol::Http2, true) => ("https", REQUEST_PATH, Speak::Http2),
         (Protocol::Grpc, false) => ("grpc", ECHO, Speak::Grpc),
         (Protocol::Grpc, true) => ("grpcs", ECHO, Speak::Grpc),
+        (Protocol::WebSocket, false) => ("ws", REQUEST_PATH, Speak::WebSocket),
+        (Protocol::WebSocket, true) => ("wss", REQUEST_PATH, Speak::WebSocket),
         (Protocol::Tcp, false) => ("tcp", "", Speak::Tcp),
         (Protocol::Tcp, true) => ("tls", "", Speak::Tcp),
     };
@@ -361,7 +364,7 @@ fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
         Protocol::Http1 | Protocol::Http2 => Vec::new(),
         // Not compressed, and its length in four bytes.
         Protocol::Grpc => [&[0, 0, 0, 0, MESSAGE_BYTES as u8], [b'x'; MESSAGE_BYTES].as_slice()].concat(),
-        Protocol::Tcp => vec![b'x'; MESSAGE_BYTES],
+        Protocol::WebSocket | Protocol::Tcp => vec![b'x'; MESSAGE_BYTES],
     };
     let target = Target::asked(&Asked {
         url: &format!("{scheme}://{address}{path}{query}"),

@@ -39,7 +39,7 @@ use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
     Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, OverloadManager,
     ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router, StaticResources, TcpProxy,
-    Thresholds, VirtualHost,
+    Thresholds, UpgradeConfig, VirtualHost,
 };
 pub use secure::Mutual;
 
@@ -77,6 +77,8 @@ pub enum Codec {
     Http1,
     /// HTTP/2, for itself or under gRPC.
     Http2,
+    /// HTTP/1.1 that becomes WebSocket.
+    WebSocket,
     /// Bytes that it does not look into.
     Tcp,
 }
@@ -104,7 +106,7 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
     } else {
         NetworkFilter {
             name: "envoy.filters.network.http_connection_manager",
-            typed_config: connection_manager(fragment, &mut merging)?,
+            typed_config: connection_manager(plan.codec, fragment, &mut merging)?,
         }
     };
     merging.finish()?;
@@ -130,7 +132,11 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
 }
 
 /// The connection manager, with what the fragment adds to it.
-fn connection_manager(fragment: &Fragment, merging: &mut Merge<'_>) -> Result<Merged, MergeError> {
+fn connection_manager(
+    codec: Codec,
+    fragment: &Fragment,
+    merging: &mut Merge<'_>,
+) -> Result<Merged, MergeError> {
     let routes = routes(fragment, merging)?;
     let virtual_host = VirtualHost { name: ORIGIN, domains: ["*"], routes };
     let virtual_host = merging.extend("virtual_host", &virtual_host, &fragment.virtual_host)?;
@@ -141,6 +147,7 @@ fn connection_manager(fragment: &Fragment, merging: &mut Merge<'_>) -> Result<Me
         route_config: RouteConfiguration { name: INGRESS, virtual_hosts: [virtual_host] },
         http_filters: http_filters(fragment)?,
         access_log: fragment.access_log.clone(),
+        upgrade_configs: (codec == Codec::WebSocket).then_some([UpgradeConfig { upgrade_type: "websocket" }]),
     };
     merging.extend("connection_manager", &connection_manager, &fragment.connection_manager)
 }

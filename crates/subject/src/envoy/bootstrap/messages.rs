@@ -71,6 +71,13 @@ pub(super) struct HttpConnectionManager {
     pub(super) http_filters: Vec<Map<String, Value>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) access_log: Vec<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) upgrade_configs: Option<[UpgradeConfig; 1]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct UpgradeConfig {
+    pub(super) upgrade_type: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -56,7 +56,7 @@ fn common(mutual: &Mutual, codec: Codec) -> Value {
         });
     }
     match codec {
-        Codec::Http1 => common["alpn_protocols"] = json!(["http/1.1"]),
+        Codec::Http1 | Codec::WebSocket => common["alpn_protocols"] = json!(["http/1.1"]),
         Codec::Http2 => common["alpn_protocols"] = json!(["h2"]),
         Codec::Tcp => {}
     }
