@@ -16,6 +16,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::OFFERED,
     arms::ERRORS,
     arms::KNOWN_ANSWER,
+    arms::INACTIVE,
     arms::TOO_FEW,
     arms::NOT_SATURATED,
     same::SAME,
@@ -52,6 +53,7 @@ fn withhold_numbers(arm: &mut ArmResult) {
     arm.cpu_us_per_request = None;
     arm.max_rate = None;
     arm.loads.clear();
+    arm.companion_cpu_us_per_request = None;
     for hop in &mut arm.hops {
         hop.cpu_us_per_request = None;
         hop.memory_bytes = None;
@@ -90,6 +92,8 @@ pub(crate) mod tests {
             cpu_us_per_request: Some(interval(40.0 + cost_us, 0.5)),
             max_rate: Some(interval(20_000.0, 300.0)),
             loads: Vec::new(),
+            companion_cpu_us_per_request: None,
+            inactive: Vec::new(),
             response_us: response(100.0),
             cost: Cost {
                 cpu_us_per_request: Some(interval(cost_us, 0.5)),

@@ -93,7 +93,7 @@ fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
     let catalogue = Catalogue::load().unwrap();
     let fragment = (call != "baseline").then(|| {
         let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
-        function.render(&knobs, &Context { directory }).unwrap()
+        function.render(&knobs, &Context { directory, companion: None }).unwrap()
     });
     let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
     let spec = ProxySpec {

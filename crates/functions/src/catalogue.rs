@@ -123,7 +123,7 @@ mod tests {
     use crate::function::Context;
     use crate::knob::{KnobRange, KnobValue};
 
-    const SOUND: &str = "id: one\nfamily: routing\nsummary: Does one thing\nsource: https://example.org/\nfragment: |\n  route: {a: 1}\n";
+    const SOUND: &str = "id: one\nfamily: routing\nsummary: Does one thing\nsource: https://example.org/\nproof: [a.b]\nfragment: |\n  route: {a: 1}\n";
 
     fn errors(files: &[(&str, String)]) -> Vec<String> {
         let files = files.iter().map(|(path, text)| (Path::new(*path), text.as_bytes()));
@@ -146,7 +146,9 @@ mod tests {
                 for value in ends(&knob.range) {
                     let call = FunctionCall::parse(&format!("{}{{{name}={value}}}", function.id)).unwrap();
                     let (_, knobs) = catalogue.resolve(&call).unwrap();
-                    function.render(&knobs, &Context { directory: "/run/arm".as_ref() }).unwrap();
+                    function
+                        .render(&knobs, &Context { directory: "/run/arm".as_ref(), companion: None })
+                        .unwrap();
                 }
             }
         }
@@ -155,11 +157,11 @@ mod tests {
     #[test]
     fn a_function_that_is_not_there_names_the_nearest() {
         let catalogue = Catalogue::load().unwrap();
-        let call = FunctionCall::parse("rate-limit/locla").unwrap();
+        let call = FunctionCall::parse("rate-limit/loocal").unwrap();
         let errors = catalogue.resolve(&call).unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "unknown function `rate-limit/locla`; did you mean `rate-limit/local`?"
+            "unknown function `rate-limit/loocal`; did you mean one of `rate-limit/global`, `rate-limit/local`?"
         );
     }
 

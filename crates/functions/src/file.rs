@@ -1,16 +1,20 @@
 //! The file of a function: its shape, and everything that is checked before the function is used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::function::{Context, Family, Function, KnownAnswer, RenderError, Request, environment};
+use crate::function::{Context, Family, Function, KnownAnswer, RenderError, Request, Secured, environment};
 use crate::knob::{Knob, KnobRange, KnobValue};
 
-/// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, and the path
-/// of the requests.
-const VARIABLES: [&str; 2] = ["directory", "path"];
+/// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, the path of the
+/// requests, and where the companion listens.
+const VARIABLES: [&str; 5] = ["directory", "path", COMPANION[0], COMPANION[1], WASM];
+/// That of a function that runs our filters of WebAssembly: their bytes in base64.
+const WASM: &str = "wasm_filters";
+/// Those of a function that asks a companion.
+const COMPANION: [&str; 2] = ["companion_address", "companion_port"];
 
 /// What is wrong with a file of the catalogue.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,9 @@ pub enum FileError {
     /// The source is no address of a page.
     #[error("its source `{0}` is no https address")]
     Source(String),
+    /// Nothing would show that the function was at work.
+    #[error("it has no `proof`: name a statistic of Envoy that moves when the function is at work")]
+    Proof,
     /// No origin stands behind the proxy.
     #[error("its `upstreams` is 0: give it at least one, or leave the key out")]
     Upstreams,
@@ -99,6 +106,11 @@ struct FunctionFile {
     #[serde(default)]
     environment: BTreeMap<String, String>,
     known_answer: Option<KnownAnswer>,
+    proof: Vec<String>,
+    workers: Option<u32>,
+    #[serde(default)]
+    secured: Secured,
+    #[serde(default = "nothing")]
     fragment: String,
 }
 
@@ -110,6 +122,10 @@ struct KnobFile {
     max: Option<u64>,
     choices: Option<Vec<String>>,
     summary: String,
+}
+
+fn nothing() -> String {
+    "{}".to_owned()
 }
 
 fn one() -> u16 {
@@ -128,6 +144,9 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     if !file.source.starts_with("https://") {
         return Err(FileError::Source(file.source));
     }
+    if file.proof.is_empty() {
+        return Err(FileError::Proof);
+    }
     if file.upstreams == 0 {
         return Err(FileError::Upstreams);
     }
@@ -139,7 +158,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         .into_iter()
         .map(|(name, knob)| Ok((name.clone(), knob.check(name)?)))
         .collect::<Result<_, FileError>>()?;
-    let function = Function {
+    let mut function = Function {
         id: file.id,
         family: file.family,
         summary: file.summary,
@@ -150,16 +169,24 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         connections: file.connections,
         environment: file.environment,
         known_answer: file.known_answer,
+        proof: file.proof,
+        workers: file.workers,
+        asks_companion: false,
+        uses_wasm: false,
+        secured: file.secured,
         fragment: file.fragment,
     };
-    check_variables(&function)?;
-    function.render(&function.default_knobs(), &Context { directory: Path::new("/") })?;
+    let used = check_variables(&function)?;
+    function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));
+    function.uses_wasm = used.contains(WASM);
+    function.proofs(&function.default_knobs())?;
+    function.render(&function.default_knobs(), &Context { directory: Path::new("/"), companion: None })?;
     Ok(function)
 }
 
 /// A knob that the fragment does not use changes nothing, and a variable that nobody gives would fail only when
-/// the template comes to it.
-fn check_variables(function: &Function) -> Result<(), FileError> {
+/// the template comes to it. Returns the variables that it uses.
+fn check_variables(function: &Function) -> Result<HashSet<String>, FileError> {
     let environment = environment();
     let template = environment
         .template_from_named_str(&function.id, &function.fragment)
@@ -173,10 +200,12 @@ fn check_variables(function: &Function) -> Result<(), FileError> {
     if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob)) {
         return Err(FileError::KnobUnused(knob.clone()));
     }
-    let undeclared = used
-        .into_iter()
-        .find(|name| !function.knobs.contains_key(name) && !VARIABLES.contains(&name.as_str()));
-    undeclared.map_or(Ok(()), |name| Err(FileError::Undeclared(name)))
+    let undeclared =
+        used.iter().find(|name| !function.knobs.contains_key(*name) && !VARIABLES.contains(&name.as_str()));
+    match undeclared {
+        Some(name) => Err(FileError::Undeclared(name.clone())),
+        None => Ok(used),
+    }
 }
 
 impl KnobFile {

@@ -24,8 +24,16 @@ pub struct Fragment {
     pub connection_manager: Map<String, Value>,
     /// Access loggers of the HTTP connection manager.
     pub access_log: Vec<Map<String, Value>>,
+    /// Filters of the listener that come before the HTTP connection manager.
+    pub network_filters: Vec<Map<String, Value>>,
     /// Merged into the cluster of the origin.
     pub cluster: Map<String, Value>,
+    /// Clusters beside that of the origin.
+    pub clusters: Vec<Map<String, Value>>,
+    /// Merged into the listener.
+    pub listener: Map<String, Value>,
+    /// Merged into the bootstrap.
+    pub bootstrap: Map<String, Value>,
     /// Fields that the plain proxy sets and that this fragment means to set otherwise, as dotted paths that begin
     /// with the name of one of the maps above: `connection_manager.generate_request_id`. A path at which nothing
     /// is replaced is an error too.

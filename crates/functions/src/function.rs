@@ -1,8 +1,13 @@
 //! One function of the catalogue, and rendering its fragment.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::str::FromStr;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Deserialize;
 
@@ -11,6 +16,9 @@ use crate::call::{CallError, FunctionCall};
 use crate::fragment::Fragment;
 use crate::knob::{Knob, KnobValue, Knobs};
 use crate::nearest::nearest;
+
+/// Our filters of WebAssembly, as `make filters` builds them.
+pub const WASM_FILTERS: &[u8] = include_bytes!("../../../filters/hoptax_filters.wasm");
 
 /// A traffic function that Envoy performs.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +44,16 @@ pub struct Function {
     pub environment: BTreeMap<String, String>,
     /// What measuring it must come to, at the defaults of its knobs.
     pub known_answer: Option<KnownAnswer>,
+    /// Statistics of Envoy's admin interface that show the function at work, as templates: see [`Proof`].
+    pub(crate) proof: Vec<String>,
+    /// Worker threads of the proxy, where that is what the function is.
+    pub workers: Option<u32>,
+    /// Whether it asks a companion: another program that answers it.
+    pub asks_companion: bool,
+    /// Whether it runs our filters of WebAssembly.
+    pub(crate) uses_wasm: bool,
+    /// How the connections on both sides are secured, if they are.
+    pub secured: Secured,
     pub(crate) fragment: String,
 }
 
@@ -56,6 +74,76 @@ pub enum Family {
     Observability,
     /// What happens when an origin fails.
     Resilience,
+    /// Code of one's own.
+    Extension,
+    /// How the proxy itself is set up.
+    Server,
+}
+
+impl Family {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Routing => "routing",
+            Self::TrafficShaping => "traffic shaping",
+            Self::Security => "security",
+            Self::Transformation => "transformation",
+            Self::Observability => "observability",
+            Self::Resilience => "resilience",
+            Self::Extension => "extension",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// A statistic of Envoy's admin interface that shows a function at work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Its name, in which `*` stands for anything.
+    pub name: String,
+    /// The value that it must be above; without one it must move while requests are sent.
+    pub above: Option<u64>,
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.above {
+            None => f.write_str(&self.name),
+            Some(above) => write!(f, "{} > {above}", self.name),
+        }
+    }
+}
+
+impl FromStr for Proof {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((name, above)) = text.split_once(" > ") else {
+            return Ok(Self { name: text.to_owned(), above: None });
+        };
+        let above = above.parse().map_err(|_| format!("`{above}` is no number"))?;
+        Ok(Self { name: name.to_owned(), above: Some(above) })
+    }
+}
+
+/// How the connections on both sides of a proxy are secured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Secured {
+    /// Those that requests come on.
+    pub downstream: Option<Tls>,
+    /// Those that they go on.
+    pub upstream: Option<Tls>,
+}
+
+/// How a connection is secured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tls {
+    /// The server shows a certificate.
+    Tls,
+    /// Both sides do.
+    Mtls,
 }
 
 /// What a request must carry for a function to have work. Every arm of a study carries what any of them needs, so
@@ -68,6 +156,20 @@ pub struct Request {
     /// The query without `?`. Since it changes what the origin answers, a function that has one is compared with a
     /// baseline that has the same.
     pub query: Option<String>,
+    /// Headers of its own requests alone; compared with a baseline that has the same.
+    pub own_headers: BTreeMap<String, String>,
+    /// A body, which makes it a `POST`; compared with a baseline that has the same.
+    pub body: Option<String>,
+    /// A body that is no text, in base64.
+    pub body_base64: Option<String>,
+}
+
+impl Request {
+    /// The body that is sent; None for a request without one.
+    pub fn body(&self) -> Option<Vec<u8>> {
+        let coded = self.body_base64.as_ref().map(|coded| BASE64_STANDARD.decode(coded).unwrap_or_default());
+        coded.or_else(|| self.body.as_ref().map(|body| body.as_bytes().to_vec()))
+    }
 }
 
 /// What measuring a function must come to.
@@ -83,6 +185,8 @@ pub struct KnownAnswer {
 pub struct Context<'a> {
     /// The arm's run directory, in which Envoy may write log files.
     pub directory: &'a Path,
+    /// Where the companion listens; none where there is none.
+    pub companion: Option<SocketAddr>,
 }
 
 /// Why a fragment cannot be rendered.
@@ -103,6 +207,16 @@ pub enum RenderError {
         id: String,
         /// What the parser says, with line and column of the rendered text.
         source: Box<serde_saphyr::Error>,
+    },
+    /// What a proof evaluates to is none.
+    #[error("the proof `{proof}` of function `{id}` is none: {reason}")]
+    Proof {
+        /// The id of the function.
+        id: String,
+        /// What it evaluates to.
+        proof: String,
+        /// Why.
+        reason: String,
     },
     /// The directory cannot be written into YAML.
     #[error(
@@ -155,20 +269,36 @@ impl Function {
             id: self.id.clone(),
             directory: context.directory.display().to_string(),
         })?;
-        let mut variables: BTreeMap<&str, minijinja::Value> =
-            BTreeMap::from([("directory", directory.into()), ("path", REQUEST_PATH.into())]);
-        variables.extend(knobs.iter().map(|(name, value)| {
-            let value = match value {
-                KnobValue::Integer(integer) => (*integer).into(),
-                KnobValue::Word(word) => word.as_str().into(),
-            };
-            (name, value)
-        }));
+        let mut variables = variables(knobs);
+        variables.extend([("directory", directory.into()), ("path", REQUEST_PATH.into())]);
+        if self.uses_wasm {
+            variables.insert("wasm_filters", BASE64_STANDARD.encode(WASM_FILTERS).into());
+        }
+        if self.asks_companion {
+            // A function is checked without one.
+            let companion = context.companion.unwrap_or_else(|| ([127, 0, 0, 1], 1).into());
+            variables.insert("companion_address", companion.ip().to_string().into());
+            variables.insert("companion_port", companion.port().into());
+        }
         let text = environment()
             .render_named_str(&self.id, &self.fragment, variables)
             .map_err(|source| RenderError::Template { id: self.id.clone(), source })?;
         serde_saphyr::from_str(&text)
             .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })
+    }
+
+    /// What shows the function at work with these knobs.
+    ///
+    /// # Errors
+    /// A template does not evaluate, or to no proof.
+    pub fn proofs(&self, knobs: &Knobs) -> Result<Vec<Proof>, RenderError> {
+        let render = |template: &String| {
+            let text = environment()
+                .render_named_str(&self.id, template, variables(knobs))
+                .map_err(|source| RenderError::Template { id: self.id.clone(), source })?;
+            text.parse().map_err(|reason| RenderError::Proof { id: self.id.clone(), proof: text, reason })
+        };
+        self.proof.iter().map(render).collect()
     }
 
     fn unknown_knob(&self, name: &str) -> CallError {
@@ -182,6 +312,15 @@ impl Function {
             known: self.knobs.keys().cloned().collect(),
         }
     }
+}
+
+/// The values of knobs, as templates have them.
+fn variables(knobs: &Knobs) -> BTreeMap<&str, minijinja::Value> {
+    let value = |value: &KnobValue| match value {
+        KnobValue::Integer(integer) => (*integer).into(),
+        KnobValue::Word(word) => word.as_str().into(),
+    };
+    knobs.iter().map(|(name, one)| (name, value(one))).collect()
 }
 
 /// The template engine as every fragment is rendered with it: a name that nothing defines is an error.

@@ -10,7 +10,7 @@
 //! let catalogue = Catalogue::load().expect("the embedded catalogue is sound");
 //! let call = FunctionCall::parse("route/path{routes=200}")?;
 //! let (function, knobs) = catalogue.resolve(&call).expect("`route/path` has this knob");
-//! let fragment = function.render(&knobs, &Context { directory: "/tmp/arm".as_ref() })?;
+//! let fragment = function.render(&knobs, &Context { directory: "/tmp/arm".as_ref(), companion: None })?;
 //! assert_eq!(fragment.routes.len(), 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,7 +27,9 @@ pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use file::FileError;
 pub use fragment::Fragment;
-pub use function::{Context, Family, Function, KnownAnswer, RenderError, Request};
+pub use function::{
+    Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls, WASM_FILTERS,
+};
 pub use knob::{Knob, KnobRange, KnobValue, Knobs};
 
 /// The path that every request of a study carries unless its load says otherwise. Functions that look at the path

@@ -11,6 +11,7 @@ use rand::rngs::SmallRng;
 use crate::Served;
 use crate::behaviour::{Behaviour, Drawn};
 use crate::queue::Queue;
+use crate::services::Companion;
 use crate::speak::{Next, Speaker, Undecided};
 use crate::table::Tables;
 use crate::transport::{Received, Transport};
@@ -51,6 +52,8 @@ pub(crate) struct Kitchen<'a> {
     pub(crate) under_way: &'a mut u64,
     /// The delays that this connection begins, each with its stream.
     pub(crate) delays: &'a mut Vec<(Duration, u32)>,
+    /// What the services of gRPC remember.
+    pub(crate) companion: &'a mut Companion,
     /// Where every answer is noted, if it is.
     pub(crate) served: Option<&'a mut Vec<Served>>,
     /// Whether no further request is to be taken.

@@ -143,6 +143,7 @@ impl Worker {
             answered: &mut self.report.answered,
             queue: &mut self.queue,
             under_way,
+            companion: &mut self.serves.companion,
             served: self.served.as_mut(),
             ending: false,
         }

@@ -12,6 +12,7 @@ mod connection;
 mod http3;
 mod queue;
 mod request;
+mod services;
 mod speak;
 mod table;
 mod transport;
@@ -30,6 +31,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 pub use behaviour::{BadParameter, Behaviour};
 pub use queue::{Freeze, Queue};
 pub use request::{BadRequest, Next, RequestReader};
+use services::Companion;
 pub use table::{TableError, Tables};
 use worker::Worker;
 
@@ -120,6 +122,7 @@ struct Serves {
     tables: Arc<Tables>,
     tls: Option<Arc<ServerConfig>>,
     request_bytes: Option<u64>,
+    companion: Companion,
 }
 
 /// What an origin did.
@@ -157,6 +160,7 @@ impl Origin {
             tables: Arc::new(tables),
             tls: options.tls.clone(),
             request_bytes: options.tcp_request_bytes,
+            companion: Companion::default(),
         };
         Ok(Self { listeners, address, serves, seed: options.seed })
     }

@@ -21,6 +21,7 @@ use rustix::time::Timespec;
 use crate::behaviour::Behaviour;
 use crate::connection::{Connection, Kitchen, State};
 use crate::queue::Queue;
+use crate::services::Companion;
 use crate::table::Tables;
 use crate::{OriginReport, Served, Serves};
 
@@ -58,6 +59,7 @@ pub(crate) struct Worker {
     buffer: Vec<u8>,
     report: OriginReport,
     queue: Queue,
+    companion: Companion,
     /// Answers that wait for their delay.
     under_way: u64,
     /// Every answer, if they are kept.
@@ -88,6 +90,7 @@ impl Worker {
             buffer: vec![0; READ_BYTES],
             report: OriginReport::default(),
             queue: Queue::default(),
+            companion: serves.companion.clone(),
             under_way: 0,
             served: keeps_served.then(Vec::new),
         })
@@ -209,6 +212,7 @@ impl Worker {
             answered: &mut self.report.answered,
             queue: &mut self.queue,
             under_way: &mut self.under_way,
+            companion: &mut self.companion,
             served: self.served.as_mut(),
             ending,
         };

@@ -28,6 +28,8 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         cpu_us_per_request: has_proxy.then(|| interval(46.0 + cpu_us, 0.52)),
         max_rate: has_proxy.then(|| interval(rate, 210.0)),
         loads: Vec::new(),
+        companion_cpu_us_per_request: None,
+        inactive: Vec::new(),
         response_us: ResponseCost {
             p50: Some(interval(95.0 + p50_us, 1.3)),
             p99: Some(interval(240.0 + p50_us, 22.0)),

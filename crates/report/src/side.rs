@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
 
-use crate::numbers::{grouped, level};
+use crate::numbers::{difference, grouped, level};
 use crate::words;
 
 /// A table, for every output.
@@ -22,6 +22,9 @@ pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
     if result.plan.link.is_some() || open > 1 {
         let tables_of_loads = result.plan.loads.iter().map(|load| under(result, load));
         tables.extend(tables_of_loads.filter(|table| !table.rows.is_empty()));
+    }
+    if result.arms.iter().any(|arm| arm.companion_cpu_us_per_request.is_some()) {
+        tables.push(companion(result));
     }
     if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
         tables.push(hops(result));
@@ -73,6 +76,22 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
             .map(str::to_owned)
             .collect(),
         rows: arms.iter().map(|(arm, load)| (arm.id.clone(), cells(load))).collect(),
+    }
+}
+
+/// What functions cost that ask a companion: the proxy's part and that of the companion.
+fn companion(result: &StudyResult) -> SideTable {
+    let row = |arm: &ArmResult| {
+        let companion = arm.companion_cpu_us_per_request?;
+        let proxy = arm.cost.cpu_us_per_request;
+        let both = proxy.map(|proxy| grouped(proxy.estimate + companion.estimate, 1));
+        let proxy = proxy.as_ref().map_or_else(|| "-".to_owned(), difference);
+        Some((arm.id.clone(), vec![proxy, level(&companion), both.unwrap_or_else(|| "-".to_owned())]))
+    };
+    SideTable {
+        title: "functions that ask a companion, CPU time per request".to_owned(),
+        header: ["arm", "added to the proxy us", "companion us", "together us"].map(str::to_owned).to_vec(),
+        rows: result.arms.iter().filter_map(row).collect(),
     }
 }
 

@@ -194,6 +194,11 @@ pub struct ArmResult {
     pub responses: u64,
     /// What its response cost must be, where that is known beforehand.
     pub known_answer: Option<KnownAnswer>,
+    /// CPU time of the companion that its function asks, per request, microseconds: part of the function's price, beside that
+    /// of the proxy. Null where it asks none.
+    pub companion_cpu_us_per_request: Option<Interval>,
+    /// Statistics of the proxy that show its function at work, and did not move: the numbers are of something else then.
+    pub inactive: Vec<String>,
     /// How busy the proxies were under the closed loop, all together.
     pub proxy_use: Option<ProxyUse>,
     /// Under each load by itself, in the order of the plan; those that it was not measured under are left out.
@@ -220,6 +225,8 @@ pub struct ArmLoad {
     pub cpu_us_per_request: Option<Interval>,
     /// CPU time of the origin per request, microseconds.
     pub origin_cpu_us_per_request: Option<Interval>,
+    /// CPU time of the companion that the function asks, per request, microseconds; null where it asks none.
+    pub companion_cpu_us_per_request: Option<Interval>,
     /// Bytes that the link carried per request, both ways, IP and TCP headers included; null without a link.
     pub link_bytes_per_request: Option<Interval>,
     /// Response time, microseconds.

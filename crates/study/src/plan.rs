@@ -8,7 +8,7 @@ mod order;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hoptax_functions::{Catalogue, Function, KnobValue, Knobs};
+use hoptax_functions::{Catalogue, Function, KnobValue, Knobs, Proof, Secured};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
@@ -143,6 +143,27 @@ impl Arm {
     pub fn knobs(&self) -> BTreeMap<String, String> {
         let knobs = self.function.iter().flat_map(|(_, knobs)| knobs.iter());
         knobs.map(|(name, value): (&str, &KnobValue)| (name.to_owned(), value.to_string())).collect()
+    }
+
+    /// How its function secures connections.
+    pub fn secured(&self) -> Secured {
+        self.function.as_ref().map(|(function, _)| function.secured).unwrap_or_default()
+    }
+
+    /// Worker threads of its proxy, where its function says.
+    pub fn workers(&self) -> Option<usize> {
+        self.function.as_ref().and_then(|(function, _)| function.workers).map(|workers| workers as usize)
+    }
+
+    /// Whether its function asks a companion.
+    pub fn asks_companion(&self) -> bool {
+        self.function.as_ref().is_some_and(|(function, _)| function.asks_companion)
+    }
+
+    /// What shows that its function was at work.
+    pub fn proofs(&self) -> Vec<Proof> {
+        // Those of the catalogue were rendered when it was read.
+        self.function.as_ref().and_then(|(function, knobs)| function.proofs(knobs).ok()).unwrap_or_default()
     }
 
     /// Its id as the name of a folder.

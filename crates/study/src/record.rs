@@ -35,6 +35,8 @@ pub struct SliceRecord {
     pub hops_cpu_ns: [u64; MAX_HOPS],
     /// CPU time of all origins over `wall_s`, nanoseconds.
     pub origin_cpu_ns: u64,
+    /// CPU time of the companion over `wall_s`, nanoseconds; 0 without one.
+    pub companion_cpu_ns: u64,
     /// Bytes that the link carried over `wall_s`, both ways; 0 without one.
     pub link_bytes: u64,
     /// Time that the proxy waited for a processor that none of its own threads had, nanoseconds.
@@ -87,6 +89,8 @@ pub struct RoundRecord {
     pub idle: BTreeMap<usize, IdleRecord>,
     /// Resident memory of each proxy of an arm at the end of the round, bytes.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
+    /// Statistics that should have moved and did not, by arm.
+    pub inactive: BTreeMap<usize, Vec<String>>,
     /// Failed requests by arm and kind.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
     /// What the generator did, by load.
@@ -206,6 +210,7 @@ mod tests {
             proxy_cpu_ns: 0,
             hops_cpu_ns: [0; MAX_HOPS],
             origin_cpu_ns: 0,
+            companion_cpu_ns: 0,
             link_bytes: 0,
             proxy_run_delay_ns: 0,
             steal_ticks: 0,

@@ -116,6 +116,11 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         responses: fixed_rate
             .map_or(0, |load| rounds.iter().map(|round| round.response(load, index).len()).sum()),
         known_answer: known_answer(arm),
+        companion_cpu_us_per_request: arm
+            .asks_companion()
+            .then(|| level(Measure::CompanionCpuUsPerRequest))
+            .flatten(),
+        inactive: inactive(rounds, index),
         proxy_use: has_proxy.then(|| evidence::proxy_use(plan, rounds, index)).flatten(),
         loads: loads(plan, rounds, index, arm),
         hops: hops(plan, rounds, index, arm),
@@ -135,6 +140,10 @@ fn loads(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<Ar
                 .and_then(|other| paired_cost(&pairs::rate_ratios(number, rounds, index, other), CONFIDENCE)),
             cpu_us_per_request: arm.has_proxy().then(|| level(Measure::CpuUsPerRequest)).flatten(),
             origin_cpu_us_per_request: level(Measure::OriginCpuUsPerRequest),
+            companion_cpu_us_per_request: arm
+                .asks_companion()
+                .then(|| level(Measure::CompanionCpuUsPerRequest))
+                .flatten(),
             link_bytes_per_request: plan.link.and_then(|_| level(Measure::LinkBytesPerRequest)),
             response_us: ResponseCost {
                 p50: level(Measure::ResponseP50Us),
@@ -146,6 +155,15 @@ fn loads(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<Ar
         }
     };
     plan.loads.iter().enumerate().filter(|(_, load)| arm.takes_part(load)).map(under).collect()
+}
+
+/// Statistics that should have moved in every round and did not in some.
+fn inactive(rounds: &[RoundRecord], index: usize) -> Vec<String> {
+    let mut names: Vec<String> =
+        rounds.iter().filter_map(|round| round.inactive.get(&index)).flatten().cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn hops(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<HopUse> {

@@ -108,6 +108,25 @@ pub(super) const KNOWN_ANSWER: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// A function must have been at work.
+pub(super) const INACTIVE: Check<StudyResult> = Check {
+    id: "inactive",
+    protects_from: "a function that costs nothing because it did nothing",
+    source: "our own: a statistic of the proxy for each function of the catalogue",
+    judge: |result, _| {
+        let inactive = result.arms.iter().filter(|arm| !arm.inactive.is_empty());
+        let found = inactive.map(|arm| {
+            let still: Vec<String> = arm.inactive.iter().map(|name| format!("`{name}`")).collect();
+            let message = format!("{} did not move: the function was not at work", still.join(", "));
+            let measured = Measured::count(0.0, 1.0, "");
+            let advice = "look at the arm's configuration and log in the folder of the run";
+            of_arm(result, arm, finding("inactive", Severity::Fail, measured, message, advice))
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
 /// Too few answers for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
     id: "too-few-samples",
@@ -212,6 +231,15 @@ mod tests {
         assert_eq!(errors(0), None);
         assert_eq!(errors(10), Some(Severity::Warn));
         assert_eq!(errors(1_000), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn a_function_that_did_nothing_is_void() {
+        let (severity, result) = fired("inactive", |result| {
+            result.arms[2].inactive = vec!["http.ingress.lua.executions".to_owned()];
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+        assert!(result.arms[2].cpu_us_per_request.is_none() && result.arms[1].cpu_us_per_request.is_some());
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //!
 //! Health checks (`grpc.health.v1.Health/Check`) are answered too: it serves.
 //!
+//! The services that proxies ask (`crate::services`) are there as well.
+//!
 //! Messages come back byte by byte as they are: nothing in them is decoded. Every other path is unimplemented.
 
 use hoptax_wire::grpc::{framed, messages};
@@ -21,6 +23,7 @@ use hoptax_wire::http2::Body;
 
 use super::http2::Answer;
 use crate::behaviour::Drawn;
+use crate::services::{self, Companion};
 
 /// How often a message comes back from `ServerStream`.
 const TIMES: usize = 3;
@@ -33,7 +36,7 @@ const UNIMPLEMENTED: u16 = 12;
 const UNAVAILABLE: u16 = 14;
 
 /// The answer to a call.
-pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn) -> Answer {
+pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn, companion: &mut Companion) -> Answer {
     if drawn.status != 200 {
         // A status of gRPC as it is; one of HTTP is that of a service that is not there.
         let status = if drawn.status <= 16 { drawn.status } else { UNAVAILABLE };
@@ -45,6 +48,11 @@ pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn) -> Answer {
     let path = path.split('?').next().unwrap_or_default();
     if path == HEALTH {
         return succeeded(framed(&SERVING));
+    }
+    if let [message] = messages.as_slice()
+        && let Some(said) = services::answer(path, message, companion)
+    {
+        return succeeded(framed(&said));
     }
     let back: Vec<&[u8]> = match path.strip_prefix("/hoptax.echo.v1.Echo/") {
         Some("Unary") if messages.len() == 1 => messages,
@@ -72,7 +80,7 @@ pub(super) fn failed(status: u16, message: &str) -> Answer {
     Answer { fields, body: Body::Bytes(Vec::new()), trailers: Vec::new() }
 }
 
-fn fields() -> Vec<(String, String)> {
+pub(super) fn fields() -> Vec<(String, String)> {
     [(":status", "200"), ("content-type", "application/grpc")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::{Body, Head, Server, ServerEvent};
 
 use super::{Next, Speaker, grpc};
@@ -9,6 +10,7 @@ use crate::Served;
 use crate::answer::{body_piece, has_no_body};
 use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
 use crate::connection::Kitchen;
+use crate::services::{self, Call};
 
 /// The server's side of a connection.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(super) struct Http2 {
     server: Server,
     /// Answers whose delay is not over, by stream.
     waiting: BTreeMap<u32, (Served, Answer)>,
+    /// Calls that are answered while they come, by stream.
+    calls: BTreeMap<u32, Call>,
     events: Vec<ServerEvent>,
     /// Whether the connection ends when all is answered.
     closing: bool,
@@ -32,9 +36,16 @@ pub(crate) struct Answer {
 
 impl Http2 {
     pub(super) fn new(number: u64, output: &mut Vec<u8>) -> Self {
-        let server = Server::default();
+        let server = Server::streaming(services::is_streaming);
         server.open(output);
-        Self { number, server, waiting: BTreeMap::new(), events: Vec::new(), closing: false }
+        Self {
+            number,
+            server,
+            waiting: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            events: Vec::new(),
+            closing: false,
+        }
     }
 
     fn take(
@@ -64,7 +75,7 @@ impl Http2 {
             self.server.go_away(output);
         }
         let answer = if is_grpc {
-            grpc::answer(&head.path, body, &drawn)
+            grpc::answer(&head.path, body, &drawn, kitchen.companion)
         } else {
             answer(&drawn, head.method == "HEAD", behaviour.headers())
         };
@@ -73,6 +84,30 @@ impl Http2 {
         } else {
             kitchen.serve(plan);
             self.put(stream, answer, output);
+        }
+    }
+
+    /// Takes a part of a call that is answered while it comes.
+    fn take_part(&mut self, event: ServerEvent, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+        match event {
+            ServerEvent::Opened { stream, head } => {
+                self.calls.extend(Call::open(&head).map(|call| (stream, call)));
+                self.server.begin(stream, &pairs(&grpc::fields()), output);
+            }
+            ServerEvent::Data { stream, data } => {
+                let server = &mut self.server;
+                let say = |message: &[u8]| server.push(stream, &framed(message), output);
+                let is_call = self.calls.get_mut(&stream);
+                if !is_call.is_some_and(|call| call.take(&data, kitchen.companion, say)) {
+                    self.calls.remove(&stream);
+                    self.server.reset(stream, output);
+                }
+            }
+            ServerEvent::Ended { stream } => {
+                *kitchen.answered += u64::from(self.calls.remove(&stream).is_some());
+                self.server.finish(stream, &[("grpc-status", "0")], output);
+            }
+            ServerEvent::Request { .. } | ServerEvent::Cancelled { .. } => {}
         }
     }
 
@@ -140,7 +175,12 @@ impl Speaker for Http2 {
                 ServerEvent::Request { stream, head, body } => {
                     self.take(stream, &head, &body, output, kitchen);
                 }
+                part
+                @ (ServerEvent::Opened { .. } | ServerEvent::Data { .. } | ServerEvent::Ended { .. }) => {
+                    self.take_part(part, output, kitchen);
+                }
                 ServerEvent::Cancelled { stream } => {
+                    self.calls.remove(&stream);
                     *kitchen.under_way -= u64::from(self.waiting.remove(&stream).is_some());
                 }
             }

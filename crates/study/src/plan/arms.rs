@@ -184,6 +184,8 @@ fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Resul
     })?;
     let conditions = Conditions {
         query: function.request.query.clone(),
+        body: function.request.body(),
+        headers: function.request.own_headers.clone(),
         connections: function.connections.map(|connections| connections as usize),
         environment: function.environment.clone(),
     };

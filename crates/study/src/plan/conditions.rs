@@ -11,6 +11,10 @@ use super::{Arm, Load};
 pub struct Conditions {
     /// The query of its requests.
     pub query: Option<String>,
+    /// The body of its requests, which are `POST` then.
+    pub body: Option<Vec<u8>>,
+    /// Headers that its requests have beside those of all.
+    pub headers: BTreeMap<String, String>,
     /// Connections of its closed loop, where the load has fewer.
     pub connections: Option<usize>,
     /// Environment variables of its proxy.
@@ -20,9 +24,19 @@ pub struct Conditions {
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let query = self.query.iter().cloned();
+        let body = self.body.iter().map(|body| format!("body={} B", body.len()));
+        let headers = self.headers.iter().map(|(name, value)| format!("{name}={value}"));
         let connections = self.connections.iter().map(|number| format!("connections={number}"));
         let environment = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
-        f.write_str(&query.chain(connections).chain(environment).collect::<Vec<_>>().join(","))
+        f.write_str(
+            &query
+                .chain(body)
+                .chain(headers)
+                .chain(connections)
+                .chain(environment)
+                .collect::<Vec<_>>()
+                .join(","),
+        )
     }
 }
 

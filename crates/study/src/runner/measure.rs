@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hoptax_functions::Proof;
 use hoptax_host::accounting::{
     ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, processor_ticks, ticks_between,
 };
@@ -13,9 +14,9 @@ use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 
 use super::quiet::Quiet;
 use super::subjects::{Subject, Subjects};
-use super::{Setting, php};
+use super::{RunError, Setting, php};
 use crate::file::Caller;
-use crate::plan::{Block, Load, Plan};
+use crate::plan::{Arm, Block, Load, Plan};
 use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 
 /// How long each arm is loaded before its first slice, so that connections are open and buffers have their size.
@@ -34,6 +35,9 @@ pub(super) struct Meter<'a> {
     setting: &'a Setting<'a>,
     link: Option<&'a Link>,
     origins: Vec<u32>,
+    companion: Option<u32>,
+    /// What the proofs of each arm's function said before there was a request.
+    proofs: Vec<Option<Vec<u64>>>,
     began: Instant,
     round: u32,
     record: RoundRecord,
@@ -47,6 +51,7 @@ struct Reading {
     at_ns: u64,
     /// CPU time of all origins, and bytes that the link carried.
     origin_cpu_ns: u64,
+    companion_cpu_ns: u64,
     link_bytes: u64,
     /// That of each proxy.
     hops: Vec<ProcessUse>,
@@ -54,7 +59,11 @@ struct Reading {
 }
 
 impl Reading {
-    fn take(subject: &Subject, origins: &[u32], link: Option<&Link>) -> io::Result<Self> {
+    fn take(
+        subject: &Subject,
+        (origins, companion): (&[u32], Option<u32>),
+        link: Option<&Link>,
+    ) -> io::Result<Self> {
         let mut origin_cpu_ns = 0;
         for origin in origins {
             origin_cpu_ns += process_use(*origin)?.cpu_ns();
@@ -62,6 +71,7 @@ impl Reading {
         Ok(Self {
             at_ns: now_ns(),
             origin_cpu_ns,
+            companion_cpu_ns: companion.map_or(Ok(0), |id| process_use(id).map(|used| used.cpu_ns()))?,
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
             ticks: processor_ticks()?,
@@ -101,6 +111,8 @@ impl<'a> Meter<'a> {
             setting,
             link,
             origins: subjects.origins(),
+            companion: subjects.companion(),
+            proofs: Vec::new(),
             began,
             round,
             record: RoundRecord::default(),
@@ -110,7 +122,8 @@ impl<'a> Meter<'a> {
     }
 
     /// Loads each arm for a moment, as fast as it can, and records nothing.
-    pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> io::Result<()> {
+    pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
+        self.proofs = self.read_proofs(subjects)?;
         for (subject, last) in subjects.arms.iter_mut().zip(&mut self.last) {
             for worker in subject.workers.iter_mut().flatten() {
                 let start_ns = now_ns();
@@ -121,7 +134,7 @@ impl<'a> Meter<'a> {
             }
             self.recording.clear();
             thread::sleep(SETTLE);
-            *last = Some(Reading::take(subject, &self.origins, self.link)?);
+            *last = Some(Reading::take(subject, (&self.origins, self.companion), self.link)?);
         }
         Ok(())
     }
@@ -144,7 +157,8 @@ impl<'a> Meter<'a> {
         let handover_before_ns = quiet.wait(stop);
         self.record.waited_ns += now_ns() - waiting_since_ns;
         let began_s = self.began.elapsed().as_secs_f64();
-        let before = Reading::take(subject, &self.origins, self.link)?;
+        let processes = (self.origins.as_slice(), self.companion);
+        let before = Reading::take(subject, processes, self.link)?;
         let run = self.run_of(load, block);
         let record_from_ns = run.record_from_ns;
         let used = if load.caller == Caller::Php {
@@ -156,7 +170,7 @@ impl<'a> Meter<'a> {
             worker.run(run, &mut self.recording, stop)?
         };
         thread::sleep(SETTLE);
-        let after = Reading::take(subject, &self.origins, self.link)?;
+        let after = Reading::take(subject, processes, self.link)?;
         let handover_ns = quiet.after(handover_before_ns, load.slice);
 
         let wall_ns = after.at_ns - before.at_ns;
@@ -179,6 +193,7 @@ impl<'a> Meter<'a> {
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             origin_cpu_ns: after.origin_cpu_ns - before.origin_cpu_ns,
+            companion_cpu_ns: after.companion_cpu_ns - before.companion_cpu_ns,
             link_bytes: after.link_bytes - before.link_bytes,
             proxy_run_delay_ns: proxy.run_delay_ns,
             steal_ticks,
@@ -203,8 +218,36 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
+    /// What the proofs of each arm's function say.
+    fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Option<Vec<u64>>>, RunError> {
+        let read = |(subject, arm): (&Subject, &Arm)| match subject.proxies.first() {
+            Some(proxy) if arm.function.is_some() => {
+                let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
+                let read = proxy.statistics(&names);
+                read.map_err(|error| RunError::Arm { arm: arm.id.clone(), cause: error.into() })
+            }
+            _ => Ok(None),
+        };
+        subjects.arms.iter().zip(&self.plan.arms).map(read).collect()
+    }
+
     /// The record of the round, while everything is still alive.
-    pub(super) fn finish(mut self, subjects: &Subjects) -> io::Result<RoundRecord> {
+    pub(super) fn finish(mut self, subjects: &Subjects) -> Result<RoundRecord, RunError> {
+        let now = self.read_proofs(subjects)?;
+        for (index, (arm, (before, now))) in
+            self.plan.arms.iter().zip(self.proofs.iter().zip(now)).enumerate()
+        {
+            let (Some(before), Some(now)) = (before, now) else { continue };
+            let fails = |(proof, (before, now)): &(Proof, (&u64, &u64))| match proof.above {
+                None => before == now,
+                Some(above) => **now <= above,
+            };
+            let still = arm.proofs().into_iter().zip(before.iter().zip(&now)).filter(fails);
+            let still: Vec<String> = still.map(|(proof, _)| proof.to_string()).collect();
+            if !still.is_empty() {
+                self.record.inactive.insert(index, still);
+            }
+        }
         for (arm, subject) in subjects.arms.iter().enumerate() {
             let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
             self.record.memory_bytes.insert(arm, memory.collect::<io::Result<_>>()?);

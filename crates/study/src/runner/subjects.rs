@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hoptax_functions::{Context, Fragment, REQUEST_PATH};
+use hoptax_functions::{Context, Fragment, REQUEST_PATH, Secured, Tls};
 use hoptax_host::link::{FAR, Link, LinkError};
 use hoptax_load::{Asked, ClientConfig, RequestsPerConnection, Speak, Target, Traffic, Worker, WorkerSpec};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
@@ -39,6 +39,8 @@ const FILES: &str = "files";
 pub(super) struct Subjects {
     pub(super) arms: Vec<Subject>,
     origins: Vec<OriginProcess>,
+    /// The program that functions ask.
+    companion: Option<OriginProcess>,
     /// Folders in which functions write, emptied when the round is over: an access log grows fast.
     files: Vec<PathBuf>,
 }
@@ -63,9 +65,16 @@ impl Subjects {
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
         let certificates = setting.directory.join("certificates");
-        let has_mtls = plan.arms.iter().any(|arm| arm.subject.is_secure());
+        let is_secured = |arm: &Arm| arm.subject.is_secure() || arm.secured() != Secured::default();
+        let has_mtls = plan.arms.iter().any(is_secured);
         let lab = has_mtls.then(|| Lab::create(&certificates)).transpose().map_err(io::Error::other)?;
         let (origins, addresses) = at(link, false, || start_origins(plan, setting, link, lab.as_ref()))??;
+        let companion = if plan.arms.iter().any(Arm::asks_companion) {
+            Some(at(link, false, || start_companion(setting, link))??)
+        } else {
+            None
+        };
+        let companion_address = companion.as_ref().map(|companion| companion.address);
         let mut files = Vec::new();
         let mut proxies: Vec<Vec<Proxy>> = plan.arms.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next: those beside the origin come first, all of them at once.
@@ -77,7 +86,7 @@ impl Subjects {
                     continue;
                 };
                 if stop.load(Ordering::Relaxed) {
-                    return Ok(Self { arms: Vec::new(), origins, files });
+                    return Ok(Self { arms: Vec::new(), origins, companion, files });
                 }
                 let next =
                     proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
@@ -97,7 +106,8 @@ impl Subjects {
                     }
                     continue;
                 }
-                let spec = proxy_spec(arm, hop, setting, place, next, lab.as_ref()).map_err(of(arm))?;
+                let spec = proxy_spec(arm, hop, setting, place, (next, companion_address), lab.as_ref())
+                    .map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
                     if round == 0 {
@@ -128,7 +138,7 @@ impl Subjects {
             };
             arms.push(Subject { proxies, workers, target });
         }
-        Ok(Self { arms, origins, files })
+        Ok(Self { arms, origins, companion, files })
     }
 
     /// The process ids of the origins.
@@ -136,9 +146,14 @@ impl Subjects {
         self.origins.iter().map(OriginProcess::id).collect()
     }
 
-    /// An error when an origin or the proxy of one of `arms` has ended.
+    /// The process id of the companion, if there is one.
+    pub(super) fn companion(&self) -> Option<u32> {
+        self.companion.as_ref().map(OriginProcess::id)
+    }
+
+    /// An error when an origin, the companion or the proxy of one of `arms` has ended.
     pub(super) fn check(&mut self, plan: &Plan, arms: &[usize]) -> Result<(), RunError> {
-        for origin in &mut self.origins {
+        for origin in self.origins.iter_mut().chain(&mut self.companion) {
             origin.check()?;
         }
         for &index in arms {
@@ -162,7 +177,7 @@ impl Subjects {
         for proxy in proxies {
             proxy.end().map_err(|error| RunError::System(io::Error::other(error)))?;
         }
-        for origin in std::mem::take(&mut self.origins) {
+        for origin in std::mem::take(&mut self.origins).into_iter().chain(self.companion.take()) {
             origin.end()?;
         }
         Ok(())
@@ -223,6 +238,13 @@ impl Origins {
     }
 }
 
+/// The program that functions ask: an origin, on the processors of the origins.
+fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Result<OriginProcess, RunError> {
+    let log = setting.directory.join("companion.log");
+    let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
+    Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
+}
+
 /// As many origins as the arm that needs most of them, the others use the first of these; and one for plain TCP, which no
 /// first byte tells from the rest.
 fn start_origins(
@@ -231,7 +253,7 @@ fn start_origins(
     link: Option<&Link>,
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
-    let is_mutual = plan.arms.iter().any(|arm| arm.subject.mtls);
+    let is_mutual = plan.arms.iter().any(|arm| arm.subject.mtls || arm.secured().upstream == Some(Tls::Mtls));
     let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
         let log = setting.directory.join(format!("{name}.log"));
         let secured: Vec<OsString> = lab.map_or_else(Vec::new, |lab| {
@@ -270,7 +292,7 @@ fn proxy_spec(
     hop: usize,
     setting: &Setting<'_>,
     (listen, processors): (IpAddr, &[u32]),
-    next: Vec<SocketAddr>,
+    (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
     lab: Option<&Lab>,
 ) -> Result<ProxySpec, ArmError> {
     let (hops, links) = (arm.subject.position.hops(), arm.subject.position.links());
@@ -284,7 +306,7 @@ fn proxy_spec(
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
     let fragment: Option<Fragment> = match &arm.function {
-        Some((function, knobs)) => Some(function.render(knobs, &Context { directory: &files })?),
+        Some((function, knobs)) => Some(function.render(knobs, &Context { directory: &files, companion })?),
         None => None,
     };
     // The link before a proxy has its number, the one behind it the next.
@@ -293,6 +315,11 @@ fn proxy_spec(
         let is_secure = arm.subject.is_secure() && links.get(link).copied().unwrap_or(false);
         lab.filter(|_| is_secure)
             .map(|lab| lab.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
+    };
+    // A function that secures connections does so on the one proxy that it has.
+    let of_function = |how: Option<Tls>, peer: &str, is_server: bool| {
+        let is_mutual = how? == Tls::Mtls;
+        Some(lab?.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
     let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
     let behind = name_of(hop + 1).unwrap_or(ORIGIN);
@@ -310,11 +337,13 @@ fn proxy_spec(
                 Protocol::WebSocket => Codec::WebSocket,
                 Protocol::Tcp => Codec::Tcp,
             },
-            downstream: mutual(hop, before, true),
-            upstream: mutual(hop + 1, behind, false),
+            downstream: mutual(hop, before, true)
+                .or_else(|| of_function(arm.secured().downstream, before, true)),
+            upstream: mutual(hop + 1, behind, false)
+                .or_else(|| of_function(arm.secured().upstream, behind, false)),
         },
         environment: arm.conditions.environment.clone(),
-        workers: processors.len(),
+        workers: arm.workers().unwrap_or(processors.len()),
         processors: processors.to_vec(),
     })
 }
@@ -347,7 +376,9 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
 /// The requests of an arm.
 fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Traffic, ArmError> {
     let query = arm.conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
-    let lab = lab.filter(|_| arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true));
+    let is_secure = arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true);
+    let lab = lab.filter(|_| is_secure || arm.secured().downstream.is_some());
+    let is_mutual = arm.subject.mtls || arm.secured().downstream == Some(Tls::Mtls);
     let (scheme, path, protocol) = match (arm.subject.protocol, lab.is_some()) {
         (Protocol::Http1, false) => ("http", REQUEST_PATH, Speak::Http1),
         (Protocol::Http1, true) => ("https", REQUEST_PATH, Speak::Http1),
@@ -361,14 +392,20 @@ fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
         (Protocol::Tcp, true) => ("tls", "", Speak::Tcp),
     };
     let body = match arm.subject.protocol {
-        Protocol::Http1 | Protocol::Http2 => Vec::new(),
+        Protocol::Http1 | Protocol::Http2 => arm.conditions.body.clone().unwrap_or_default(),
         // Not compressed, and its length in four bytes.
         Protocol::Grpc => [&[0, 0, 0, 0, MESSAGE_BYTES as u8], [b'x'; MESSAGE_BYTES].as_slice()].concat(),
         Protocol::WebSocket | Protocol::Tcp => vec![b'x'; MESSAGE_BYTES],
     };
     let target = Target::asked(&Asked {
         url: &format!("{scheme}://{address}{path}{query}"),
-        headers: plan.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        method: if arm.conditions.body.is_some() { "POST" } else { "GET" },
+        headers: plan
+            .headers
+            .iter()
+            .chain(&arm.conditions.headers)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
         body,
         protocol: Some(protocol),
         ..Asked::default()
@@ -378,7 +415,7 @@ fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
     if let Some(lab) = lab {
         // Callers that keep no connection keep no session either.
         let resumes = plan.loads.iter().all(|load| load.requests_per_connection.is_none());
-        traffic.set_tls(&generator_security(lab, traffic.alpn(), arm.subject.mtls, resumes)?);
+        traffic.set_tls(&generator_security(lab, traffic.alpn(), is_mutual, resumes)?);
     }
     Ok(traffic)
 }

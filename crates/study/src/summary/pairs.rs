@@ -21,6 +21,8 @@ pub(super) enum Measure {
     HopCpuUsPerRequest(usize),
     /// CPU time of the origins per answered request.
     OriginCpuUsPerRequest,
+    /// CPU time of the companion per answered request.
+    CompanionCpuUsPerRequest,
     /// Bytes that the link carried per answered request.
     LinkBytesPerRequest,
     /// Answered requests per second: usually in the closed loop.
@@ -61,6 +63,7 @@ impl Measure {
                 Some(busy_us / answered)
             }
             Self::OriginCpuUsPerRequest => Some(slice.origin_cpu_ns as f64 / 1e3 / answered),
+            Self::CompanionCpuUsPerRequest => Some(slice.companion_cpu_ns as f64 / 1e3 / answered),
             Self::LinkBytesPerRequest => Some(slice.link_bytes as f64 / answered),
             Self::Rate => (slice.recorded_s > 0.0).then(|| answered / slice.recorded_s),
             Self::ResponseP50Us => slice.response_p50_us,

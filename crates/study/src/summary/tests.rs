@@ -33,6 +33,7 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         proxy_cpu_ns: 184_000_000,
         hops_cpu_ns: [184_000_000, 0, 0],
         origin_cpu_ns: 0,
+        companion_cpu_ns: 0,
         link_bytes: 0,
         proxy_run_delay_ns: 0,
         steal_ticks: 0,

@@ -37,7 +37,7 @@ pub use merge::{MergeError, Merged};
 pub use messages::Bootstrap;
 use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
-    Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, OverloadManager,
+    Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, OverloadManager, Plain,
     ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router, StaticResources, TcpProxy,
     Thresholds, UpgradeConfig, VirtualHost,
 };
@@ -109,26 +109,29 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
             typed_config: connection_manager(plan.codec, fragment, &mut merging)?,
         }
     };
-    merging.finish()?;
-
-    Ok(Bootstrap {
+    let mut filters = fragment.network_filters.clone();
+    filters.push(merge::object("network_filters", &filter)?);
+    let listener = Listener {
+        name: INGRESS,
+        address: Address::of(&plan.listen),
+        filter_chains: [FilterChain {
+            filters,
+            transport_socket: plan.downstream.as_ref().map(|mutual| secure::downstream(mutual, plan.codec)),
+        }],
+    };
+    let listener = merging.extend("listener", &listener, &fragment.listener)?;
+    let more = fragment.clusters.iter().cloned().map(Merged::from);
+    let bootstrap = Plain {
         admin: Admin { address: Address::loopback(plan.admin_port) },
         static_resources: StaticResources {
-            listeners: [Listener {
-                name: INGRESS,
-                address: Address::of(&plan.listen),
-                filter_chains: [FilterChain {
-                    filters: [filter],
-                    transport_socket: plan
-                        .downstream
-                        .as_ref()
-                        .map(|mutual| secure::downstream(mutual, plan.codec)),
-                }],
-            }],
-            clusters: [cluster],
+            listeners: [listener],
+            clusters: std::iter::once(cluster).chain(more).collect(),
         },
         overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
-    })
+    };
+    let bootstrap = merging.extend("bootstrap", &bootstrap, &fragment.bootstrap)?;
+    merging.finish()?;
+    Ok(Bootstrap(bootstrap))
 }
 
 /// The connection manager, with what the fragment adds to it.

@@ -81,6 +81,16 @@ pub enum ProxyError {
         /// The end of it.
         last_lines: String,
     },
+    /// Its admin interface does not answer.
+    #[error("Envoy does not tell its statistics ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
+    NotTelling {
+        /// Why.
+        cause: String,
+        /// Its log.
+        log: PathBuf,
+        /// The end of it.
+        last_lines: String,
+    },
     /// It does not listen.
     #[error("the proxy does not listen after {seconds} s; see its log `{}`", log.display())]
     NotListening {
@@ -273,6 +283,21 @@ impl Proxy {
         check(&mut self.child)
     }
 
+    /// The values of its statistics whose names match `patterns`, in which `*` stands for anything, by pattern: the sum of
+    /// those that match. None for a proxy without an admin interface.
+    ///
+    /// # Errors
+    /// When its admin interface does not answer.
+    pub fn statistics(&self, patterns: &[String]) -> Result<Option<Vec<u64>>, ProxyError> {
+        let Some(admin) = self.admin else { return Ok(None) };
+        let text = get(admin, "/stats?usedonly").map_err(|cause| ProxyError::NotTelling {
+            cause,
+            log: self.child.log().to_owned(),
+            last_lines: last_lines(self.child.log(), LOG_LINES),
+        })?;
+        Ok(Some(patterns.iter().map(|pattern| sum_of(&text, pattern)).collect()))
+    }
+
     /// Asks it to end and does not wait, so that many can end at the same time.
     ///
     /// # Errors
@@ -312,6 +337,26 @@ fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     response.body_mut().read_to_string().map_err(said)
 }
 
+/// The sum of the statistics whose names match a pattern; of a histogram, how many values it has is not told, so it counts
+/// as one.
+fn sum_of(statistics: &str, pattern: &str) -> u64 {
+    let of = |line: &str| {
+        let (name, value) = line.split_once(": ")?;
+        matches(name, pattern).then(|| value.trim().parse().unwrap_or(1))
+    };
+    statistics.lines().filter_map(of).sum()
+}
+
+/// Whether a name matches a pattern in which `*` stands for anything.
+fn matches(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((before, behind)) => name.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| matches(rest, behind)))
+        }),
+    }
+}
+
 #[derive(Deserialize)]
 struct Listeners {
     listener_statuses: Vec<ListenerStatus>,
@@ -345,6 +390,17 @@ fn listen_address(listeners: &str) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statistics_are_found_by_patterns() {
+        let text = "a.b.ok: 3\na.c.ok: 4\na.b.bad: 5\nhistogram: P0(1,1) P25(2,2)\n";
+        assert_eq!(sum_of(text, "a.*.ok"), 7);
+        assert_eq!(sum_of(text, "a.b.ok"), 3);
+        assert_eq!(sum_of(text, "*bad"), 5);
+        assert_eq!(sum_of(text, "histogram"), 1);
+        assert_eq!(sum_of(text, "b.ok"), 0);
+        assert!(matches("abab", "*ab") && !matches("aba", "*ab"));
+    }
 
     #[test]
     fn the_port_is_read_from_the_admin_interface() {

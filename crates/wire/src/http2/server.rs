@@ -46,6 +46,25 @@ pub enum ServerEvent {
         /// Its body.
         body: Vec<u8>,
     },
+    /// The head of a request that is answered while it comes.
+    Opened {
+        /// The number of its stream.
+        stream: u32,
+        /// Its head.
+        head: Head,
+    },
+    /// A part of its body.
+    Data {
+        /// The number of its stream.
+        stream: u32,
+        /// The part.
+        data: Vec<u8>,
+    },
+    /// Its end.
+    Ended {
+        /// The number of its stream.
+        stream: u32,
+    },
     /// A request that nobody waits for any more.
     Cancelled {
         /// The number of its stream.
@@ -88,6 +107,9 @@ pub struct Server {
     state: State,
 }
 
+/// Whether a request is answered while it comes.
+type IsStreaming = fn(&Head) -> bool;
+
 #[derive(Debug)]
 struct State {
     /// Bytes of the preface that have come.
@@ -96,6 +118,7 @@ struct State {
     decoder: Decoder,
     streams: Vec<Stream>,
     last_id: u32,
+    is_streaming: IsStreaming,
 }
 
 /// A request that is not answered in full.
@@ -105,6 +128,10 @@ struct Stream {
     /// Until the request is handed on.
     request: Option<(Head, Vec<u8>)>,
     keeps_body: bool,
+    /// Whether parts of the request are handed on as they come.
+    is_handed_on: bool,
+    /// Whether more of the answer may come.
+    is_streaming: bool,
     received_bytes: u32,
     window_bytes: i64,
     /// The answer's body with how much of it is sent, and the header block of its trailers.
@@ -119,11 +146,17 @@ impl Default for State {
             decoder: Decoder::default(),
             streams: Vec::new(),
             last_id: 0,
+            is_streaming: |_| false,
         }
     }
 }
 
 impl Server {
+    /// A server that hands on the requests of which `is_streaming` is true while they come.
+    pub fn streaming(is_streaming: IsStreaming) -> Self {
+        Self { state: State { is_streaming, ..State::default() }, ..Self::default() }
+    }
+
     /// Appends what every connection begins with.
     pub fn open(&self, output: &mut Vec<u8>) {
         let settings =
@@ -191,6 +224,38 @@ impl Server {
         self.pump(output);
     }
 
+    /// Begins to answer a request that is answered while it comes.
+    pub fn begin(&mut self, id: u32, fields: &[(&str, &str)], output: &mut Vec<u8>) {
+        if let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) {
+            put_fields(fields, id, false, output);
+            stream.answer = Some((Body::Bytes(Vec::new()), 0, Vec::new()));
+        }
+    }
+
+    /// Adds to such an answer.
+    pub fn push(&mut self, id: u32, bytes: &[u8], output: &mut Vec<u8>) {
+        let stream = self.state.streams.iter_mut().find(|stream| stream.id == id);
+        if let Some((Body::Bytes(body), sent, _)) = stream.and_then(|stream| stream.answer.as_mut()) {
+            // What has been sent is not kept.
+            body.drain(..(*sent as usize).min(body.len()));
+            *sent = 0;
+            body.extend_from_slice(bytes);
+        }
+        self.pump(output);
+    }
+
+    /// Ends such an answer.
+    pub fn finish(&mut self, id: u32, trailers: &[(&str, &str)], output: &mut Vec<u8>) {
+        let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) else { return };
+        stream.is_streaming = false;
+        if let Some((_, _, block)) = &mut stream.answer {
+            for (name, value) in trailers {
+                put_field(block, name, value);
+            }
+        }
+        self.pump(output);
+    }
+
     /// Gives a request up that is not answered yet.
     pub fn reset(&mut self, id: u32, output: &mut Vec<u8>) {
         self.state.streams.retain(|stream| stream.id != id);
@@ -241,12 +306,16 @@ impl Stream {
                 return false;
             }
             let piece = body.piece(*sent, room);
-            let ends = *sent + piece.len() as u64 == body.len() && trailers.is_empty();
+            let is_last = *sent + piece.len() as u64 == body.len() && !self.is_streaming;
+            let ends = is_last && trailers.is_empty();
             put_head(output, piece.len(), kind::DATA, if ends { flag::END_STREAM } else { 0 }, self.id);
             output.extend_from_slice(piece);
             *sent += piece.len() as u64;
             *connection_window -= piece.len() as i64;
             self.window_bytes -= piece.len() as i64;
+        }
+        if self.is_streaming {
+            return false;
         }
         if !trailers.is_empty() {
             put_head(output, trailers.len(), kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, self.id);
@@ -308,7 +377,11 @@ impl State {
         let Some((_, body)) = &mut stream.request else {
             return Err(Broken::Http2("data behind the end of a request"));
         };
-        if stream.keeps_body {
+        if stream.is_handed_on {
+            if !data.is_empty() {
+                events.push(ServerEvent::Data { stream: id, data: data.to_vec() });
+            }
+        } else if stream.keeps_body {
             body.extend_from_slice(data);
             if body.len() > MAX_BODY_BYTES {
                 return Err(Broken::Http2("a message larger than 16 MiB"));
@@ -358,10 +431,16 @@ impl State {
         }
         self.last_id = id;
         let keeps_body = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
+        let is_streaming = (self.is_streaming)(&head);
+        if is_streaming {
+            events.push(ServerEvent::Opened { stream: id, head: head.clone() });
+        }
         self.streams.push(Stream {
             id,
             request: Some((head, Vec::new())),
             keeps_body,
+            is_streaming,
+            is_handed_on: is_streaming,
             received_bytes: 0,
             window_bytes: self.session.first_window_bytes,
             answer: None,
@@ -375,7 +454,10 @@ impl State {
 
 impl Stream {
     fn hand_on(&mut self, events: &mut Vec<ServerEvent>) {
-        if let Some((head, body)) = self.request.take() {
+        let Some((head, body)) = self.request.take() else { return };
+        if self.is_handed_on {
+            events.push(ServerEvent::Ended { stream: self.id });
+        } else {
             events.push(ServerEvent::Request { stream: self.id, head, body });
         }
     }

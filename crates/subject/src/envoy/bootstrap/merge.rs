@@ -10,6 +10,13 @@ use serde_json::{Map, Value};
 #[serde(transparent)]
 pub struct Merged(Map<String, Value>);
 
+impl From<Map<String, Value>> for Merged {
+    /// A message that is the fragment's own.
+    fn from(message: Map<String, Value>) -> Self {
+        Self(message)
+    }
+}
+
 /// Why a plan has no bootstrap.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
@@ -54,7 +61,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The message `plain` with `part` merged in. Maps are merged key by key; anything else that both have must be
-    /// equal or said to be replaced.
+    /// equal or said to be replaced; `null` takes away what is there.
     pub(super) fn extend<T: Serialize>(
         &mut self,
         place: &'static str,
@@ -78,6 +85,7 @@ impl<'a> Merge<'a> {
         message: &mut Map<String, Value>,
         part: &Map<String, Value>,
     ) -> Result<(), MergeError> {
+        let mut removed = Vec::new();
         for (key, wanted) in part {
             let path = format!("{path}.{key}");
             match (message.get_mut(key), wanted) {
@@ -95,9 +103,16 @@ impl<'a> Merge<'a> {
                         });
                     };
                     self.replaced.insert(said);
-                    *plain = wanted.clone();
+                    if wanted.is_null() {
+                        removed.push(key.clone());
+                    } else {
+                        *plain = wanted.clone();
+                    }
                 }
             }
+        }
+        for key in removed {
+            message.remove(&key);
         }
         Ok(())
     }

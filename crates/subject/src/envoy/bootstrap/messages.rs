@@ -13,7 +13,12 @@ use super::merge::Merged;
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/config/bootstrap/v3/bootstrap.proto>
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bootstrap {
+#[serde(transparent)]
+pub struct Bootstrap(pub(super) Merged);
+
+/// That of a plain proxy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Plain {
     pub(super) admin: Admin,
     pub(super) static_resources: StaticResources,
     pub(super) overload_manager: OverloadManager,
@@ -37,8 +42,8 @@ struct SocketAddress {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct StaticResources {
-    pub(super) listeners: [Listener; 1],
-    pub(super) clusters: [Merged; 1],
+    pub(super) listeners: [Merged; 1],
+    pub(super) clusters: Vec<Merged>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,7 +55,7 @@ pub(super) struct Listener {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct FilterChain {
-    pub(super) filters: [NetworkFilter; 1],
+    pub(super) filters: Vec<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) transport_socket: Option<Value>,
 }

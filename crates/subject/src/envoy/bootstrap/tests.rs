@@ -17,7 +17,7 @@ fn plan(fragment: Option<Fragment>) -> ProxyPlan {
 fn rendered(call: &str) -> Fragment {
     let catalogue = Catalogue::load().unwrap();
     let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
-    function.render(&knobs, &Context { directory: "/run/arm".as_ref() }).unwrap()
+    function.render(&knobs, &Context { directory: "/run/arm".as_ref(), companion: None }).unwrap()
 }
 
 fn json(plan: &ProxyPlan) -> Value {
@@ -84,8 +84,9 @@ fn a_fragment_overwrites_only_what_it_says_it_replaces() {
 #[test]
 fn the_whole_catalogue_fits_the_plain_proxy() {
     for function in Catalogue::load().unwrap().iter() {
-        let fragment =
-            function.render(&function.default_knobs(), &Context { directory: "/run/arm".as_ref() }).unwrap();
+        let fragment = function
+            .render(&function.default_knobs(), &Context { directory: "/run/arm".as_ref(), companion: None })
+            .unwrap();
         assert_ne!(fragment, Fragment::default(), "{} changes nothing", function.id);
         let result = bootstrap(&plan(Some(fragment)));
         assert!(result.is_ok(), "{}: {}", function.id, result.unwrap_err());

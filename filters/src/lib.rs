@@ -1,0 +1,150 @@
+//! Filters for Envoy in WebAssembly, chosen by the plugin's configuration: `empty` does nothing, `headers` adds a header to
+//! request and answer, and `rate-limit 100` lets a hundred requests a second pass and answers the others with 429.
+//!
+//! The bucket of the rate limit is in memory that all workers of a proxy share, so that together they let pass what one
+//! bucket would: each change is made only if nobody else has changed it meanwhile.
+
+use std::time::{Duration, SystemTime};
+
+use proxy_wasm::traits::{Context, HttpContext, RootContext};
+use proxy_wasm::types::{Action, ContextType, LogLevel, Status};
+
+/// The key under which the bucket is shared.
+const BUCKET: &str = "hoptax.bucket";
+
+proxy_wasm::main! {{
+    proxy_wasm::set_log_level(LogLevel::Warn);
+    proxy_wasm::set_root_context(|_| Box::new(Root { filter: Filter::Empty }));
+}}
+
+/// What a filter does.
+#[derive(Clone, Copy)]
+enum Filter {
+    Empty,
+    Headers,
+    RateLimit { per_second: f64 },
+}
+
+impl Filter {
+    /// By the words of a configuration; None when they mean nothing.
+    fn read(configuration: &str) -> Option<Self> {
+        let mut words = configuration.split_whitespace();
+        let filter = match words.next()? {
+            "empty" => Self::Empty,
+            "headers" => Self::Headers,
+            "rate-limit" => Self::RateLimit { per_second: words.next()?.parse().ok()? },
+            _ => return None,
+        };
+        words.next().is_none().then_some(filter)
+    }
+}
+
+struct Root {
+    filter: Filter,
+}
+
+impl Context for Root {}
+
+impl RootContext for Root {
+    fn on_configure(&mut self, _: usize) -> bool {
+        let configuration = self.get_plugin_configuration().unwrap_or_default();
+        let filter = std::str::from_utf8(&configuration).ok().and_then(Filter::read);
+        // A proxy whose filter does not know what to do is refused rather than measured.
+        filter.map(|filter| self.filter = filter).is_some()
+    }
+
+    fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
+        Some(Box::new(Request { filter: self.filter }))
+    }
+
+    fn get_type(&self) -> Option<ContextType> {
+        Some(ContextType::HttpContext)
+    }
+}
+
+struct Request {
+    filter: Filter,
+}
+
+impl Context for Request {}
+
+impl HttpContext for Request {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        match self.filter {
+            Filter::Empty => {}
+            Filter::Headers => self.add_http_request_header("x-hoptax-wasm", "request"),
+            Filter::RateLimit { per_second } => {
+                if !self.take(per_second) {
+                    self.send_http_response(429, Vec::new(), None);
+                    return Action::Pause;
+                }
+            }
+        }
+        Action::Continue
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        if matches!(self.filter, Filter::Headers) {
+            self.add_http_response_header("x-hoptax-wasm", "response");
+        }
+        Action::Continue
+    }
+}
+
+impl Request {
+    /// Takes a token from the bucket, if there is one.
+    fn take(&self, per_second: f64) -> bool {
+        let now = self.get_current_time();
+        loop {
+            let (kept, version) = self.get_shared_data(BUCKET);
+            let mut bucket = kept.as_deref().and_then(Bucket::read).unwrap_or(Bucket::full(per_second, now));
+            let passes = bucket.take(per_second, now);
+            match self.set_shared_data(BUCKET, Some(&bucket.bytes()), version) {
+                Ok(()) => return passes,
+                Err(Status::CasMismatch) => {}
+                // What cannot be counted must not pass unseen.
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// A bucket of tokens.
+struct Bucket {
+    tokens: f64,
+    filled: Duration,
+}
+
+impl Bucket {
+    fn full(per_second: f64, now: SystemTime) -> Self {
+        Self { tokens: per_second, filled: since_epoch(now) }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (tokens, filled) = bytes.split_at_checked(8)?;
+        Some(Self {
+            tokens: f64::from_le_bytes(tokens.try_into().ok()?),
+            filled: Duration::from_nanos(u64::from_le_bytes(filled.try_into().ok()?)),
+        })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        [self.tokens.to_le_bytes(), (self.filled.as_nanos() as u64).to_le_bytes()].concat()
+    }
+
+    fn take(&mut self, per_second: f64, now: SystemTime) -> bool {
+        let now = since_epoch(now);
+        let since = now.saturating_sub(self.filled).as_secs_f64();
+        self.tokens = (self.tokens + since * per_second).min(per_second);
+        self.filled = self.filled.max(now);
+        let passes = self.tokens >= 1.0;
+        if passes {
+            self.tokens -= 1.0;
+        }
+        passes
+    }
+}
+
+fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
