@@ -51,6 +51,22 @@ bench: build ## Set the load generator against others and against its own target
 callers: ## Install what the studies with a link and with callers in PHP need
 	tools/callers
 
+.PHONY: limiter
+limiter: ## Build the application in Go that `hoptax study rate-limit-placement` measures
+	tools/limiter
+
+.PHONY: filters
+filters: ## Build the filters of WebAssembly from filters/
+	tools/filters
+
+.PHONY: filters-check
+filters-check: filters ## Build the filters anew, and test that they behave as they should
+	$(CARGO) test --package hoptax --test envoy -- filters limits
+
+.PHONY: price-list
+price-list: build ## Measure the price list, and put it into docs/price-list (half an hour)
+	tools/price-list
+
 .PHONY: crosscheck-tools
 crosscheck-tools: ## Install the load generators that `hoptax crosscheck` sets beside hoptax
 	tools/crosscheck-tools

@@ -49,6 +49,7 @@ thresholds! {
     BLOCKED_SHARE = most("blocked-share", 0.01, "Share of requests that waited for a free connection above which the pool is part of what is measured.");
     ERROR_SHARE = most("error-share", 0.000_01, "Share of failed requests above which RFC 9411 (sections 7.1 to 7.9) calls a test invalid.");
     MISMATCH_SHARE = most("mismatch-share", 0.000_01, "Share of answers that are not what was expected: the subject did not do the work.");
+    ADMITTED_ERROR = most("admitted-error", 0.05, "How far what a limit lets pass may be from what it should, as a share.");
     LOAD_DEVIATION = most("load-deviation", 0.05, "Deviation of what was sent from what was planned in a twentieth of the trial (RFC 9411: sustained rate within 5 %); with few requests, what chance explains is allowed.");
     CONNECTIONS_LOST = most("connections-lost", 0.1, "Share of the connections that were not open in some hundredth of the trial (RFC 9411: within 10 %).");
     STEADY_CHANGE = most("steady-change", 0.05, "Change of the median response time at the point from which on the trial is steady, where that lies in its second half.");

@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Envoy(EnvoyArguments),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
+    /// Remove what studies that were killed left behind
+    Cleanup(CleanupArguments),
     /// Measure how wrong the load generator is on this machine
     Calibrate(CalibrateArguments),
     /// Set the load generator against others, and all of them against what the server saw
@@ -73,6 +75,7 @@ Examples:
   hoptax study                        the study `quick`
   hoptax study quick --out results    results in the folder `results`
   hoptax study mine.yaml --rounds 2   a quick look at a study of your own
+  hoptax study --resume runs/quick-1  a study that was interrupted or killed, from where it was
   hoptax study --list                 the studies that come with hoptax
 
 The folder gets result.json, report.html, report.md, slices.csv, and for each arm Envoy's configuration and log.")]
@@ -92,6 +95,9 @@ pub(crate) struct StudyArguments {
     /// Seed of every random order, instead of what the file says
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
+    /// Take up again a study that was interrupted or killed, after the rounds that its folder keeps
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "rounds", "seed"])]
+    pub(crate) resume: Option<PathBuf>,
     /// List the studies that come with hoptax
     #[arg(long)]
     pub(crate) list: bool,
@@ -193,10 +199,33 @@ pub(crate) enum EnvoyCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax functions                  all of them, by family
+  hoptax functions show jwt         what turns it on, and what it costs by the price list
+  hoptax functions --json")]
 pub(crate) struct FunctionsArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<FunctionsAction>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FunctionsAction {
+    /// Show one function: its fragment, its knobs and its price
+    Show {
+        /// Its id
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanupArguments {
+    /// The folder with the folders of studies, or one of these
+    #[arg(value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

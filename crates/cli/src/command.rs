@@ -3,6 +3,7 @@
 pub(crate) mod calibrate;
 pub(crate) mod certs;
 pub(crate) mod checks;
+pub(crate) mod cleanup;
 pub(crate) mod crosscheck;
 pub(crate) mod envoy;
 pub(crate) mod functions;

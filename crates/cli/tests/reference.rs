@@ -29,6 +29,7 @@ fn completions_and_man_pages_know_every_command() {
         "functions",
         "calibrate",
         "checks",
+        "cleanup",
         "log",
         "schema",
         "completions",

@@ -190,6 +190,18 @@ fn an_envoy_that_refuses_its_configuration_is_quoted() {
 }
 
 #[test]
+fn a_fragment_that_envoy_refuses_is_told_with_its_line() {
+    let study = Study::new(&small_study("baseline, lua", 2));
+    let script = "[ \"$1\" = --mode ] || exit 1\ngrep -q x-hoptax-lua \"$6\" || exit 0\n\
+                  echo \"no such field: 'default_source_code'\"; exit 1";
+    let envoy = pretender(study.folder.path(), script);
+    let ran = ran(study.command().arg("--envoy").arg(envoy));
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("line 5 of the fragment of function `lua`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no such field: 'default_source_code'"), "{}", ran.stderr);
+}
+
+#[test]
 fn an_envoy_that_ends_at_the_start_is_quoted() {
     let study = Study::new(&small_study("baseline, same", 2));
     let script = "[ \"$1\" = --mode ] && exit 0\necho 'cannot bind: address in use'; exit 1";
@@ -225,9 +237,9 @@ fn a_bad_study_file_is_2_with_every_problem() {
         assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
     }
     assert!(!study.out().exists(), "nothing is made for a study that cannot be");
-    let unknown = Study::new(&small_study("baseline, rate-limit/locla", 2)).run();
+    let unknown = Study::new(&small_study("baseline, outlier-detectio", 2)).run();
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("did you mean `rate-limit/local`?"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("did you mean `outlier-detection`?"), "{}", unknown.stderr);
     let missing = run(["study", "no-such-study"]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.stderr.contains("`quick`"), "{}", missing.stderr);

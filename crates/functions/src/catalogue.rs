@@ -157,11 +157,11 @@ mod tests {
     #[test]
     fn a_function_that_is_not_there_names_the_nearest() {
         let catalogue = Catalogue::load().unwrap();
-        let call = FunctionCall::parse("rate-limit/loocal").unwrap();
+        let call = FunctionCall::parse("outlier-detectio").unwrap();
         let errors = catalogue.resolve(&call).unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "unknown function `rate-limit/loocal`; did you mean one of `rate-limit/global`, `rate-limit/local`?"
+            "unknown function `outlier-detectio`; did you mean `outlier-detection`?"
         );
     }
 

@@ -108,6 +108,9 @@ struct FunctionFile {
     known_answer: Option<KnownAnswer>,
     proof: Vec<String>,
     workers: Option<u32>,
+    limit: Option<String>,
+    #[serde(default)]
+    application: BTreeMap<String, String>,
     #[serde(default)]
     secured: Secured,
     #[serde(default = "nothing")]
@@ -171,6 +174,8 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         known_answer: file.known_answer,
         proof: file.proof,
         workers: file.workers,
+        limit: file.limit,
+        application: file.application,
         asks_companion: false,
         uses_wasm: false,
         secured: file.secured,
@@ -179,6 +184,8 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     let used = check_variables(&function)?;
     function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));
     function.uses_wasm = used.contains(WASM);
+    function.limit(&function.default_knobs())?;
+    function.application(&function.default_knobs())?;
     function.proofs(&function.default_knobs())?;
     function.render(&function.default_knobs(), &Context { directory: Path::new("/"), companion: None })?;
     Ok(function)
@@ -197,7 +204,9 @@ fn check_variables(function: &Function) -> Result<HashSet<String>, FileError> {
     if let Some(knob) = function.knobs.keys().find(|knob| VARIABLES.contains(&knob.as_str())) {
         return Err(FileError::KnobName(knob.clone()));
     }
-    if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob)) {
+    let is_told =
+        |knob: &&String| function.application.values().any(|template| template.contains(knob.as_str()));
+    if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob) && !is_told(knob)) {
         return Err(FileError::KnobUnused(knob.clone()));
     }
     let undeclared =

@@ -46,6 +46,10 @@ pub struct Function {
     pub known_answer: Option<KnownAnswer>,
     /// Statistics of Envoy's admin interface that show the function at work, as templates: see [`Proof`].
     pub(crate) proof: Vec<String>,
+    /// Requests per second that it lets pass, as a template; as many at once.
+    pub(crate) limit: Option<String>,
+    /// What the application behind the proxy is told, by flag, as templates: where it is the application that does it.
+    pub(crate) application: BTreeMap<String, String>,
     /// Worker threads of the proxy, where that is what the function is.
     pub workers: Option<u32>,
     /// Whether it asks a companion: another program that answers it.
@@ -103,6 +107,13 @@ pub struct Proof {
     pub name: String,
     /// The value that it must be above; without one it must move while requests are sent.
     pub above: Option<u64>,
+}
+
+impl Proof {
+    /// Whether it shows a function at work whose statistic went from one value to another.
+    pub fn holds(&self, before: u64, now: u64) -> bool {
+        self.above.map_or(before != now, |above| now > above)
+    }
 }
 
 impl fmt::Display for Proof {
@@ -218,6 +229,14 @@ pub enum RenderError {
         /// Why.
         reason: String,
     },
+    /// What a limit evaluates to is none.
+    #[error("the limit `{limit}` of function `{id}` is no number")]
+    Limit {
+        /// The id of the function.
+        id: String,
+        /// What it evaluates to.
+        limit: String,
+    },
     /// The directory cannot be written into YAML.
     #[error(
         "cannot render the fragment of function `{id}`: the run directory `{directory}` is not valid UTF-8"
@@ -231,6 +250,11 @@ pub enum RenderError {
 }
 
 impl Function {
+    /// The template of its fragment.
+    pub fn fragment(&self) -> &str {
+        &self.fragment
+    }
+
     /// Every knob at its default.
     pub fn default_knobs(&self) -> Knobs {
         Knobs(self.knobs.iter().map(|(name, knob)| (name.clone(), knob.default.clone())).collect())
@@ -265,6 +289,16 @@ impl Function {
     /// # Errors
     /// The template does not evaluate with these knobs, or not to a fragment.
     pub fn render(&self, knobs: &Knobs, context: &Context<'_>) -> Result<Fragment, RenderError> {
+        let text = self.rendered(knobs, context)?;
+        serde_saphyr::from_str(&text)
+            .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })
+    }
+
+    /// The text of the fragment with everything filled in.
+    ///
+    /// # Errors
+    /// The template does not evaluate with these knobs.
+    pub fn rendered(&self, knobs: &Knobs, context: &Context<'_>) -> Result<String, RenderError> {
         let directory = context.directory.to_str().ok_or_else(|| RenderError::Directory {
             id: self.id.clone(),
             directory: context.directory.display().to_string(),
@@ -280,11 +314,9 @@ impl Function {
             variables.insert("companion_address", companion.ip().to_string().into());
             variables.insert("companion_port", companion.port().into());
         }
-        let text = environment()
+        environment()
             .render_named_str(&self.id, &self.fragment, variables)
-            .map_err(|source| RenderError::Template { id: self.id.clone(), source })?;
-        serde_saphyr::from_str(&text)
-            .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })
+            .map_err(|source| RenderError::Template { id: self.id.clone(), source })
     }
 
     /// What shows the function at work with these knobs.
@@ -293,12 +325,37 @@ impl Function {
     /// A template does not evaluate, or to no proof.
     pub fn proofs(&self, knobs: &Knobs) -> Result<Vec<Proof>, RenderError> {
         let render = |template: &String| {
-            let text = environment()
-                .render_named_str(&self.id, template, variables(knobs))
-                .map_err(|source| RenderError::Template { id: self.id.clone(), source })?;
+            let text = self.rendered_text(template, knobs)?;
             text.parse().map_err(|reason| RenderError::Proof { id: self.id.clone(), proof: text, reason })
         };
         self.proof.iter().map(render).collect()
+    }
+
+    /// Requests per second that it lets pass with these knobs, and as many at once; None for one that does not limit.
+    ///
+    /// # Errors
+    /// The template does not evaluate, or to no number.
+    pub fn limit(&self, knobs: &Knobs) -> Result<Option<f64>, RenderError> {
+        let Some(template) = &self.limit else { return Ok(None) };
+        let text = self.rendered_text(template, knobs)?;
+        let bad = |_| RenderError::Limit { id: self.id.clone(), limit: text.clone() };
+        text.parse().map(Some).map_err(bad)
+    }
+
+    /// What the application behind the proxy is told with these knobs, by flag.
+    ///
+    /// # Errors
+    /// A template does not evaluate.
+    pub fn application(&self, knobs: &Knobs) -> Result<Vec<(String, String)>, RenderError> {
+        let flag =
+            |(name, template): (&String, &String)| Ok((name.clone(), self.rendered_text(template, knobs)?));
+        self.application.iter().map(flag).collect()
+    }
+
+    fn rendered_text(&self, template: &str, knobs: &Knobs) -> Result<String, RenderError> {
+        environment()
+            .render_named_str(&self.id, template, variables(knobs))
+            .map_err(|source| RenderError::Template { id: self.id.clone(), source })
     }
 
     fn unknown_knob(&self, name: &str) -> CallError {

@@ -11,8 +11,8 @@ use crate::recording::Failure;
 /// What is expected of every answer. A status is below 400 unless told otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// This status and no other.
-    pub status: Option<u16>,
+    /// One of these statuses and no other; any below 400 if there is none.
+    pub statuses: Vec<u16>,
     /// A body of this size, bytes.
     pub size: Option<u64>,
     /// These headers.
@@ -29,7 +29,7 @@ impl Expectation {
 
     /// How an answer falls short, if it does.
     pub(crate) fn failure(&self, answer: &Answer) -> Option<Failure> {
-        let as_expected = self.status.is_some_and(|status| status == answer.status);
+        let as_expected = self.statuses.contains(&answer.status);
         match answer.status {
             500.. if !as_expected => return Some(Failure::Status5xx),
             400..500 if !as_expected => return Some(Failure::Status4xx),
@@ -38,7 +38,7 @@ impl Expectation {
         if self.is_grpc && answer.grpc_status != Some(0) {
             return Some(Failure::GrpcStatus);
         }
-        let wrong_status = self.status.is_some() && !as_expected;
+        let wrong_status = !self.statuses.is_empty() && !as_expected;
         let wrong_size = self.size.is_some_and(|size| size != answer.body_bytes);
         (wrong_status || wrong_size || !answer.has_headers).then_some(Failure::Mismatch)
     }
@@ -51,10 +51,11 @@ impl FromStr for Expectation {
         let mut expectation = Self::default();
         for part in text.split(',') {
             let taken = match part.split_once('=') {
-                Some(("status", status)) => {
-                    status.parse().ok().filter(|status| (200..600).contains(status)).map(|status| {
-                        expectation.status = Some(status);
-                    })
+                Some(("status", statuses)) => {
+                    let read =
+                        |status: &str| status.parse().ok().filter(|status| (200..600).contains(status));
+                    let all: Option<Vec<u16>> = statuses.split('|').map(read).collect();
+                    all.map(|all| expectation.statuses = all)
                 }
                 Some(("size", size)) => size.parse().ok().map(|size| expectation.size = Some(size)),
                 Some(("header", header)) => expected_header(header).map(|one| expectation.headers.push(one)),
@@ -62,7 +63,7 @@ impl FromStr for Expectation {
             };
             taken.ok_or_else(|| {
                 format!(
-                    "`{part}` is no expectation: write `status=200`, `size=1024`, `header=NAME` or `header=NAME:VALUE`, \
+                    "`{part}` is no expectation: write `status=200`, `status=200|429`, `size=1024`, `header=NAME` or `header=NAME:VALUE`, \
                      or several with a comma between them"
                 )
             })?;
@@ -83,7 +84,8 @@ fn expected_header(text: &str) -> Option<ExpectedHeader> {
 
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let status = self.status.map(|status| format!("status={status}"));
+        let statuses: Vec<String> = self.statuses.iter().map(u16::to_string).collect();
+        let status = Some(format!("status={}", statuses.join("|"))).filter(|_| !statuses.is_empty());
         let size = self.size.map(|size| format!("size={size}"));
         let headers = self.headers.iter().map(|header| match &header.value {
             Some(value) => format!("header={}:{value}", header.name),

@@ -169,6 +169,8 @@ pub struct Recording {
     pub handshakes: Handshakes,
     /// Connections that the server wanted no further request on, by the error code of HTTP/2.
     pub retired: BTreeMap<u32, u64>,
+    /// Response times by status, where that is asked for.
+    pub by_status: Option<BTreeMap<u16, Distribution>>,
     /// What the kernel's time stamps say of a sample.
     pub stamps: Option<Box<Stamps>>,
     /// The status that was counted last, kept apart so that the common case touches no map.
@@ -205,8 +207,15 @@ impl Recording {
             handshakes: Handshakes::default(),
             retired: BTreeMap::new(),
             stamps: None,
+            by_status: None,
             recent_status: (0, 0),
         }
+    }
+
+    /// The same, which also records response times by status.
+    #[must_use]
+    pub fn by_status(self) -> Self {
+        Self { by_status: Some(BTreeMap::new()), ..self }
     }
 
     /// The same, which also records its course.
@@ -244,6 +253,11 @@ impl Recording {
         for (&code, count) in &other.retired {
             *self.retired.entry(code).or_default() += count;
         }
+        if let (Some(ours), Some(theirs)) = (&mut self.by_status, &other.by_status) {
+            for (&status, theirs) in theirs {
+                *ours.entry(status).or_default() += theirs;
+            }
+        }
         if let Some(theirs) = &other.stamps {
             self.stamps.get_or_insert_default().merge(theirs);
         }
@@ -266,6 +280,7 @@ impl Recording {
         (self.censored, self.course, self.stamps) = (None, None, None);
         self.handshakes = Handshakes::default();
         self.retired.clear();
+        self.by_status.iter_mut().for_each(BTreeMap::clear);
         self.last_answer_ns = 0;
         self.recent_status = (0, 0);
     }
@@ -372,12 +387,15 @@ impl Recording {
         }
     }
 
-    pub(crate) fn record_answer(&mut self, moments: &Moments, connection: usize) {
+    pub(crate) fn record_answer(&mut self, moments: &Moments, connection: usize, status: u16) {
         self.book.answered += 1;
         self.last_answer_ns = moments.last_byte_ns;
         let lag_ns = moments.written_ns.saturating_sub(moments.planned_ns);
         let response_ns = moments.last_byte_ns.saturating_sub(moments.planned_ns);
         self.response.record(response_ns);
+        if let Some(by_status) = &mut self.by_status {
+            by_status.entry(status).or_default().record(response_ns);
+        }
         self.service.record(moments.last_byte_ns.saturating_sub(moments.written_ns));
         self.first_byte.record(moments.first_byte_ns.saturating_sub(moments.written_ns));
         self.last_byte.record(moments.last_byte_ns.saturating_sub(moments.first_byte_ns));
@@ -416,7 +434,7 @@ mod tests {
     #[test]
     fn three_distributions_are_kept_apart() {
         let mut recording = Recording::new();
-        recording.record_answer(&moments(1_000, 2_000_000, 500_000), 0);
+        recording.record_answer(&moments(1_000, 2_000_000, 500_000), 0, 200);
         let service = recording.service.summary().p50_us.unwrap();
         let response = recording.response.summary().p50_us.unwrap();
         let lag = recording.send_lag.summary().p50_us.unwrap();
@@ -430,10 +448,10 @@ mod tests {
         let (mut together, mut one, mut two) = (Recording::new(), Recording::new(), Recording::new());
         for number in 1..1000_u64 {
             let moments = moments(number, number * 100, number * 977);
-            together.record_answer(&moments, 0);
+            together.record_answer(&moments, 0, 200);
             together.record_status(200);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
-            half.record_answer(&moments, 0);
+            half.record_answer(&moments, 0, 200);
             half.record_status(200);
         }
         together.record_failure(Failure::Reset, 5);

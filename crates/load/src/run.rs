@@ -179,7 +179,7 @@ impl<'a> Current<'a> {
             blocked: in_flight.blocked,
             connected: in_flight.connected,
         };
-        recording.record_answer(&moments, index);
+        recording.record_answer(&moments, index, status);
         if let Some(live) = &mut self.live {
             live.response.saturating_record(response_ns);
         }

@@ -119,6 +119,7 @@ pub(crate) fn study() -> StudyResult {
             loads: vec![load("saturation", Loop::Closed, None), load("fixed-rate", Loop::Open, Some(4000.0))],
             wall_seconds: 431.2,
             ended_early: None,
+            resumed_after_rounds: Vec::new(),
             max_error_share: 0.001,
         },
         generator: vec![GeneratorUse {

@@ -6,7 +6,7 @@
 mod forest;
 pub mod html;
 pub mod markdown;
-mod numbers;
+pub mod numbers;
 mod rows;
 mod side;
 pub mod terminal;

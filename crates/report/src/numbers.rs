@@ -42,7 +42,7 @@ pub(crate) fn level(interval: &Interval) -> String {
 }
 
 /// A difference with its interval: `+4.95 ±0.65`.
-pub(crate) fn difference(interval: &Interval) -> String {
+pub fn difference(interval: &Interval) -> String {
     let decimals = decimals(interval.half_width());
     format!("{} ±{}", signed(interval.estimate, decimals), grouped(interval.half_width(), decimals))
 }
@@ -54,7 +54,7 @@ pub(crate) fn ends(interval: &Interval) -> String {
 }
 
 /// A share with its interval as a percentage: `+18.1 ±1.2 %`.
-pub(crate) fn percent_difference(share: &Interval) -> String {
+pub fn percent_difference(share: &Interval) -> String {
     let percent = |share: f64| 100.0 * share;
     let percent =
         Interval { estimate: percent(share.estimate), low: percent(share.low), high: percent(share.high) };

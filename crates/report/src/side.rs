@@ -23,6 +23,10 @@ pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
         let tables_of_loads = result.plan.loads.iter().map(|load| under(result, load));
         tables.extend(tables_of_loads.filter(|table| !table.rows.is_empty()));
     }
+    for load in &result.plan.loads {
+        let table = statuses(result, load);
+        tables.extend(Some(table).filter(|table| !table.rows.is_empty()));
+    }
     if result.arms.iter().any(|arm| arm.companion_cpu_us_per_request.is_some()) {
         tables.push(companion(result));
     }
@@ -76,6 +80,35 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
             .map(str::to_owned)
             .collect(),
         rows: arms.iter().map(|(arm, load)| (arm.id.clone(), cells(load))).collect(),
+    }
+}
+
+/// The answers of every arm under one load, by status; none where it expects one alone.
+fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
+    let mut rows = Vec::new();
+    for arm in &result.arms {
+        let Some(under) = arm.loads.iter().find(|one| one.load == load.name) else { continue };
+        for (place, status) in under.statuses.iter().enumerate() {
+            let first = |text: String| if place == 0 { text } else { String::new() };
+            let ratio = under.admitted_ratio.as_ref().map_or_else(|| "-".to_owned(), level);
+            rows.push((
+                first(arm.id.clone()),
+                vec![
+                    status.status.to_string(),
+                    number(status.per_second.as_ref()),
+                    number(status.response_us.p50.as_ref()),
+                    number(status.response_us.p99.as_ref()),
+                    first(ratio),
+                ],
+            ));
+        }
+    }
+    SideTable {
+        title: format!("answers by status under {}, {}", load.name, words::loop_of(load)),
+        header: ["arm", "status", "per second", "p50 us", "p99 us", "admitted : expected"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
     }
 }
 

@@ -71,8 +71,13 @@ pub(crate) fn method(result: &StudyResult) -> String {
             )
         })
         .collect();
+    let resumed: String = plan
+        .resumed_after_rounds
+        .iter()
+        .map(|round| format!(", taken up again after round {round}"))
+        .collect();
     format!(
-        "{} of {} rounds, all processes started afresh in each; loads: {}; seed {}; {} s",
+        "{} of {} rounds{resumed}, all processes started afresh in each; loads: {}; seed {}; {} s",
         plan.rounds_completed,
         plan.rounds_planned,
         loads.join(", "),

@@ -29,6 +29,6 @@ pub use load::{
 };
 pub use study::{
     ArmKind, ArmLoad, ArmResult, Cost, GeneratorUse, HopUse, HostUse, Interval, KnownAnswer, LinkPlan,
-    LoadSpec, ProxyUse, ResponseCost, Slices, StudyPlan, StudyResult,
+    LoadSpec, ProxyUse, ResponseCost, Slices, StatusResult, StudyPlan, StudyResult,
 };
 pub use tune::{TuneResult, TuneStep};

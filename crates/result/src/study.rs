@@ -57,6 +57,9 @@ pub struct StudyPlan {
     pub wall_seconds: f64,
     /// Why the study ended before its last round; absent when it did not.
     pub ended_early: Option<String>,
+    /// After how many rounds the study was taken up again, each time.
+    #[serde(default)]
+    pub resumed_after_rounds: Vec<u32>,
     /// Share of requests without an answer that is tolerated.
     pub max_error_share: f64,
 }
@@ -231,10 +234,31 @@ pub struct ArmLoad {
     pub link_bytes_per_request: Option<Interval>,
     /// Response time, microseconds.
     pub response_us: ResponseCost,
+    /// Answers by status, where the load expects several.
+    #[serde(default)]
+    pub statuses: Vec<StatusResult>,
+    /// What a limit let pass over what it should have; null where there is none.
+    pub admitted_ratio: Option<Interval>,
     /// Share of the answers that came within 1 ms, and share that took longer than 10 ms, 0 to 1.
     pub within_1_ms_share: Option<f64>,
     /// See `within_1_ms_share`.
     pub over_10_ms_share: Option<f64>,
+}
+
+/// Answers of one status.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatusResult {
+    /// The status.
+    pub status: u16,
+    /// How many there were.
+    pub count: u64,
+    /// Their share of all answers, 0 to 1.
+    pub share: f64,
+    /// How many there were in a second.
+    pub per_second: Option<Interval>,
+    /// Their response time, microseconds.
+    pub response_us: ResponseCost,
 }
 
 /// Slices of an arm.

@@ -1,6 +1,6 @@
 //! What a running study tells those who watch it. Watchers only listen: nothing they do changes the study.
 
-use crate::record::SliceRecord;
+use crate::record::{RoundRecord, SliceRecord};
 
 /// Something that happened in a study.
 #[derive(Clone, Copy, Debug)]
@@ -18,5 +18,9 @@ pub enum Event<'a> {
     RoundEnded {
         /// Its number, from 0.
         round: u32,
+        /// What was measured in it.
+        record: &'a RoundRecord,
+        /// How long the study has taken so far, seconds.
+        elapsed_s: f64,
     },
 }

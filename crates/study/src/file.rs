@@ -37,12 +37,16 @@ pub struct StudyFile {
     pub rounds: u32,
     /// What is compared: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), a function of the
     /// catalogue, for example `lua` or `route/path{routes=200}`, or where proxies stand and what is spoken:
-    /// `subject: {position: both, mtls: true, protocol: grpc}`.
+    /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was taken away again.
     #[schemars(length(min = 2))]
     pub arms: Vec<ArmEntry>,
     /// A link between the callers and the rest, each way. It needs root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
+    /// What answers behind the proxies: `origin`, or `go`, a service in Go (`make limiter` builds it), which functions may tell
+    /// to limit requests itself.
+    #[serde(default)]
+    pub application: Application,
     /// The traffic offered: at most one load with a closed loop, and any with open loops. Costs in response time are those
     /// under the first open loop.
     #[schemars(length(min = 1, max = 8))]
@@ -58,6 +62,16 @@ pub enum ArmEntry {
     Name(String),
     /// By where its proxies stand.
     Subject(SubjectEntry),
+    /// A function that was loaded, had requests, and is taken away again before anything is measured.
+    Unloaded(UnloadedEntry),
+}
+
+/// An arm whose function is taken away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnloadedEntry {
+    /// The function.
+    pub unloaded: String,
 }
 
 /// One load of a study.
@@ -90,6 +104,11 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests_per_connection: Option<u32>,
+    /// The statuses of answers that are expected, for example `[200, 429]`; all below 400 if not given. With several, results
+    /// have each apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 200, max = 599)))]
+    pub expect: Vec<u16>,
     /// Who calls: `hoptax`, or `php`, as many processes of PHP with curl as there are connections, which keep nothing from one
     /// call to the next. Those need the packages php-cli and php-curl, and a closed loop.
     #[serde(default)]
@@ -101,6 +120,18 @@ pub struct LoadSection {
     /// Length of a slice: `200ms`. Between 50 ms and 10 s; 100 to 250 ms serve best.
     #[serde(default = "default_slice")]
     pub slice: String,
+}
+
+/// What answers behind the proxies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Application {
+    /// This program's test server.
+    #[default]
+    Origin,
+    /// A service in Go.
+    Go,
 }
 
 /// Who calls.

@@ -13,7 +13,7 @@ use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
-use crate::file::{Caller, Positions, Problems, StudyFile, SubjectSection};
+use crate::file::{Application, Caller, Positions, Problems, StudyFile, SubjectSection};
 
 pub use conditions::Conditions;
 pub use order::{Block, blocks, shuffled};
@@ -44,6 +44,8 @@ pub struct Plan {
     pub arms: Vec<Arm>,
     /// The loads, in the order of the file.
     pub loads: Vec<Load>,
+    /// What answers behind the proxies.
+    pub application: Application,
     /// The link between callers and the rest, if there is one.
     pub link: Option<LinkSpec>,
     /// The headers of every request, whatever the arm: what any of the functions needs to have work.
@@ -67,6 +69,8 @@ pub struct Arm {
     pub subject: SubjectSection,
     /// How many origins stand behind it.
     pub upstreams: usize,
+    /// Whether its function is taken away again before anything is measured.
+    pub is_unloaded: bool,
     /// What it is, in a line.
     pub summary: String,
 }
@@ -82,6 +86,8 @@ pub struct Load {
     pub connections: usize,
     /// Requests after which a connection is closed and opened anew.
     pub requests_per_connection: Option<u32>,
+    /// The statuses of answers that are expected; all below 400 if there is none.
+    pub expect: Vec<u16>,
     /// Who calls.
     pub caller: Caller,
     /// Slices that each arm gets in a round.
@@ -100,6 +106,7 @@ impl Plan {
         let arms = arms::plan(&file.arms, positions, catalogue, &mut problems);
         let loads = loads::plan(&file.loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
+        arms::check_application(&file.arms, &arms, file.application, positions, &mut problems);
         if !problems.is_empty() {
             return Err(positions.problems(problems));
         }
@@ -115,6 +122,7 @@ impl Plan {
             rounds: file.rounds,
             arms,
             loads,
+            application: file.application,
             link,
             headers,
         })
@@ -148,6 +156,19 @@ impl Arm {
     /// How its function secures connections.
     pub fn secured(&self) -> Secured {
         self.function.as_ref().map(|(function, _)| function.secured).unwrap_or_default()
+    }
+
+    /// Requests per second that its function lets pass, and as many at once.
+    pub fn limit(&self) -> Option<f64> {
+        let (function, knobs) = self.function.as_ref().filter(|_| !self.is_unloaded)?;
+        // Those of the catalogue were rendered when it was read.
+        function.limit(knobs).ok().flatten()
+    }
+
+    /// What its function tells the application, by flag.
+    pub fn application(&self) -> Vec<(String, String)> {
+        let told = self.function.as_ref().and_then(|(function, knobs)| function.application(knobs).ok());
+        told.unwrap_or_default()
     }
 
     /// Worker threads of its proxy, where its function says.

@@ -6,12 +6,13 @@ use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
 use hoptax_result::Book;
 use hoptax_stats::quantile;
+use serde::{Deserialize, Serialize};
 
 /// Most proxies that an arm has.
 pub const MAX_HOPS: usize = 3;
 
 /// One slice, measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SliceRecord {
     /// The round, from 0.
     pub round: u32,
@@ -53,7 +54,7 @@ pub struct SliceRecord {
 }
 
 /// What the generator and its processors did under one load.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorRecord {
     /// CPU time of the generator's thread, nanoseconds.
     pub cpu_ns: u64,
@@ -68,7 +69,7 @@ pub struct GeneratorRecord {
 }
 
 /// What the proxies of an arm used while no load was offered to them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IdleRecord {
     /// CPU time, nanoseconds.
     pub cpu_ns: u64,
@@ -78,13 +79,15 @@ pub struct IdleRecord {
     pub wall_ns: u64,
 }
 
-/// One complete round.
-#[derive(Clone, Debug, Default)]
+/// One complete round; kept as JSON, so that a study can be taken up again behind it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
     /// Its slices, in the order in which they were measured.
     pub slices: Vec<SliceRecord>,
     /// Response times under the open loop, by the number of their slice in `slices`.
-    pub responses: BTreeMap<usize, Responses>,
+    pub responses: BTreeMap<usize, Times>,
+    /// Response times by status, by the number of their slice, where a load expects several.
+    pub by_status: BTreeMap<usize, BTreeMap<u16, Times>>,
     /// Idle use of each proxy, by arm.
     pub idle: BTreeMap<usize, IdleRecord>,
     /// Resident memory of each proxy of an arm at the end of the round, bytes.
@@ -96,7 +99,7 @@ pub struct RoundRecord {
     /// What the generator did, by load.
     pub generator: BTreeMap<usize, GeneratorRecord>,
     /// The generator's own send lag, by load, nanoseconds.
-    pub own_lag: BTreeMap<usize, Distribution>,
+    pub own_lag: BTreeMap<usize, Times>,
     /// Time waited for the host before slices, nanoseconds.
     pub waited_ns: u64,
     /// Ticks of the processors in use that the host took, and all their ticks.
@@ -111,39 +114,61 @@ impl RoundRecord {
             *failures.entry(failure.word().to_owned()).or_default() += count;
         }
         if is_open {
-            let recorded = recording.response.histogram();
-            let counts =
-                recorded.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value()));
-            self.responses.insert(self.slices.len(), Responses(counts.collect()));
-            match self.own_lag.get_mut(&slice.load) {
-                Some(all) => *all += &recording.own_lag,
-                None => {
-                    self.own_lag.insert(slice.load, recording.own_lag.clone());
-                }
-            }
+            self.responses.insert(self.slices.len(), Times::of(&recording.response));
+            self.own_lag.entry(slice.load).or_default().add(&Times::of(&recording.own_lag));
         }
         self.slices.push(slice);
     }
 
+    /// Adds the response times by status of the slice that was added last.
+    pub fn add_statuses(&mut self, by_status: &BTreeMap<u16, Distribution>) {
+        let times = by_status.iter().map(|(status, times)| (*status, Times::of(times))).collect();
+        self.by_status.insert(self.slices.len().saturating_sub(1), times);
+    }
+
     /// Response times of an arm under an open loop in the slices that count, nanoseconds.
     pub fn response(&self, load: usize, arm: usize) -> Histogram<u64> {
-        let mut all = hoptax_load::histogram();
         let is_meant = |slice: &SliceRecord| slice.arm == arm && slice.load == load && !slice.set_aside;
         let counts = |index: &usize| self.slices.get(*index).is_some_and(is_meant);
-        for (value, count) in
-            self.responses.iter().filter(|(index, _)| counts(index)).flat_map(|(_, one)| &one.0)
-        {
-            // What a histogram of the same kind gave, one takes.
-            all.saturating_record_n(*value, *count);
+        let mut all = hoptax_load::histogram();
+        for (_, one) in self.responses.iter().filter(|(index, _)| counts(index)) {
+            one.add_to(&mut all);
         }
         all
     }
 }
 
-/// The response times of one slice: each value, in nanoseconds, and how often it came. A slice has some hundred of
+/// Times of one slice, or of a round: each value, in nanoseconds, and how often it came. A slice has some hundred of
 /// them, far fewer than a histogram has places.
-#[derive(Clone, Debug, Default)]
-pub struct Responses(Vec<(u64, u64)>);
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Times(BTreeMap<u64, u64>);
+
+impl Times {
+    fn of(distribution: &Distribution) -> Self {
+        let recorded = distribution.histogram().iter_recorded();
+        Self(recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).collect())
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (value, count) in &other.0 {
+            *self.0.entry(*value).or_default() += count;
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Adds them to a histogram.
+    pub fn add_to(&self, histogram: &mut Histogram<u64>) {
+        for (value, count) in &self.0 {
+            // What a histogram of the same kind gave, one takes.
+            histogram.saturating_record_n(*value, *count);
+        }
+    }
+}
 
 /// Share of a slice that the host may take: a tick in a slice of a second or more, none in a shorter one.
 const MOST_STEAL: f64 = 0.01;

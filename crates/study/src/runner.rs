@@ -8,15 +8,17 @@
 //! that thread. Generator and origins share the processors that the proxies do not have.
 
 mod measure;
+mod origins;
 mod php;
 mod quiet;
+mod refusal;
 mod subjects;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hoptax_functions::RenderError;
 use hoptax_host::link::{Link, LinkError};
@@ -82,6 +84,18 @@ pub enum ArmError {
     /// Its function cannot be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
+    /// Envoy refuses what its function adds.
+    #[error("Envoy refuses line {line} of the fragment of function `{function}`, `{text}`:\n{reason}")]
+    Fragment {
+        /// The function.
+        function: String,
+        /// The line, counted from 1, with knobs filled in.
+        line: usize,
+        /// What it says.
+        text: String,
+        /// Why, in Envoy's words.
+        reason: String,
+    },
     /// Its proxy is not running.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
@@ -91,6 +105,9 @@ pub enum ArmError {
     /// Its connections cannot be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// A function that is to be taken away did nothing before.
+    #[error("its function was not at work before it was to be taken away: `{0}`")]
+    NeverAtWork(String),
     /// Its connections cannot be secured.
     #[error("cannot set up TLS: {0}")]
     Security(String),
@@ -118,15 +135,28 @@ pub struct Outcome {
     pub wall_s: f64,
 }
 
-/// Runs `plan`. Setting `stop` ends it after the request in flight; the rounds that were complete by then are kept.
+/// What is known of a study that was begun before.
+#[derive(Clone, Debug, Default)]
+pub struct Earlier {
+    /// Its complete rounds.
+    pub rounds: Vec<RoundRecord>,
+    /// How long they took, seconds.
+    pub elapsed_s: f64,
+}
+
+/// Runs `plan`, from where `earlier` ended. Setting `stop` ends it after the request in flight; the rounds that were complete
+/// by then are kept.
 pub fn run(
     plan: &Plan,
     setting: &Setting<'_>,
+    earlier: Earlier,
     stop: &AtomicBool,
     on_event: &mut dyn FnMut(&Event<'_>),
 ) -> Outcome {
-    let began = Instant::now();
-    let mut rounds = Vec::new();
+    let now = Instant::now();
+    // A machine that was started since then has no such moment.
+    let began = now.checked_sub(Duration::from_secs_f64(earlier.elapsed_s.max(0.0))).unwrap_or(now);
+    let mut rounds = earlier.rounds;
     let ending = match run_rounds(plan, setting, began, stop, on_event, &mut rounds) {
         // What fails after a request to stop fails because of it.
         _ if stop.load(Ordering::Relaxed) => Ending::Interrupted,
@@ -171,8 +201,9 @@ fn all_rounds(
 ) -> Result<(), RunError> {
     let mut quiet = Quiet::over(setting.placement, link.is_some())?;
     on_event(&Event::Checking);
-    for round in 0..plan.rounds {
-        let mut subjects = Subjects::bring_up(plan, setting, link, round, stop)?;
+    let first = rounds.len() as u32;
+    for round in first..plan.rounds {
+        let mut subjects = Subjects::bring_up(plan, setting, link, round, round == first, stop)?;
         on_event(&Event::RoundBegan { round });
         let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
         meter.warm_up(&mut subjects, stop)?;
@@ -190,9 +221,10 @@ fn all_rounds(
             }
             subjects.check(plan, &block.arms)?;
         }
-        rounds.push(meter.finish(&subjects)?);
+        let record = meter.finish(&subjects)?;
         subjects.end()?;
-        on_event(&Event::RoundEnded { round });
+        on_event(&Event::RoundEnded { round, record: &record, elapsed_s: began.elapsed().as_secs_f64() });
+        rounds.push(record);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 mod evidence;
 mod pairs;
+mod statuses;
 
 use hoptax_result::{
     ArmLoad, ArmResult, Cost, Environment, HopUse, KnownAnswer, LinkPlan, LoadSpec, Loop, ResponseCost,
@@ -52,6 +53,7 @@ pub fn summarise(
             loads: plan.loads.iter().map(load_spec).collect(),
             wall_seconds: wall_s,
             ended_early,
+            resumed_after_rounds: Vec::new(),
             max_error_share: MAX_ERROR_SHARE,
         },
         generator: evidence::generator(plan, rounds),
@@ -145,6 +147,8 @@ fn loads(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<Ar
                 .then(|| level(Measure::CompanionCpuUsPerRequest))
                 .flatten(),
             link_bytes_per_request: plan.link.and_then(|_| level(Measure::LinkBytesPerRequest)),
+            statuses: statuses::statuses(rounds, number, index),
+            admitted_ratio: statuses::admitted_ratio(rounds, (number, load), (index, arm)),
             response_us: ResponseCost {
                 p50: level(Measure::ResponseP50Us),
                 p99: pairs::tail(number, rounds, index, None),

@@ -1,5 +1,6 @@
 //! The origin as a process of its own: this program, run as `hoptax origin`.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -16,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 /// How long it may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
+/// The name of the application in Go.
+const APPLICATION: &str = "hoptax-limiter";
 /// What its first line says before the address.
 pub const LISTENING: &str = "listening on http://";
 
@@ -30,6 +33,12 @@ pub enum OriginError {
         /// Why.
         source: io::Error,
     },
+    /// The application in Go is not built.
+    #[error(
+        "the application `{APPLICATION}` is not there: `make limiter` builds it into .tools/bin; run from that folder, or \
+         have it on PATH"
+    )]
+    NoApplication,
     /// It ended by itself.
     #[error("the origin ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
     Ended {
@@ -72,16 +81,37 @@ impl OriginProcess {
         log: &Path,
         processors: &[u32],
     ) -> Result<Self, OriginError> {
+        let first = ["origin", "--listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
+        Self::start_with(program, first.into_iter().chain(more.iter().cloned()).collect(), log, processors)
+    }
+
+    /// Starts the application in Go in the place of an origin.
+    ///
+    /// # Errors
+    /// When it is not installed, cannot be run, or does not listen.
+    pub fn start_application(
+        listen: IpAddr,
+        more: &[OsString],
+        log: &Path,
+        processors: &[u32],
+    ) -> Result<Self, OriginError> {
+        let program = application().ok_or(OriginError::NoApplication)?;
+        let first = ["-listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
+        Self::start_with(&program, first.into_iter().chain(more.iter().cloned()).collect(), log, processors)
+    }
+
+    fn start_with(
+        program: &Path,
+        arguments: Vec<OsString>,
+        log: &Path,
+        processors: &[u32],
+    ) -> Result<Self, OriginError> {
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         // The address is read from the log: that of an earlier start must not be in it.
         fs::write(log, "").map_err(run_error)?;
         let spec = ChildSpec {
             program: program.to_owned(),
-            arguments: ["origin", "--listen", &SocketAddr::new(listen, 0).to_string()]
-                .into_iter()
-                .map(Into::into)
-                .chain(more.iter().cloned())
-                .collect(),
+            arguments,
             environment: Vec::new(),
             log: log.to_owned(),
             processors: processors.to_vec(),
@@ -122,6 +152,14 @@ impl OriginProcess {
         let program = self.program;
         self.child.end(GRACE).map(drop).map_err(|source| OriginError::Run { program, source })
     }
+}
+
+/// The application in Go: in `.tools/bin`, where the repository builds it, or on PATH.
+fn application() -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = [PathBuf::from(".tools/bin")].into_iter().chain(env::split_paths(&path));
+    let found = folders.map(|folder| folder.join(APPLICATION)).find(|program| program.is_file())?;
+    found.canonicalize().ok()
 }
 
 fn check(child: &mut Child) -> Result<(), OriginError> {

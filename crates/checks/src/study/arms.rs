@@ -127,6 +127,34 @@ pub(super) const INACTIVE: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// A limit must let pass what it says.
+pub(super) const ADMITTED: Check<StudyResult> = Check {
+    id: "admitted",
+    protects_from: "comparing limits that limit differently",
+    source: "ground truth: a bucket of n tokens lets n at once and n in a second pass",
+    judge: |result, limits| {
+        let limit = limits.of(&thresholds::ADMITTED_ERROR);
+        let of_arm_and_load = |arm: &ArmResult| -> Vec<Finding> {
+            let wrong = |load: &hoptax_result::ArmLoad| {
+                let ratio = load.admitted_ratio?.estimate;
+                let error = (ratio - 1.0).abs();
+                let severity = (error > limit).then_some(Severity::Warn)?;
+                let message = format!(
+                    "under `{}` {} % of what the limit should let pass did",
+                    load.load,
+                    (ratio * 100.0).round()
+                );
+                let measured = Measured::percent(error, limit);
+                let advice = "compare its other numbers only with those of limits that do the same";
+                Some(of_arm(result, arm, finding("admitted", severity, measured, message, advice)))
+            };
+            arm.loads.iter().filter_map(wrong).collect()
+        };
+        result.arms.iter().flat_map(of_arm_and_load).collect()
+    },
+    withhold: None,
+};
+
 /// Too few answers for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
     id: "too-few-samples",
@@ -240,6 +268,21 @@ mod tests {
         });
         assert_eq!(severity, Some(Severity::Fail));
         assert!(result.arms[2].cpu_us_per_request.is_none() && result.arms[1].cpu_us_per_request.is_some());
+    }
+
+    #[test]
+    fn a_limit_that_lets_pass_more_than_it_says_fires() {
+        let admitted = |ratio: f64| {
+            fired("admitted", |result| {
+                let ratio = Some(hoptax_result::Interval { estimate: ratio, low: ratio, high: ratio });
+                result.arms[2].loads =
+                    vec![hoptax_result::ArmLoad { admitted_ratio: ratio, ..Default::default() }];
+            })
+            .0
+        };
+        assert_eq!(admitted(1.02), None);
+        assert_eq!(admitted(1.2), Some(Severity::Warn));
+        assert_eq!(admitted(0.9), Some(Severity::Warn));
     }
 
     #[test]

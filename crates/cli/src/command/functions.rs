@@ -1,20 +1,37 @@
-//! `hoptax functions`: what a study can measure.
+//! `hoptax functions`: what a study can measure, and what the price list says of it.
 
-use hoptax_functions::{Catalogue, Function};
+use std::fmt::Write as _;
+
+use hoptax_functions::{Catalogue, Function, FunctionCall};
+use hoptax_report::numbers::{difference, percent_difference};
+use hoptax_result::{ArmResult, StudyResult};
 use serde_json::json;
 
-use crate::arguments::FunctionsArguments;
+use crate::arguments::{FunctionsAction, FunctionsArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
+
+/// The result of the price list that hoptax was built with.
+const PRICE_LIST: &str = include_str!("../../../../docs/price-list/result.json");
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
     let catalogue = load()?;
+    if let Some(FunctionsAction::Show { id }) = &arguments.action {
+        let call = FunctionCall::parse(id).map_err(Failure::bad_input)?;
+        let (function, _) = catalogue.resolve(&call).map_err(|errors| {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            Failure::bad_input(lines.join("\n"))
+        })?;
+        let text = if arguments.json { as_json(function).to_string() } else { shown(function)? };
+        print::result(&text)?;
+        return Ok(Code::Fine);
+    }
     let text = if arguments.json {
         let all: Vec<_> = catalogue.iter().map(as_json).collect();
         serde_json::Value::from(all).to_string()
     } else {
-        catalogue.iter().map(as_text).collect()
+        listed(&catalogue)
     };
     print::result(&text)?;
     Ok(Code::Fine)
@@ -28,12 +45,103 @@ pub(crate) fn load() -> Result<Catalogue, Failure> {
     })
 }
 
-fn as_text(function: &Function) -> String {
-    let mut text = format!("{:<20} {}\n", function.id, function.summary);
-    for (name, knob) in &function.knobs {
-        text += &format!("{:<20}   {name}={}: {}; {}\n", "", knob.default, knob.summary, knob.range);
+/// All functions, by family.
+fn listed(catalogue: &Catalogue) -> String {
+    let mut functions: Vec<&Function> = catalogue.iter().collect();
+    functions.sort_by(|a, b| (a.family, &a.id).cmp(&(b.family, &b.id)));
+    let mut text = String::new();
+    for family in functions.chunk_by(|a, b| a.family == b.family) {
+        for (place, function) in family.iter().enumerate() {
+            if place == 0 {
+                let _ =
+                    writeln!(text, "{}{}:", if text.is_empty() { "" } else { "\n" }, function.family.word());
+            }
+            text += &as_text(function);
+        }
     }
     text
+}
+
+fn as_text(function: &Function) -> String {
+    let mut text = format!("  {:<24} {}\n", function.id, function.summary);
+    for (name, knob) in &function.knobs {
+        let _ = writeln!(text, "  {:<24}   {name}={}: {}; {}", "", knob.default, knob.summary, knob.range);
+    }
+    text
+}
+
+/// One function, with its fragment and its price.
+fn shown(function: &Function) -> Result<String, Failure> {
+    let mut text = format!("{}: {}\n", function.id, function.summary);
+    let _ = writeln!(text, "family  {}\nsource  {}", function.family.word(), function.source);
+    for (name, knob) in &function.knobs {
+        let _ = writeln!(text, "knob    {name}={}: {}; {}", knob.default, knob.summary, knob.range);
+    }
+    for (name, value) in function.request.headers.iter().chain(&function.request.own_headers) {
+        let _ = writeln!(text, "request {name}: {}", shortened(value));
+    }
+    if let Some(query) = &function.request.query {
+        let _ = writeln!(text, "request ?{query}");
+    }
+    if let Some(body) = function.request.body() {
+        let _ = writeln!(text, "request a body of {} bytes", body.len());
+    }
+    if function.asks_companion {
+        text += "asks    a companion: `hoptax origin`, which a study starts\n";
+    }
+    let proofs = function.proofs(&function.default_knobs()).map_err(Failure::environment)?;
+    for proof in proofs {
+        let how = if proof.above.is_some() { "" } else { " moves" };
+        let _ = writeln!(text, "proof   {proof}{how}");
+    }
+    let _ = write!(text, "\nfragment (a template):\n\n{}", indented(function.fragment()));
+    text += &price(&function.id)?;
+    Ok(text)
+}
+
+/// What the price list says of a function, arm by arm.
+fn price(id: &str) -> Result<String, Failure> {
+    let list: StudyResult = serde_json::from_str(PRICE_LIST)
+        .map_err(|error| Failure::environment(format!("the price list cannot be read: {error}")))?;
+    let arms: Vec<&ArmResult> = list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect();
+    if arms.is_empty() {
+        return Ok("\nthe price list has nothing of it\n".to_owned());
+    }
+    let mut text = format!(
+        "\nthe price list (docs/price-list: Envoy {}, {}, {}), added to a request:\n\n",
+        list.environment.proxy_version.as_deref().unwrap_or("?"),
+        list.environment.cpu_model,
+        list.environment.started_at
+    );
+    for arm in arms {
+        let or = |text: Option<String>| text.unwrap_or_else(|| "withheld".to_owned());
+        let _ = write!(
+            text,
+            "  {}: CPU {} us ({}), p50 {} us",
+            arm.id,
+            or(arm.cost.cpu_us_per_request.as_ref().map(difference)),
+            or(arm.cost.cpu_share.as_ref().map(percent_difference)),
+            or(arm.cost.response_us.p50.as_ref().map(difference)),
+        );
+        if let Some(companion) = &arm.companion_cpu_us_per_request {
+            let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn indented(fragment: &str) -> String {
+    fragment.lines().map(|line| format!("  {}\n", shortened(line))).collect()
+}
+
+/// The beginning of what is too long to be read, such as keys.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 160;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST).chain("...".chars()).collect()
 }
 
 fn as_json(function: &Function) -> serde_json::Value {
@@ -47,5 +155,8 @@ fn as_json(function: &Function) -> serde_json::Value {
             (name.clone(), shown)
         })
         .collect();
-    json!({"id": function.id, "summary": function.summary, "source": function.source, "knobs": knobs})
+    json!({
+        "id": function.id, "family": function.family.word(), "summary": function.summary,
+        "source": function.source, "knobs": knobs, "fragment": function.fragment(),
+    })
 }

@@ -2,6 +2,7 @@
 
 mod library;
 mod outputs;
+pub(crate) mod run_folder;
 
 use std::env;
 use std::fs;
@@ -14,7 +15,7 @@ use hoptax_report::terminal;
 use hoptax_result::{Environment, StudyResult};
 use hoptax_study::event::Event;
 use hoptax_study::plan::Plan;
-use hoptax_study::runner::{self, Ending, Outcome, Setting};
+use hoptax_study::runner::{self, Earlier, Ending, Outcome, Setting};
 use hoptax_study::{file, summary};
 use hoptax_subject::envoy::release::Envoy;
 
@@ -24,6 +25,7 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::{kept, print, progress};
 use outputs::{SliceLog, write_all};
+use run_folder::{Facts, RunFolder};
 
 /// Processors that a proxy gets to itself.
 const PROXY_PROCESSORS: usize = 1;
@@ -34,9 +36,15 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         print::result(&library::list())?;
         return Ok(Code::Fine);
     }
-    let plan = read_plan(arguments)?;
-    let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let directory = directory(arguments.out.as_deref(), &plan.name)?;
+    let kept = arguments.resume.as_deref().map(run_folder::read).transpose()?;
+    let (name, text) = match &kept {
+        Some((text, facts)) => (facts.file_name.clone(), text.clone()),
+        None => library::read(&arguments.study)?,
+    };
+    let plan = read_plan(&name, &text, arguments, kept.as_ref().map(|(_, facts)| facts))?;
+    let envoy = arguments.envoy.clone().or_else(|| Some(kept.as_ref()?.1.envoy_version.clone()));
+    let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+    let directory = directory(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name)?;
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
     let placement = Placement::split(&allowed, PROXY_PROCESSORS);
@@ -59,23 +67,41 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         envoy.version,
         directory.display()
     ));
-    let outcome = measure(&plan, &setting, &interrupt);
+    let facts = Facts::new(name, &environment, envoy.version.clone(), (plan.rounds, plan.seed));
+    let (folder, facts, earlier) = match &kept {
+        Some((_, then)) => RunFolder::resume(&directory, then, &facts)?,
+        None => (RunFolder::begin(&directory, &text, &facts)?, facts, Earlier::default()),
+    };
+    if kept.is_some() {
+        print::note(&format!(
+            "taken up again after round {} of {}, with the same seed ({})",
+            earlier.rounds.len(),
+            plan.rounds,
+            plan.seed
+        ));
+    }
+    let outcome = measure(&plan, &setting, &folder, earlier, &interrupt);
     let ended_early = match &outcome.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("it was interrupted".to_owned()),
         Ending::Failed(error) => Some(error.to_string()),
     };
     let mut result = summary::summarise(&plan, outcome.rounds, environment, outcome.wall_s, ended_early);
+    result.plan.resumed_after_rounds = facts.resumed_after_rounds;
     judge_study(&mut result);
     finish(&directory, &result, &outcome.ending)
 }
 
-fn read_plan(arguments: &StudyArguments) -> Result<Plan, Failure> {
-    let (name, text) = library::read(&arguments.study)?;
+fn read_plan(
+    name: &str,
+    text: &str,
+    arguments: &StudyArguments,
+    kept: Option<&Facts>,
+) -> Result<Plan, Failure> {
     let catalogue = functions::load()?;
-    let (mut file, positions) = file::read(&name, &text).map_err(Failure::bad_input)?;
-    file.rounds = arguments.rounds.unwrap_or(file.rounds);
-    file.seed = arguments.seed.unwrap_or(file.seed);
+    let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
+    file.rounds = kept.map(|facts| facts.rounds).or(arguments.rounds).unwrap_or(file.rounds);
+    file.seed = kept.map(|facts| facts.seed).or(arguments.seed).unwrap_or(file.seed);
     Plan::new(&file, &positions, &catalogue).map_err(Failure::bad_input)
 }
 
@@ -95,22 +121,38 @@ fn directory(out: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-fn measure(plan: &Plan, setting: &Setting<'_>, interrupt: &Interrupt) -> Outcome {
+fn measure(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    folder: &RunFolder,
+    earlier: Earlier,
+    interrupt: &Interrupt,
+) -> Outcome {
     let per_round = plan.slices_per_round() as u64;
     let bar = progress::study_bar(per_round * u64::from(plan.rounds));
-    let mut log = SliceLog::create(setting.directory, plan);
-    let outcome = runner::run(plan, setting, interrupt.flag(), &mut |event| {
+    bar.set_position(per_round * earlier.rounds.len() as u64);
+    let mut log = SliceLog::create(setting.directory, plan, &earlier.rounds);
+    let mut not_kept = None;
+    let outcome = runner::run(plan, setting, earlier, interrupt.flag(), &mut |event| {
         match event {
             Event::Checking => bar.set_message("checking configurations"),
             Event::RoundBegan { round } => bar.set_message(format!("round {} of {}", round + 1, plan.rounds)),
             Event::SliceEnded(_) => bar.inc(1),
-            Event::RoundEnded { .. } => {}
+            Event::RoundEnded { round, record, elapsed_s } => {
+                not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
+            }
         }
         log.hear(event);
     });
     bar.finish_and_clear();
     if let Some(error) = log.finish() {
         print::error(&error);
+    }
+    if let Some(error) = not_kept {
+        print::error(&format!(
+            "cannot keep rounds in `{}`, so that the study could not have been taken up again: {error}",
+            setting.directory.display()
+        ));
     }
     outcome
 }
@@ -134,7 +176,10 @@ fn finish(directory: &Path, result: &StudyResult, ending: &Ending) -> Result<Cod
             result.plan.rounds_planned,
             directory.display()
         ))),
-        Ending::Interrupted => Ok(Code::Interrupted),
+        Ending::Interrupted => {
+            print::note(&format!("`hoptax study --resume {}` goes on from here", directory.display()));
+            Ok(Code::Interrupted)
+        }
         Ending::Complete if !problems.is_empty() => Ok(Code::Environment),
         Ending::Complete => Ok(Code::of(result.verdict)),
     }

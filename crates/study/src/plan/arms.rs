@@ -4,7 +4,9 @@ use hoptax_functions::{Catalogue, FunctionCall};
 use hoptax_result::ArmKind;
 
 use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
-use crate::file::{ArmEntry, Position, Positions, Problem, Protocol, SubjectEntry, SubjectSection};
+use crate::file::{
+    Application, ArmEntry, Position, Positions, Problem, Protocol, SubjectEntry, SubjectSection,
+};
 
 /// Turns names into arms. What is wrong with them is added to `problems`.
 pub(super) fn plan(
@@ -16,7 +18,7 @@ pub(super) fn plan(
     let mut arms: Vec<Arm> = Vec::new();
     let has =
         |wanted: &str| entries.iter().any(|entry| matches!(entry, ArmEntry::Name(name) if name == wanted));
-    let has_names = entries.iter().any(|entry| matches!(entry, ArmEntry::Name(_)));
+    let has_names = entries.iter().any(|entry| matches!(entry, ArmEntry::Name(_) | ArmEntry::Unloaded(_)));
     // The baseline is needed whether or not it is named, and first, so that others can refer to it.
     if has_names && !has(BASELINE) {
         let message = format!("`arms` lacks `{BASELINE}`, with which the others are compared: add it");
@@ -28,6 +30,7 @@ pub(super) fn plan(
         let name = match entry {
             ArmEntry::Name(name) => name.clone(),
             ArmEntry::Subject(entry) => entry.subject.to_string(),
+            ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
         };
         if entries.iter().take(index).any(|earlier| earlier == entry) {
             problems.push(positions.problem(&pointer, format!("arm `{name}` is named twice")));
@@ -50,6 +53,7 @@ pub(super) fn plan(
                 conditions: Conditions::default(),
                 subject: SubjectSection { position: Position::Direct, ..SubjectSection::default() },
                 upstreams: 1,
+                is_unloaded: false,
                 summary: "No proxy: the generator speaks to the origin".to_owned(),
             }),
             SAME => arms.push(Arm {
@@ -60,9 +64,11 @@ pub(super) fn plan(
                 conditions: Conditions::default(),
                 subject: SubjectSection::default(),
                 upstreams: 1,
+                is_unloaded: false,
                 summary: "A second copy of the baseline, whose true cost is zero".to_owned(),
             }),
             call => match function_arm(call, &mut arms, catalogue) {
+                Ok(arm) if matches!(entry, ArmEntry::Unloaded(_)) => arms.push(unloaded(arm)),
                 Ok(arm) => arms.push(arm),
                 Err(messages) => {
                     problems.extend(messages.into_iter().map(|message| positions.problem(&pointer, message)));
@@ -94,6 +100,7 @@ fn add_baseline(arms: &mut Vec<Arm>, conditions: &Conditions) -> usize {
         conditions: conditions.clone(),
         subject: SubjectSection::default(),
         upstreams: 1,
+        is_unloaded: false,
         summary,
     });
     arms.len() - 1
@@ -139,6 +146,7 @@ fn subject_arm(
         conditions: Conditions::default(),
         subject,
         upstreams: 1,
+        is_unloaded: false,
         summary: summary(subject),
     };
     let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.subject == direct);
@@ -197,7 +205,37 @@ fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Resul
         conditions,
         subject: SubjectSection::default(),
         upstreams: usize::from(function.upstreams),
+        is_unloaded: false,
         summary: function.summary.clone(),
         function: Some((function.clone(), knobs)),
     })
+}
+
+/// The same arm with its function taken away before it is measured.
+fn unloaded(arm: Arm) -> Arm {
+    Arm {
+        id: format!("{} unloaded", arm.id),
+        is_unloaded: true,
+        summary: format!("A plain proxy from which a function was taken away: {}", arm.summary),
+        ..arm
+    }
+}
+
+/// Functions that the application performs need one that can.
+pub(super) fn check_application(
+    entries: &[ArmEntry],
+    arms: &[Arm],
+    application: Application,
+    positions: &Positions,
+    problems: &mut Vec<Problem>,
+) {
+    if application == Application::Go {
+        return;
+    }
+    for arm in arms.iter().filter(|arm| !arm.application().is_empty()) {
+        let is_it = |entry: &ArmEntry| matches!(entry, ArmEntry::Name(name) if *name == arm.id);
+        let index = entries.iter().position(is_it).unwrap_or_default();
+        let message = format!("`{}` is done by the application: add `application: go` to the study", arm.id);
+        problems.push(positions.problem(&format!("/arms/{index}"), message));
+    }
 }

@@ -64,6 +64,7 @@ pub(super) fn plan(
                 open,
                 connections: section.connections as usize,
                 requests_per_connection: section.requests_per_connection,
+                expect: section.expect.clone(),
                 caller: section.caller,
                 blocks: section.blocks,
                 slice,

@@ -1,7 +1,6 @@
 //! All subjects of a round: the origins, the proxies, each as far from the origin as its position says, and the generator's
 //! connections to them.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,14 +11,18 @@ use std::time::Duration;
 
 use hoptax_functions::{Context, Fragment, REQUEST_PATH, Secured, Tls};
 use hoptax_host::link::{FAR, Link, LinkError};
-use hoptax_load::{Asked, ClientConfig, RequestsPerConnection, Speak, Target, Traffic, Worker, WorkerSpec};
+use hoptax_load::{
+    Asked, ClientConfig, Recording, Release, RequestsPerConnection, Run, Speak, Target, Traffic, Worker,
+    WorkerSpec, now_ns,
+};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 use hoptax_wire::tls::{ClientSecurity, Identity, SetupError, certificates_from_pem, client_config};
 
-use super::{ArmError, RunError, Setting};
+use super::origins::{start_companion, start_origins};
+use super::{ArmError, RunError, Setting, refusal};
 use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Plan};
 use crate::record::MAX_HOPS;
@@ -30,7 +33,11 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The call of gRPC that is made: the origin's echo.
 const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
 /// Bytes of a message of gRPC, and of a request and an answer of TCP: as many as the origin's HTTP answers have.
-const MESSAGE_BYTES: usize = 64;
+pub(super) const MESSAGE_BYTES: usize = 64;
+
+/// How long requests go through a proxy before its function is taken away, and how long the last may take, nanoseconds.
+const BEFORE_UNLOADING_NS: u64 = 100_000_000;
+const DRAIN_NS: u64 = 1_000_000_000;
 
 /// The folder of an arm in which its function writes.
 const FILES: &str = "files";
@@ -62,6 +69,7 @@ impl Subjects {
         setting: &Setting<'_>,
         link: Option<&Link>,
         round: u32,
+        is_first: bool,
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
         let certificates = setting.directory.join("certificates");
@@ -80,6 +88,7 @@ impl Subjects {
         // Each proxy needs the address of the next: those beside the origin come first, all of them at once.
         for from_origin in 0..MAX_HOPS {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
+            let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
             for index in plan::shuffled(plan, round) {
                 let Some(arm) = plan.arms.get(index) else { continue };
                 let Some(hop) = arm.subject.position.hops().len().checked_sub(from_origin + 1) else {
@@ -110,21 +119,28 @@ impl Subjects {
                     .map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
-                    if round == 0 {
+                    if is_first {
                         // Later rounds differ in ports alone.
-                        spec.validate()?;
+                        spec.validate().map_err(|error| refusal::explain(arm, error))?;
                     }
                     Ok(spec.start()?)
                 };
                 let started = at(link, is_near, start)?.map_err(of(arm))?;
                 starting.push((index, started));
                 files.push(spec.directory.join(FILES));
+                if arm.is_unloaded {
+                    unloading.push((index, spec));
+                }
             }
             for (index, one) in starting {
                 if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arms.get(index)) {
                     let hop = arm.subject.position.hops().len().saturating_sub(from_origin + 1);
                     let live = at(link, is_near(arm, hop), || one.wait())?;
-                    started.push(live.map_err(|error| of(arm)(error.into()))?);
+                    let live = live.map_err(|error| of(arm)(error.into()))?;
+                    if let Some((_, spec)) = unloading.iter().find(|(number, _)| *number == index) {
+                        unload(plan, arm, spec, &live, stop).map_err(of(arm))?;
+                    }
+                    started.push(live);
                 }
             }
         }
@@ -203,7 +219,7 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Where what stands at the far end listens.
-fn far_address(link: Option<&Link>) -> IpAddr {
+pub(super) fn far_address(link: Option<&Link>) -> IpAddr {
     link.map_or(LOOPBACK, |_| FAR.into())
 }
 
@@ -218,72 +234,6 @@ fn at<T>(link: Option<&Link>, is_near: bool, work: impl FnOnce() -> T) -> Result
         Some(link) => Ok(link.far.within(work).map_err(LinkError::from)?),
         None => Ok(work()),
     }
-}
-
-/// Where the origins listen.
-struct Origins {
-    /// Those of HTTP and gRPC.
-    http: Vec<SocketAddr>,
-    /// That of plain TCP, if an arm speaks it.
-    tcp: Option<SocketAddr>,
-}
-
-impl Origins {
-    /// Those that stand behind an arm.
-    fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
-        match arm.subject.protocol {
-            Protocol::Tcp => self.tcp.into_iter().collect(),
-            _ => self.http.iter().take(arm.upstreams).copied().collect(),
-        }
-    }
-}
-
-/// The program that functions ask: an origin, on the processors of the origins.
-fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Result<OriginProcess, RunError> {
-    let log = setting.directory.join("companion.log");
-    let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
-    Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
-}
-
-/// As many origins as the arm that needs most of them, the others use the first of these; and one for plain TCP, which no
-/// first byte tells from the rest.
-fn start_origins(
-    plan: &Plan,
-    setting: &Setting<'_>,
-    link: Option<&Link>,
-    lab: Option<&Lab>,
-) -> Result<(Vec<OriginProcess>, Origins), RunError> {
-    let is_mutual = plan.arms.iter().any(|arm| arm.subject.mtls || arm.secured().upstream == Some(Tls::Mtls));
-    let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
-        let log = setting.directory.join(format!("{name}.log"));
-        let secured: Vec<OsString> = lab.map_or_else(Vec::new, |lab| {
-            let mut flags: Vec<OsString> =
-                vec!["--cert".into(), lab.certificate(ORIGIN).into(), "--key".into(), lab.key(ORIGIN).into()];
-            if is_mutual {
-                flags.extend(["--client-ca".into(), lab.authority().into()]);
-            }
-            flags
-        });
-        let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
-        // A link has two machines at its ends: the far one has the processors that the proxies have without it.
-        let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
-        Ok(OriginProcess::start(setting.program, far_address(link), &more, &log, processors)?)
-    };
-    let count = plan.arms.iter().map(|arm| arm.upstreams).max().unwrap_or(1);
-    let mut all = Vec::new();
-    for number in 1..=count {
-        all.push(start(&format!("origin-{number}"), &[])?);
-    }
-    let http = all.iter().map(|origin| origin.address).collect();
-    let mut tcp = None;
-    if plan.arms.iter().any(|arm| arm.subject.protocol == Protocol::Tcp) {
-        let bytes = MESSAGE_BYTES.to_string();
-        let origin =
-            start("origin-tcp", &["--tcp-request-size", &bytes, "--default", &format!("size={bytes}")])?;
-        tcp = Some(origin.address);
-        all.push(origin);
-    }
-    Ok((all, Origins { http, tcp }))
 }
 
 /// What one proxy of an arm is to be; `next` is where its requests go on to.
@@ -321,6 +271,7 @@ fn proxy_spec(
         let is_mutual = how? == Tls::Mtls;
         Some(lab?.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
+    let listener_file = arm.is_unloaded.then(|| directory.join("listener.json"));
     let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
     let behind = name_of(hop + 1).unwrap_or(ORIGIN);
     Ok(ProxySpec {
@@ -341,6 +292,7 @@ fn proxy_spec(
                 .or_else(|| of_function(arm.secured().downstream, before, true)),
             upstream: mutual(hop + 1, behind, false)
                 .or_else(|| of_function(arm.secured().upstream, behind, false)),
+            listener_file,
         },
         environment: arm.conditions.environment.clone(),
         workers: arm.workers().unwrap_or(processors.len()),
@@ -365,12 +317,43 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
             if !arm.takes_part(load) || load.caller != Caller::Hoptax {
                 return Ok(None);
             }
-            let mut spec = WorkerSpec::alone(traffic.clone(), arm.connections(load), TIMEOUT, plan.seed);
+            let mut traffic = traffic.clone();
+            traffic.expectation.statuses.clone_from(&load.expect);
+            let mut spec = WorkerSpec::alone(traffic, arm.connections(load), TIMEOUT, plan.seed);
             spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
             Ok(Some(Worker::connect(&spec)?))
         })
         .collect();
     Ok((workers?, target))
+}
+
+/// Has requests go through a proxy, so that its function is at work, and takes that away.
+fn unload(
+    plan: &Plan,
+    arm: &Arm,
+    spec: &ProxySpec,
+    proxy: &Proxy,
+    stop: &AtomicBool,
+) -> Result<(), ArmError> {
+    let proofs = arm.proofs();
+    let names: Vec<String> = proofs.iter().map(|proof| proof.name.clone()).collect();
+    let before = proxy.statistics(&names)?.unwrap_or_default();
+    let worker = WorkerSpec::alone(traffic(plan, arm, proxy.address, None)?, 1, TIMEOUT, plan.seed);
+    let mut worker = Worker::connect(&worker)?;
+    let start_ns = now_ns();
+    let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
+    worker.run(run, &mut Recording::new(), stop).map_err(|error| ArmError::Security(error.to_string()))?;
+    let now = proxy.statistics(&names)?.unwrap_or_default();
+    let still: Vec<String> = proofs
+        .iter()
+        .zip(before.iter().zip(&now))
+        .filter(|(proof, (before, now))| !proof.holds(**before, **now))
+        .map(|(proof, _)| proof.to_string())
+        .collect();
+    if !still.is_empty() {
+        return Err(ArmError::NeverAtWork(still.join("`, `")));
+    }
+    Ok(spec.unload(proxy)?)
 }
 
 /// The requests of an arm.

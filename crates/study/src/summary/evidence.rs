@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_load::Distribution;
 use hoptax_result::{Book, GeneratorUse, HostUse, ProxyUse, Slices};
 use hoptax_stats::median;
 
@@ -87,11 +86,14 @@ pub(super) fn generator(plan: &Plan, rounds: &[RoundRecord]) -> Vec<GeneratorUse
                     sum
                 },
             );
-            let mut own_lag = Distribution::new();
-            rounds.iter().filter_map(|round| round.own_lag.get(&index)).for_each(|one| own_lag += one);
+            let mut own_lag = hoptax_load::histogram();
+            rounds
+                .iter()
+                .filter_map(|round| round.own_lag.get(&index))
+                .for_each(|one| one.add_to(&mut own_lag));
             GeneratorUse {
                 load: load.name.clone(),
-                own_lag_p99_us: own_lag.quantile_us(LAG),
+                own_lag_p99_us: (!own_lag.is_empty()).then(|| own_lag.value_at_quantile(LAG) as f64 / 1e3),
                 core_share: share(used.cpu_ns, used.wall_ns),
                 processors_share: share(used.busy_ticks, used.total_ticks),
                 run_delay_share: share(used.run_delay_ns, used.wall_ns),

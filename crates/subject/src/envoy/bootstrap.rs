@@ -28,16 +28,17 @@ mod messages;
 mod secure;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use hoptax_functions::Fragment;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use merge::Merge;
 pub use merge::{MergeError, Merged};
 pub use messages::Bootstrap;
 use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
-    Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, OverloadManager, Plain,
+    Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, Node, OverloadManager, Plain,
     ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router, StaticResources, TcpProxy,
     Thresholds, UpgradeConfig, VirtualHost,
 };
@@ -67,6 +68,8 @@ pub struct ProxyPlan {
     pub downstream: Option<Mutual>,
     /// How they go on; plain if not given.
     pub upstream: Option<Mutual>,
+    /// Where Envoy reads its listener, and reads it again when it is replaced; in the bootstrap itself if not given.
+    pub listener_file: Option<PathBuf>,
 }
 
 /// What a proxy speaks.
@@ -89,6 +92,23 @@ pub enum Codec {
 /// There is no origin, or the fragment does not fit: it sets what the plain proxy sets otherwise without saying that
 /// it means to, or says so where nothing is replaced.
 pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
+    Ok(both(plan)?.0)
+}
+
+/// What a listener file says: the listener, as Envoy is told of it.
+///
+/// # Errors
+/// As [`bootstrap`].
+pub fn listener_file(plan: &ProxyPlan) -> Result<Value, MergeError> {
+    let mut listener = json!({"@type": "type.googleapis.com/envoy.config.listener.v3.Listener"});
+    if let (Some(listener), Value::Object(own)) = (listener.as_object_mut(), json!(both(plan)?.1)) {
+        listener.extend(own);
+    }
+    Ok(json!({"resources": [listener]}))
+}
+
+/// The bootstrap, and the listener by itself.
+fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
     if plan.origins.is_empty() {
         return Err(MergeError::NoOrigin);
     }
@@ -121,17 +141,20 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
     };
     let listener = merging.extend("listener", &listener, &fragment.listener)?;
     let more = fragment.clusters.iter().cloned().map(Merged::from);
+    let told = plan.listener_file.as_ref();
     let bootstrap = Plain {
+        node: told.map(|_| Node { id: INGRESS, cluster: INGRESS }),
+        dynamic_resources: told.map(|path| json!({"lds_config": {"path_config_source": {"path": path}}})),
         admin: Admin { address: Address::loopback(plan.admin_port) },
         static_resources: StaticResources {
-            listeners: [listener],
+            listeners: if told.is_some() { Vec::new() } else { vec![listener.clone()] },
             clusters: std::iter::once(cluster).chain(more).collect(),
         },
         overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
     };
     let bootstrap = merging.extend("bootstrap", &bootstrap, &fragment.bootstrap)?;
     merging.finish()?;
-    Ok(Bootstrap(bootstrap))
+    Ok((Bootstrap(bootstrap), listener))
 }
 
 /// The connection manager, with what the fragment adds to it.

@@ -134,12 +134,47 @@ impl ProxySpec {
     /// When the function does not fit, or the file cannot be written.
     pub fn configure(&self) -> Result<(), ProxyError> {
         let bootstrap = bootstrap::bootstrap(&self.plan)?;
+        self.write_listener(&self.plan)?;
         let path = self.config();
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.directory)?;
             fs::write(&path, serde_json::to_string_pretty(&bootstrap)?)
         };
         write().map_err(|source| ProxyError::File { path: path.clone(), source })
+    }
+
+    /// Writes the listener file, if there is one: whole or not at all, as Envoy reads it when it is replaced.
+    fn write_listener(&self, plan: &ProxyPlan) -> Result<(), ProxyError> {
+        let Some(path) = &plan.listener_file else { return Ok(()) };
+        let listener = bootstrap::listener_file(plan)?;
+        let unfinished = path.with_extension("unfinished");
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&self.directory)?;
+            fs::write(&unfinished, serde_json::to_string_pretty(&listener)?)?;
+            fs::rename(&unfinished, path)
+        };
+        write().map_err(|source| ProxyError::File { path: path.clone(), source })
+    }
+
+    /// Takes the function away from a proxy that has a listener file, and waits until it is a plain one. Connections that were
+    /// open then still have the function.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or Envoy does not take it.
+    pub fn unload(&self, proxy: &Proxy) -> Result<(), ProxyError> {
+        let updates = ["listener_manager.lds.update_success".to_owned()];
+        let count =
+            |proxy: &Proxy| -> Result<_, ProxyError> { Ok(proxy.statistics(&updates)?.unwrap_or_default()) };
+        let before = count(proxy)?;
+        self.write_listener(&ProxyPlan { fragment: None, ..self.plan.clone() })?;
+        let began = Instant::now();
+        while count(proxy)? == before {
+            if began.elapsed() > PATIENCE {
+                return Err(ProxyError::NotListening { seconds: PATIENCE.as_secs(), log: self.log() });
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     /// Has Envoy check the configuration without serving it.

@@ -8,7 +8,7 @@ use hoptax_report::{html, markdown};
 use hoptax_result::StudyResult;
 use hoptax_study::event::Event;
 use hoptax_study::plan::Plan;
-use hoptax_study::record::SliceRecord;
+use hoptax_study::record::{RoundRecord, SliceRecord};
 
 /// Writes result.json, report.md and report.html; says what could not be written.
 pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
@@ -39,19 +39,19 @@ pub(crate) struct SliceLog {
 }
 
 impl SliceLog {
-    /// Begins the file.
-    pub(crate) fn create(directory: &Path, plan: &Plan) -> Self {
+    /// Begins the file, with the slices of the rounds that there are already.
+    pub(crate) fn create(directory: &Path, plan: &Plan, earlier: &[RoundRecord]) -> Self {
         let path = directory.join("slices.csv");
+        let arms: Vec<String> = plan.arms.iter().map(|arm| arm.id.clone()).collect();
+        let loads: Vec<String> = plan.loads.iter().map(|load| load.name.clone()).collect();
         let file = File::create(&path).map(BufWriter::new).and_then(|mut file| {
             writeln!(file, "{}", COLUMNS.join(","))?;
+            for slice in earlier.iter().flat_map(|round| &round.slices) {
+                writeln!(file, "{}", row(slice, &arms, &loads))?;
+            }
             Ok(file)
         });
-        Self {
-            path,
-            file,
-            arms: plan.arms.iter().map(|arm| arm.id.clone()).collect(),
-            loads: plan.loads.iter().map(|load| load.name.clone()).collect(),
-        }
+        Self { path, file, arms, loads }
     }
 
     /// Takes note of an event.

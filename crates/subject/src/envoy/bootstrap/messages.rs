@@ -19,9 +19,20 @@ pub struct Bootstrap(pub(super) Merged);
 /// That of a plain proxy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Plain {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<Node>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) dynamic_resources: Option<Value>,
     pub(super) admin: Admin,
     pub(super) static_resources: StaticResources,
     pub(super) overload_manager: OverloadManager,
+}
+
+/// Who a proxy is that is told its configuration.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Node {
+    pub(super) id: &'static str,
+    pub(super) cluster: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,7 +53,7 @@ struct SocketAddress {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct StaticResources {
-    pub(super) listeners: [Merged; 1],
+    pub(super) listeners: Vec<Merged>,
     pub(super) clusters: Vec<Merged>,
 }
 

@@ -11,6 +11,7 @@ fn plan(fragment: Option<Fragment>) -> ProxyPlan {
         codec: Codec::Http1,
         downstream: None,
         upstream: None,
+        listener_file: None,
     }
 }
 
@@ -87,7 +88,9 @@ fn the_whole_catalogue_fits_the_plain_proxy() {
         let fragment = function
             .render(&function.default_knobs(), &Context { directory: "/run/arm".as_ref(), companion: None })
             .unwrap();
-        assert_ne!(fragment, Fragment::default(), "{} changes nothing", function.id);
+        // Some are done by the application, by connections, or by the number of workers.
+        let is_elsewhere = function.fragment() == "{}";
+        assert!(is_elsewhere || fragment != Fragment::default(), "{} changes nothing", function.id);
         let result = bootstrap(&plan(Some(fragment)));
         assert!(result.is_ok(), "{}: {}", function.id, result.unwrap_err());
     }

@@ -1,0 +1,59 @@
+// An application that answers at once and, when it is told a limit, limits requests itself by the library that services in Go
+// use for that. Built by `make limiter`.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/time/rate"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:8080", "where to listen; port 0 takes a free one")
+	limit := flag.Int("limit", 0, "requests that pass in a second, and as many at once; all if 0")
+	flag.Parse()
+	// As many threads at work as the origin has.
+	runtime.GOMAXPROCS(1)
+
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot listen:", err)
+		os.Exit(3)
+	}
+	// Who starts it reads the address here.
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+
+	body := []byte(strings.Repeat("x", 64))
+	var limiter *rate.Limiter
+	if *limit > 0 {
+		limiter = rate.NewLimiter(rate.Limit(*limit), *limit)
+	}
+	handler := func(answer http.ResponseWriter, _ *http.Request) {
+		answer.Header().Set("Content-Type", "text/plain")
+		if limiter != nil && !limiter.Allow() {
+			answer.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		// A client that has gone is no fault of this application.
+		_, _ = answer.Write(body)
+	}
+
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-asked
+		os.Exit(0)
+	}()
+	if err := http.Serve(listener, http.HandlerFunc(handler)); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot serve:", err)
+		os.Exit(3)
+	}
+}

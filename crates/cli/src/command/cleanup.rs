@@ -1,0 +1,65 @@
+//! `hoptax cleanup`: removes what studies that were killed, or a machine that went down, left in their folders.
+//!
+//! Processes and networks of a study end with it, whatever ends it: the kernel sees to that. What stays is what functions
+//! wrote for a round, such as access logs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::study::run_folder;
+use crate::arguments::CleanupArguments;
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// The folder of an arm in which its function writes.
+const FILES: &str = "files";
+
+/// Runs the command.
+pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
+    let root = &arguments.folder;
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            print::note(&format!("there is no folder `{}`: nothing to remove", root.display()));
+            return Ok(Code::Fine);
+        }
+        Err(error) => return Err(failed("read", root, &error)),
+    };
+    let mut removed = 0;
+    for run in entries.flatten().map(|entry| entry.path()).chain([root.clone()]) {
+        let left = leftovers(&run);
+        if left.is_empty() {
+            continue;
+        }
+        if run_folder::is_in_use(&run) {
+            print::note(&format!("the study in `{}` is running: left alone", run.display()));
+            continue;
+        }
+        for folder in left {
+            fs::remove_dir_all(&folder).map_err(|error| failed("remove", &folder, &error))?;
+            print::result(&format!("removed {}", folder.display()))?;
+            removed += 1;
+        }
+    }
+    if removed == 0 {
+        print::note(&format!("nothing is left in `{}`", root.display()));
+    }
+    Ok(Code::Fine)
+}
+
+/// The folders in which functions of a run wrote: `arms/ARM/files` and `arms/ARM/PROXY/files`.
+fn leftovers(run: &Path) -> Vec<PathBuf> {
+    let folders = |path: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let arms = folders(&run.join("arms"));
+    let deeper: Vec<PathBuf> = arms.iter().flat_map(|arm| folders(arm)).collect();
+    let files = arms.iter().map(|arm| arm.join(FILES)).filter(|files| files.is_dir());
+    let of_proxies = deeper.iter().filter(|path| path.file_name().is_none_or(|name| name != FILES));
+    files.chain(of_proxies.map(|proxy| proxy.join(FILES)).filter(|files| files.is_dir())).collect()
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::environment(format!("cannot {what} `{}`: {error}", path.display()))
+}

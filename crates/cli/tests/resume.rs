@@ -1,0 +1,168 @@
+//! A study that was killed goes on where it was, and what functions need beside Envoy is told when it is not there or dies.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::{Guarded, checked, hoptax, is_alive, ran, run, small_study, wait_until};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(study: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("study.yaml"), study).unwrap();
+        Self(folder)
+    }
+
+    fn out(&self) -> PathBuf {
+        self.0.path().join("out")
+    }
+
+    fn study(&self) -> Command {
+        let mut command = hoptax();
+        command.arg("study").arg(self.0.path().join("study.yaml")).arg("--out").arg(self.out());
+        command
+    }
+
+    fn start(&self) -> Guarded {
+        Guarded(self.study().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    fn result(&self) -> Value {
+        checked("study", &fs::read_to_string(self.out().join("result.json")).unwrap())
+    }
+}
+
+fn exists(path: &Path) -> bool {
+    fs::exists(path).unwrap()
+}
+
+#[test]
+fn a_study_that_was_killed_goes_on_where_it_was() {
+    let folder = Folder::new(&small_study("baseline, same, access-log/file", 5));
+    let mut running = folder.start();
+    wait_until("two rounds", || exists(&folder.out().join("rounds/1.json")));
+    // In the middle of the third.
+    wait_until("a log is written", || exists(&folder.out().join("arms/access-log-file/files/access.log")));
+    let children = running.children();
+    running.signal("KILL");
+    running.0.wait().unwrap();
+    wait_until("nothing runs", || children.iter().all(|child| !is_alive(*child)));
+    let kept = fs::read_dir(folder.out().join("rounds")).unwrap().count();
+    let first = fs::read_to_string(folder.out().join("rounds/0.json")).unwrap();
+    let leftover = folder.out().join("arms/access-log-file/files");
+    assert!(exists(&leftover));
+    let cleaned = ran(hoptax().arg("cleanup").arg(folder.0.path()));
+    assert!(cleaned.code == Some(0) && cleaned.stdout.contains("files") && !exists(&leftover), "{cleaned:?}");
+
+    let resumed = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert!(resumed.stderr.contains("taken up again after round"), "{}", resumed.stderr);
+    let result = folder.result();
+    assert_eq!(result["plan"]["rounds_completed"], 5, "{}", resumed.stderr);
+    let after = result["plan"]["resumed_after_rounds"][0].as_u64().unwrap();
+    assert!((2..=kept as u64).contains(&after), "{after}, {kept}");
+    assert_eq!(result["plan"]["seed"], 1);
+    assert!(resumed.stdout.contains(&format!("taken up again after round {after}")), "{}", resumed.stdout);
+    // What was measured before is as it was.
+    assert_eq!(fs::read_to_string(folder.out().join("rounds/0.json")).unwrap(), first);
+    let slices = fs::read_to_string(folder.out().join("slices.csv")).unwrap();
+    assert_eq!(slices.lines().count(), 1 + 5 * 3 * 4, "{slices}");
+    // It is complete: nothing more is measured, and the result is the same.
+    let again = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert_eq!(again.code, resumed.code, "{}", again.stderr);
+    assert_eq!(folder.result()["arms"], result["arms"]);
+}
+
+#[test]
+fn what_cannot_be_taken_up_again_says_why() {
+    let folder = Folder::new(&small_study("baseline, same", 2));
+    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is no folder"));
+    let done = ran(&mut folder.study());
+    assert!(exists(&folder.out().join("rounds/1.json")), "{}", done.stderr);
+    let file = folder.out().join("run.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let mut facts: Value = serde_json::from_str(&text).unwrap();
+    facts["kernel"] = "another".into();
+    fs::write(&file, facts.to_string()).unwrap();
+    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("kernel another then"), "{}", refused.stderr);
+    let nothing = run(["cleanup", folder.out().to_str().unwrap()]);
+    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing is left"), "{nothing:?}");
+}
+
+#[test]
+fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
+    let folder = Folder::new(&small_study("baseline, rate-limit/global", 1000));
+    let mut running = folder.start();
+    let log = folder.out().join("companion.log");
+    wait_until("the companion listens", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("listening on"))
+    });
+    wait_until("a round", || exists(&folder.out().join("rounds/0.json")));
+    let mut companion = None;
+    wait_until("the companion is found", || {
+        // Of this round: the port is another in each.
+        let address = fs::read_to_string(&log).unwrap_or_default();
+        let Some(port) = address.trim().rsplit(':').next().and_then(|port| port.parse().ok()) else {
+            return false;
+        };
+        companion = running.children().into_iter().find(|child| listens(*child, port));
+        companion.is_some()
+    });
+    support::signal(companion.unwrap(), "KILL");
+    let code = running.0.wait().unwrap().code();
+    let mut said = String::new();
+    std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("ended by itself") && said.contains("companion.log"), "{said}");
+}
+
+/// Whether a process listens on a port, as the kernel lists it.
+fn listens(process_id: u32, port: u16) -> bool {
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let wanted = format!(":{port:04X} ");
+    let inodes: Vec<String> = sockets
+        .lines()
+        .filter(|line| {
+            line.split_whitespace().nth(1).is_some_and(|local| format!("{local} ").ends_with(&wanted))
+        })
+        .filter_map(|line| line.split_whitespace().nth(9).map(|inode| format!("socket:[{inode}]")))
+        .collect();
+    let files = fs::read_dir(format!("/proc/{process_id}/fd")).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .any(|link| inodes.iter().any(|inode| link.to_string_lossy() == *inode))
+}
+
+#[test]
+fn an_application_that_is_not_there_is_told() {
+    let study = small_study("baseline, rate-limit/library", 2);
+    let folder = Folder::new(&study);
+    let ran_without = ran(&mut folder.study());
+    assert_eq!(ran_without.code, Some(2), "{}", ran_without.stderr);
+    assert!(ran_without.stderr.contains("add `application: go`"), "{}", ran_without.stderr);
+    let folder = Folder::new(&format!("{study}\napplication: go\n"));
+    let mut command = folder.study();
+    command.current_dir(folder.0.path()).env("PATH", "/usr/bin:/bin");
+    let ran_without = ran(&mut command);
+    assert_eq!(ran_without.code, Some(3), "{}", ran_without.stderr);
+    assert!(ran_without.stderr.contains("make limiter"), "{}", ran_without.stderr);
+}
+
+#[test]
+fn a_function_that_was_taken_away_is_gone() {
+    let folder = Folder::new(&small_study("baseline, lua, {unloaded: lua}", 2));
+    let done = ran(&mut folder.study());
+    let result = folder.result();
+    let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == "lua unloaded").unwrap();
+    assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", done.stderr);
+    let listener = fs::read_to_string(folder.out().join("arms/lua-unloaded/listener.json")).unwrap();
+    assert!(!listener.contains("lua"), "{listener}");
+}

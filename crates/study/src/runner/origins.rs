@@ -1,0 +1,105 @@
+//! What stands behind the proxies of a round: the origins, and the companion that functions ask.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+
+use hoptax_functions::Tls;
+use hoptax_host::link::Link;
+use hoptax_subject::lab::{Lab, ORIGIN};
+use hoptax_subject::origin::OriginProcess;
+
+use super::subjects::{MESSAGE_BYTES, far_address};
+use super::{RunError, Setting};
+use crate::file::{Application, Protocol};
+use crate::plan::{Arm, Plan};
+
+/// The name of the origin of plain TCP.
+const TCP: &str = "origin-tcp";
+
+/// Where the origins listen.
+pub(super) struct Origins {
+    /// Those of HTTP and gRPC.
+    http: Vec<SocketAddr>,
+    /// That of plain TCP, if an arm speaks it.
+    tcp: Option<SocketAddr>,
+    /// Those that were told something for one arm, by its id.
+    told: BTreeMap<String, SocketAddr>,
+}
+
+impl Origins {
+    /// Those that stand behind an arm.
+    pub(super) fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
+        if let Some(told) = self.told.get(&arm.id) {
+            return vec![*told];
+        }
+        match arm.subject.protocol {
+            Protocol::Tcp => self.tcp.into_iter().collect(),
+            _ => self.http.iter().take(arm.upstreams).copied().collect(),
+        }
+    }
+}
+
+/// The program that functions ask: an origin, on the processors of the origins.
+pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Result<OriginProcess, RunError> {
+    let log = setting.directory.join("companion.log");
+    let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
+    Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
+}
+
+/// As many origins as the arm that needs most of them, the others use the first of these; and one for plain TCP, which no
+/// first byte tells from the rest.
+pub(super) fn start_origins(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    link: Option<&Link>,
+    lab: Option<&Lab>,
+) -> Result<(Vec<OriginProcess>, Origins), RunError> {
+    let is_mutual = plan.arms.iter().any(|arm| arm.subject.mtls || arm.secured().upstream == Some(Tls::Mtls));
+    let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
+        let log = setting.directory.join(format!("{name}.log"));
+        let secured: Vec<OsString> = lab.map_or_else(Vec::new, |lab| {
+            let mut flags: Vec<OsString> =
+                vec!["--cert".into(), lab.certificate(ORIGIN).into(), "--key".into(), lab.key(ORIGIN).into()];
+            if is_mutual {
+                flags.extend(["--client-ca".into(), lab.authority().into()]);
+            }
+            flags
+        });
+        let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
+        // A link has two machines at its ends: the far one has the processors that the proxies have without it.
+        let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
+        Ok(match plan.application {
+            Application::Go if name != TCP => {
+                OriginProcess::start_application(far_address(link), &more, &log, processors)?
+            }
+            _ => OriginProcess::start(setting.program, far_address(link), &more, &log, processors)?,
+        })
+    };
+    let count = plan.arms.iter().map(|arm| arm.upstreams).max().unwrap_or(1);
+    let mut all = Vec::new();
+    for number in 1..=count {
+        all.push(start(&format!("origin-{number}"), &[])?);
+    }
+    let http = all.iter().map(|origin| origin.address).collect();
+    let mut told = BTreeMap::new();
+    for arm in &plan.arms {
+        let flags = arm.application();
+        if !flags.is_empty() {
+            let flags: Vec<String> =
+                flags.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect();
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let origin = start(&format!("origin-{}", arm.folder()), &flags)?;
+            told.insert(arm.id.clone(), origin.address);
+            all.push(origin);
+        }
+    }
+    let mut tcp = None;
+    if plan.arms.iter().any(|arm| arm.subject.protocol == Protocol::Tcp) {
+        let bytes = MESSAGE_BYTES.to_string();
+        let origin = start(TCP, &["--tcp-request-size", &bytes, "--default", &format!("size={bytes}")])?;
+        tcp = Some(origin.address);
+        all.push(origin);
+    }
+    Ok((all, Origins { http, tcp, told }))
+}

@@ -1,0 +1,96 @@
+//! Answers by status, where a load expects several: those that a limit lets pass, and those that it refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{ResponseCost, StatusResult};
+use hoptax_stats::{mean_over_rounds, median, quantile_supported};
+
+use crate::plan::{Arm, CONFIDENCE, Load};
+use crate::record::{RoundRecord, SliceRecord, Times};
+
+/// The status of what a limit lets pass.
+const ADMITTED: u16 = 200;
+
+/// The slices of an arm under a load that count, each with its answers by status.
+fn slices(
+    round: &RoundRecord,
+    load: usize,
+    arm: usize,
+) -> impl Iterator<Item = (&SliceRecord, &BTreeMap<u16, Times>)> {
+    let answers =
+        round.by_status.iter().filter_map(|(index, times)| Some((round.slices.get(*index)?, times)));
+    answers.filter(move |(slice, _)| slice.load == load && slice.arm == arm && !slice.set_aside)
+}
+
+/// What is known of each status.
+pub(super) fn statuses(rounds: &[RoundRecord], load: usize, arm: usize) -> Vec<StatusResult> {
+    let all: BTreeSet<u16> = rounds
+        .iter()
+        .flat_map(|round| slices(round, load, arm))
+        .flat_map(|(_, answers)| answers.keys().copied())
+        .collect();
+    all.into_iter().map(|status| of_status(rounds, load, arm, status)).collect()
+}
+
+fn of_status(rounds: &[RoundRecord], load: usize, arm: usize, status: u16) -> StatusResult {
+    let (mut count, mut whole) = (0, 0);
+    let (mut rates, mut medians, mut tails) = (Vec::new(), Vec::new(), Vec::new());
+    for round in rounds {
+        let mut times = hoptax_load::histogram();
+        let (mut of_round, mut seconds) = (0, 0.0);
+        for (slice, answers) in slices(round, load, arm) {
+            if let Some(own) = answers.get(&status) {
+                own.add_to(&mut times);
+                of_round += own.count();
+            }
+            whole += answers.values().map(Times::count).sum::<u64>();
+            seconds += slice.recorded_s;
+        }
+        count += of_round;
+        if seconds > 0.0 {
+            rates.push(of_round as f64 / seconds);
+        }
+        if !times.is_empty() {
+            medians.push(times.value_at_quantile(0.5) as f64 / 1e3);
+            tails.push(times.value_at_quantile(0.99) as f64 / 1e3);
+        }
+    }
+    StatusResult {
+        status,
+        count,
+        share: if whole == 0 { 0.0 } else { count as f64 / whole as f64 },
+        per_second: mean_over_rounds(&rates, CONFIDENCE),
+        response_us: ResponseCost {
+            p50: mean_over_rounds(&medians, CONFIDENCE),
+            p99: mean_over_rounds(&tails, CONFIDENCE).filter(|_| quantile_supported(count, 0.99)),
+        },
+    }
+}
+
+/// What a limit let pass, over what it should have: a bucket gives what has been filled in since the arm's last slice, at most
+/// what it holds, and what is filled in during the slice; or as much as was asked for.
+pub(super) fn admitted_ratio(
+    rounds: &[RoundRecord],
+    (load, spec): (usize, &Load),
+    (index, arm): (usize, &Arm),
+) -> Option<hoptax_result::Interval> {
+    let limit = arm.limit().filter(|_| spec.expect.len() > 1)?;
+    let ratio = |round: &RoundRecord, (slice, answers): (&SliceRecord, &BTreeMap<u16, Times>)| {
+        let asked = slice.book.answered as f64;
+        let expected = asked.min(limit * (idle_s(round, slice).min(1.0) + slice.recorded_s));
+        let seen = answers.get(&ADMITTED).map_or(0, Times::count) as f64;
+        (expected > 0.0).then(|| seen / expected)
+    };
+    let of_round = |round: &RoundRecord| {
+        let ratios = slices(round, load, index).filter_map(|slice| ratio(round, slice));
+        median(&ratios.collect::<Vec<f64>>())
+    };
+    mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), CONFIDENCE)
+}
+
+/// How long nothing was asked of an arm before a slice, seconds; a second, which fills any bucket, before its first.
+fn idle_s(round: &RoundRecord, slice: &SliceRecord) -> f64 {
+    let before = round.slices.iter().filter(|one| one.arm == slice.arm && one.began_s < slice.began_s);
+    let ended_s = before.map(|one| one.began_s + one.wall_s).max_by(f64::total_cmp);
+    ended_s.map_or(1.0, |ended_s| (slice.began_s - ended_s).max(0.0))
+}
