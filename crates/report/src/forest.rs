@@ -7,6 +7,8 @@ use crate::numbers::grouped;
 
 /// Widths and heights, pixels of the picture's own coordinates.
 const LABEL: f64 = 210.0;
+/// Width of a character of a label, about: labels may be longer than the usual room for them.
+const CHARACTER: f64 = 7.4;
 const PLOT: f64 = 560.0;
 const VALUE: f64 = 130.0;
 const ROW: f64 = 24.0;
@@ -66,7 +68,9 @@ pub(crate) fn forest(items: &[Item], band: Option<Interval>) -> Option<Forest> {
     let step = tick_step(high - low);
     let (first, last) = ((low / step).floor(), (high / step).ceil());
     let (from, to) = (first * step, last * step);
-    let x = |value: f64| LABEL + (value.clamp(from, to) - from) / (to - from) * PLOT;
+    let longest = items.iter().map(|item| item.label.chars().count()).max().unwrap_or(0);
+    let left = round(LABEL.max(longest as f64 * CHARACTER + 10.0));
+    let x = |value: f64| left + (value.clamp(from, to) - from) / (to - from) * PLOT;
     let decimals = if step < 0.1 { 2 } else { usize::from(step < 1.0) };
     let ticks = (first as i64..=last as i64)
         .map(|number| Tick {
@@ -90,10 +94,10 @@ pub(crate) fn forest(items: &[Item], band: Option<Interval>) -> Option<Forest> {
         .collect();
     let axis_y = TOP + ROW * items.len() as f64 + 6.0;
     Some(Forest {
-        width: LABEL + PLOT + VALUE,
+        width: left + PLOT + VALUE,
         height: axis_y - 6.0 + BOTTOM,
-        left: LABEL,
-        right: LABEL + PLOT,
+        left,
+        right: left + PLOT,
         axis_y,
         zero_x: round(x(0.0)),
         band: band.map(|band| (round(x(band.low)), round(x(band.high) - x(band.low)))),
