@@ -212,7 +212,7 @@ fn every_function_is_accepted_and_at_work() {
     let arms = result["arms"].as_array().unwrap();
     assert!(arms.len() > catalogue.iter().count(), "{}", ran.stderr);
     for arm in arms {
-        assert_eq!(arm["inactive"], serde_json::json!([]), "{}", arm["id"]);
+        assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", arm["id"]);
     }

@@ -7,47 +7,20 @@ mod support;
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
-use support::{Guarded, checked, origin, run, wait_until};
+use support::{Guarded, Lab, checked, run, wait_until};
 
-struct Lab {
-    folder: tempfile::TempDir,
-}
-
-impl Lab {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(run(["certs", folder.path().join("lab").to_str().unwrap()]).code, Some(0));
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("lab").join(name)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.path(name).display().to_string()
-    }
-
-    /// An origin with this lab's certificate, and its URL.
-    fn origin(&self) -> (Guarded, String) {
-        let (origin, url) = origin(&["--cert", &self.file("server.pem"), "--key", &self.file("server.key")]);
-        (origin, url.replace("http://", "https://"))
-    }
-
-    /// What a short load of HTTP/3 says; the numbers of a loud machine are not what these tests are about.
-    fn load(&self, arguments: &[&str]) -> Value {
-        let ca = self.file("ca.pem");
-        let short =
-            ["load", "--protocol", "http3", "--ca", &ca, "-q", "500", "-d", "400ms", "--warmup", "0s"];
-        let ran = run(short.into_iter().chain(["-c", "2", "--json", "-"]).chain(arguments.iter().copied()));
-        assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
-        checked("load", &ran.stdout)
-    }
+/// What a short load of HTTP/3 says; the numbers of a loud machine are not what these tests are about.
+fn load(lab: &Lab, arguments: &[&str]) -> Value {
+    let ca = lab.file("ca.pem");
+    let short = ["load", "--protocol", "http3", "--ca", &ca, "-q", "500", "-d", "400ms", "--warmup", "0s"];
+    let ran = run(short.into_iter().chain(["-c", "2", "--json", "-"]).chain(arguments.iter().copied()));
+    assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
+    checked("load", &ran.stdout)
 }
 
 fn all_answered(result: &Value) -> bool {
@@ -57,25 +30,26 @@ fn all_answered(result: &Value) -> bool {
 #[test]
 fn requests_are_answered_with_what_they_ask_for() {
     let lab = Lab::new();
-    let (_origin, url) = lab.origin();
-    let result = lab.load(&["--expect", "status=200", &url]);
+    let (_origin, address) = lab.origin(&[]);
+    let url = format!("https://{address}");
+    let result = load(&lab, &["--expect", "status=200", &url]);
     assert!(all_answered(&result) && result["plan"]["protocol"] == "http3", "{result}");
     let tls = &result["tls"];
     assert!(tls["version"] == "1.3" && tls["alpn"] == "h3" && tls["resumed_handshakes"] == 0, "{tls}");
     assert_eq!(tls["full_handshakes"], 2, "{tls}");
     let more = [&format!("{url}?delay=5ms&size=20000&status=418")[..], "--streams", "16"];
-    let result = lab.load(&[&["--expect", "status=418,size=20000"], &more[..]].concat());
+    let result = load(&lab, &[&["--expect", "status=418,size=20000"], &more[..]].concat());
     assert!(all_answered(&result), "{result}");
     // It is withheld when the machine was too loud.
     let least_us = result["latency"]["response"]["min_us"].as_f64();
     assert!(least_us.is_none_or(|least_us| least_us >= 5000.0), "{result}");
     let sent = ["-X", "POST", "--body-size", "100000", "--requests-per-connection", "7"];
-    let result = lab.load(&[&sent[..], &[&url]].concat());
+    let result = load(&lab, &[&sent[..], &[&url]].concat());
     assert!(result["book"]["failed"] == 0 && result["tls"]["full_handshakes"].as_u64() > Some(2), "{result}");
     // Given up by the server, and by the client.
-    let result = lab.load(&[&format!("{url}?close=1")]);
+    let result = load(&lab, &[&format!("{url}?close=1")]);
     assert_eq!(result["failures"]["stream-reset-cancel"], 200, "{result}");
-    let result = lab.load(&["--timeout", "50ms", &format!("{url}?delay=1s")]);
+    let result = load(&lab, &["--timeout", "50ms", &format!("{url}?delay=1s")]);
     let book = &result["book"];
     assert!(book["timed_out"].as_u64() > Some(0) && book["answered"] == 0, "{book}");
 }
@@ -83,7 +57,8 @@ fn requests_are_answered_with_what_they_ask_for() {
 #[test]
 fn what_cannot_be_reached_says_why() {
     let (lab, other) = (Lab::new(), Lab::new());
-    let (_origin, url) = lab.origin();
+    let (_origin, address) = lab.origin(&[]);
+    let url = format!("https://{address}");
     let refused = |ca: &str, more: &[&str]| {
         let first = ["load", "--protocol", "http3", "--ca", ca, "--timeout", "1s", "-d", "1s"];
         let ran = run(first.into_iter().chain(more.iter().copied()));
@@ -151,10 +126,10 @@ fn envoy_understands_us_and_we_envoy() {
     // Bound by somebody else as soon as Envoy listens.
     wait_until("Envoy listens", || UdpSocket::bind(("127.0.0.1", port)).is_err());
     let url = format!("https://127.0.0.1:{port}/");
-    let result = lab.load(&["--streams", "8", "--expect", "status=200,size=5", &url]);
+    let result = load(&lab, &["--streams", "8", "--expect", "status=200,size=5", &url]);
     assert!(all_answered(&result), "{result}");
     // Handshakes take their time without optimization: as many requests as there is time for.
-    let result = lab.load(&["--requests-per-connection", "1", "--expect", "status=200,size=5", &url]);
+    let result = load(&lab, &["--requests-per-connection", "1", "--expect", "status=200,size=5", &url]);
     let book = &result["book"];
     assert!(book["answered"] == book["sent"] && book["failed"] == 0, "{book}");
     let answered = book["answered"].as_u64().unwrap();

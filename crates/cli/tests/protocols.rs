@@ -6,7 +6,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -14,35 +14,7 @@ use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::{Body, Server, ServerEvent};
 use prost::Message;
 use serde_json::Value;
-use support::{Guarded, checked, origin, ran, run};
-
-struct Lab {
-    folder: tempfile::TempDir,
-}
-
-impl Lab {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let made = run(["certs", folder.path().join("lab").to_str().unwrap()]);
-        assert_eq!((made.code, made.stdout.lines().count()), (Some(0), 6), "{}", made.stderr);
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("lab").join(name)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.path(name).display().to_string()
-    }
-
-    /// An origin with this lab's certificate, and its address.
-    fn origin(&self, more: &[&str]) -> (Guarded, String) {
-        let (cert, key) = (self.file("server.pem"), self.file("server.key"));
-        let (origin, url) = origin(&[&["--cert", &cert, "--key", &key], more].concat());
-        (origin, url.strip_prefix("http://").unwrap().to_owned())
-    }
-}
+use support::{Lab, checked, origin, ran, run};
 
 /// What a short load says; the numbers of a loud machine are not what these tests are about.
 fn load(arguments: &[&str]) -> Value {

@@ -93,6 +93,12 @@ fn what_cannot_be_taken_up_again_says_why() {
     let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("kernel another then"), "{}", refused.stderr);
+    fs::write(&file, &text).unwrap();
+    let study = fs::read_to_string(folder.out().join("study.yaml")).unwrap();
+    fs::write(folder.out().join("study.yaml"), study.replace("rate: 500", "rate: 600")).unwrap();
+    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the study or the catalogue has changed"), "{}", refused.stderr);
     let nothing = run(["cleanup", folder.out().to_str().unwrap()]);
     assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing is left"), "{nothing:?}");
 }

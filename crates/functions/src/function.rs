@@ -100,6 +100,9 @@ impl Family {
     }
 }
 
+/// The statistic that every answered request moves, for functions that count nothing of their own.
+const OF_EVERY_REQUEST: &str = "cluster.origin.upstream_rq_completed";
+
 /// A statistic of Envoy's admin interface that shows a function at work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
@@ -110,6 +113,23 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// What is wrong with a function at work whose statistic went from one value to another, if anything.
+    pub fn failure(&self, before: u64, now: u64) -> Option<String> {
+        match self.above {
+            _ if self.holds(before, now) => None,
+            None => Some(format!("`{}` did not move", self.name)),
+            Some(above) => Some(format!("`{}` is {now}, not above {above}", self.name)),
+        }
+    }
+
+    /// The same of a function that was taken away, whose statistic must stand still. One that every request moves says nothing
+    /// of it, and neither does one that stands above a value: it may until old connections are drained.
+    pub fn failure_unloaded(&self, before: u64, now: u64) -> Option<String> {
+        let says = self.above.is_none() && self.name != OF_EVERY_REQUEST;
+        (says && before != now)
+            .then(|| format!("`{}` still moves, although the function was taken away", self.name))
+    }
+
     /// Whether it shows a function at work whose statistic went from one value to another.
     pub fn holds(&self, before: u64, now: u64) -> bool {
         self.above.map_or(before != now, |above| now > above)

@@ -212,12 +212,6 @@ impl Recording {
         }
     }
 
-    /// The same, which also records response times by status.
-    #[must_use]
-    pub fn by_status(self) -> Self {
-        Self { by_status: Some(BTreeMap::new()), ..self }
-    }
-
     /// The same, which also records its course.
     #[must_use]
     pub fn with_course(self, course: Course) -> Self {

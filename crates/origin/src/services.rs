@@ -11,8 +11,6 @@ mod processing;
 mod rate_limit;
 mod trace;
 
-use std::time::Instant;
-
 use hoptax_wire::grpc::first;
 use hoptax_wire::http2::Head;
 
@@ -130,11 +128,6 @@ fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
             }
         }
     })
-}
-
-/// The time now, for buckets.
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         max_rate: has_proxy.then(|| interval(rate, 210.0)),
         loads: Vec::new(),
         companion_cpu_us_per_request: None,
-        inactive: Vec::new(),
+        unproven: Vec::new(),
         response_us: ResponseCost {
             p50: Some(interval(95.0 + p50_us, 1.3)),
             p99: Some(interval(240.0 + p50_us, 22.0)),

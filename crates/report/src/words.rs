@@ -99,9 +99,17 @@ pub(crate) fn loop_of(load: &LoadSpec) -> String {
 
 /// What the intervals are.
 pub(crate) fn intervals(result: &StudyResult) -> String {
+    let costs = result.arms.iter().filter(|arm| arm.cost.cpu_us_per_request.is_some()).count();
+    // With many intervals it is likely that some miss.
+    let missing = (costs as f64 * (1.0 - result.plan.confidence)).round();
+    let missing = if missing < 1.0 {
+        String::new()
+    } else {
+        format!("; of {costs} such intervals of CPU cost, {missing} or so do not hold the true one")
+    };
     format!(
         "± is half of the {:.0} % interval over rounds of the difference paired by block (Hodges-Lehmann within a \
-         round, Student over rounds)",
+         round, Student over rounds){missing}",
         result.plan.confidence * 100.0
     )
 }

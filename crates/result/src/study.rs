@@ -200,8 +200,9 @@ pub struct ArmResult {
     /// CPU time of the companion that its function asks, per request, microseconds: part of the function's price, beside that
     /// of the proxy. Null where it asks none.
     pub companion_cpu_us_per_request: Option<Interval>,
-    /// Statistics of the proxy that show its function at work, and did not move: the numbers are of something else then.
-    pub inactive: Vec<String>,
+    /// What the proxy's statistics say against its function having been at work, or gone where it was taken away: the numbers
+    /// are of something else then.
+    pub unproven: Vec<String>,
     /// How busy the proxies were under the closed loop, all together.
     pub proxy_use: Option<ProxyUse>,
     /// Under each load by itself, in the order of the plan; those that it was not measured under are left out.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_HOPS: usize = 3;
 
 /// One slice, measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SliceRecord {
     /// The round, from 0.
     pub round: u32,
@@ -92,8 +92,8 @@ pub struct RoundRecord {
     pub idle: BTreeMap<usize, IdleRecord>,
     /// Resident memory of each proxy of an arm at the end of the round, bytes.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
-    /// Statistics that should have moved and did not, by arm.
-    pub inactive: BTreeMap<usize, Vec<String>>,
+    /// What speaks against a function having been at work, or gone, by arm.
+    pub unproven: BTreeMap<usize, Vec<String>>,
     /// Failed requests by arm and kind.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
     /// What the generator did, by load.

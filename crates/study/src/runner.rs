@@ -33,6 +33,7 @@ use crate::plan::{self, Plan};
 use crate::record::RoundRecord;
 use measure::Meter;
 use quiet::Quiet;
+pub use subjects::FILES;
 use subjects::Subjects;
 
 /// What a run needs beside its plan.

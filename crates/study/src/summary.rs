@@ -9,6 +9,8 @@ mod evidence;
 mod pairs;
 mod statuses;
 
+use std::collections::BTreeSet;
+
 use hoptax_result::{
     ArmLoad, ArmResult, Cost, Environment, HopUse, KnownAnswer, LinkPlan, LoadSpec, Loop, ResponseCost,
     StudyPlan, StudyResult, Verdict,
@@ -122,7 +124,7 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
             .asks_companion()
             .then(|| level(Measure::CompanionCpuUsPerRequest))
             .flatten(),
-        inactive: inactive(rounds, index),
+        unproven: unproven(rounds, index),
         proxy_use: has_proxy.then(|| evidence::proxy_use(plan, rounds, index)).flatten(),
         loads: loads(plan, rounds, index, arm),
         hops: hops(plan, rounds, index, arm),
@@ -161,13 +163,10 @@ fn loads(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<Ar
     plan.loads.iter().enumerate().filter(|(_, load)| arm.takes_part(load)).map(under).collect()
 }
 
-/// Statistics that should have moved in every round and did not in some.
-fn inactive(rounds: &[RoundRecord], index: usize) -> Vec<String> {
-    let mut names: Vec<String> =
-        rounds.iter().filter_map(|round| round.inactive.get(&index)).flatten().cloned().collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// What spoke against a function in some round.
+fn unproven(rounds: &[RoundRecord], index: usize) -> Vec<String> {
+    let all = rounds.iter().filter_map(|round| round.unproven.get(&index)).flatten().cloned();
+    all.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 fn hops(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<HopUse> {

@@ -108,19 +108,18 @@ pub(super) const KNOWN_ANSWER: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A function must have been at work.
-pub(super) const INACTIVE: Check<StudyResult> = Check {
-    id: "inactive",
+/// A function must have been at work, or be gone where it was taken away.
+pub(super) const UNPROVEN: Check<StudyResult> = Check {
+    id: "unproven",
     protects_from: "a function that costs nothing because it did nothing",
     source: "our own: a statistic of the proxy for each function of the catalogue",
     judge: |result, _| {
-        let inactive = result.arms.iter().filter(|arm| !arm.inactive.is_empty());
-        let found = inactive.map(|arm| {
-            let still: Vec<String> = arm.inactive.iter().map(|name| format!("`{name}`")).collect();
-            let message = format!("{} did not move: the function was not at work", still.join(", "));
-            let measured = Measured::count(0.0, 1.0, "");
+        let unproven = result.arms.iter().filter(|arm| !arm.unproven.is_empty());
+        let found = unproven.map(|arm| {
+            let message = format!("the function was not what it should be: {}", arm.unproven.join(", "));
+            let measured = Measured::count(arm.unproven.len() as f64, 0.0, "statistics");
             let advice = "look at the arm's configuration and log in the folder of the run";
-            of_arm(result, arm, finding("inactive", Severity::Fail, measured, message, advice))
+            of_arm(result, arm, finding("unproven", Severity::Fail, measured, message, advice))
         });
         found.collect()
     },
@@ -263,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_function_that_did_nothing_is_void() {
-        let (severity, result) = fired("inactive", |result| {
-            result.arms[2].inactive = vec!["http.ingress.lua.executions".to_owned()];
+        let (severity, result) = fired("unproven", |result| {
+            result.arms[2].unproven = vec!["`http.ingress.lua.executions` did not move".to_owned()];
         });
         assert_eq!(severity, Some(Severity::Fail));
         assert!(result.arms[2].cpu_us_per_request.is_none() && result.arms[1].cpu_us_per_request.is_some());

@@ -1,6 +1,6 @@
 //! The machine must have been there, and the same, for all arms.
 
-use hoptax_result::{Severity, StudyResult};
+use hoptax_result::{ArmResult, Finding, Severity, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
@@ -71,6 +71,33 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// An arm of which so few slices count that it has no cost.
+pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
+    id: "too-few-slices",
+    protects_from: "a gap in a table that nobody explains",
+    source: "our own",
+    judge: |result, _| {
+        let is_closed = result.plan.loads.iter().any(|load| load.rate.is_none());
+        if !is_closed || result.plan.rounds_completed < 2 {
+            return Vec::new();
+        }
+        let without = |arm: &&ArmResult| {
+            !arm.hops.is_empty() && arm.slices.set_aside > 0 && arm.cpu_us_per_request.is_none()
+        };
+        let found = result.arms.iter().filter(without).map(|arm| {
+            let (aside, all) = (arm.slices.set_aside, arm.slices.set_aside + arm.slices.used);
+            let message = format!(
+                "{aside} of its {all} slices were set aside, and too few are left for its CPU time per request"
+            );
+            let measured = Measured::percent(aside as f64 / all as f64, 0.0);
+            let advice = "more rounds; if the other arms kept theirs, what this one does keeps its proxy off its processor";
+            Finding { arm: Some(arm.id.clone()), ..finding("too-few-slices", Severity::Warn, measured, message, advice) }
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
 /// Proxy and generator on the same processors.
 pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
     id: "shared-processor",
@@ -127,7 +154,7 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Severity;
+    use hoptax_result::{HopUse, Severity};
 
     use crate::study::tests::fired;
 
@@ -156,6 +183,18 @@ mod tests {
         assert_eq!(aside(20), None);
         assert_eq!(aside(60), Some(Severity::Warn));
         assert_eq!(aside(100), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn an_arm_without_a_cost_is_told() {
+        let (severity, result) = fired("too-few-slices", |result| {
+            let arm = &mut result.arms[2];
+            arm.hops =
+                vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }];
+            (arm.cpu_us_per_request, arm.slices.set_aside) = (None, 55);
+        });
+        assert_eq!(severity, Some(Severity::Warn));
+        assert!(result.findings.iter().any(|finding| finding.arm.as_deref() == Some("lua")));
     }
 
     #[test]

@@ -6,13 +6,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hoptax_study::runner::FILES;
+
 use super::study::run_folder;
 use crate::arguments::CleanupArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
-
-/// The folder of an arm in which its function writes.
-const FILES: &str = "files";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {

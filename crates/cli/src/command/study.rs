@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         envoy.version,
         directory.display()
     ));
-    let facts = Facts::new(name, &environment, envoy.version.clone(), (plan.rounds, plan.seed));
+    let facts = Facts::new(name, &environment, envoy.version.clone(), &plan);
     let (folder, facts, earlier) = match &kept {
         Some((_, then)) => RunFolder::resume(&directory, then, &facts)?,
         None => (RunFolder::begin(&directory, &text, &facts)?, facts, Earlier::default()),

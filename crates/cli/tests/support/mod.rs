@@ -136,3 +136,32 @@ pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
          - {{name: fixed-rate, loop: open, rate: 500, connections: 8, blocks: 2, slice: 100ms}}\n"
     )
 }
+
+/// Certificates of a lab, made by the program.
+pub(crate) struct Lab {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = run(["certs", folder.path().join("lab").to_str().unwrap()]);
+        assert_eq!((made.code, made.stdout.lines().count()), (Some(0), 6), "{}", made.stderr);
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("lab").join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// An origin with this lab's certificate, and its address.
+    pub(crate) fn origin(&self, more: &[&str]) -> (Guarded, String) {
+        let (cert, key) = (self.file("server.pem"), self.file("server.key"));
+        let (origin, url) = origin(&[&["--cert", &cert, "--key", &key], more].concat());
+        (origin, url.strip_prefix("http://").unwrap().to_owned())
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::{Service, fields, now};
+use super::{Service, fields};
 
 /// Most buckets that are kept.
 const MAX_BUCKETS: usize = 64;
@@ -13,7 +13,7 @@ pub(super) const SERVICE: Service = Service {
     is_streaming: false,
     // Field 1 is `overall_code`: 1 is OK, 2 is OVER_LIMIT.
     answer: |message, companion| {
-        let passes = limit(message).is_none_or(|limit| companion.buckets.take(limit, now()));
+        let passes = limit(message).is_none_or(|limit| companion.buckets.take(limit, Instant::now()));
         Some(vec![8, if passes { 1 } else { 2 }])
     },
 };
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_bucket_gives_what_it_holds_and_what_is_filled_in() {
-        let (mut buckets, start) = (Buckets::default(), now());
+        let (mut buckets, start) = (Buckets::default(), Instant::now());
         let taken = |buckets: &mut Buckets, ms| {
             (0..1000).filter(|_| buckets.take(100, start + Duration::from_millis(ms))).count()
         };

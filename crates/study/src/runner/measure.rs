@@ -228,7 +228,7 @@ impl<'a> Meter<'a> {
     /// What the proofs of each arm's function say.
     fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Option<Vec<u64>>>, RunError> {
         let read = |(subject, arm): (&Subject, &Arm)| match subject.proxies.first() {
-            Some(proxy) if arm.function.is_some() && !arm.is_unloaded => {
+            Some(proxy) if arm.function.is_some() => {
                 let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
                 let read = proxy.statistics(&names);
                 read.map_err(|error| RunError::Arm { arm: arm.id.clone(), cause: error.into() })
@@ -245,11 +245,17 @@ impl<'a> Meter<'a> {
             self.plan.arms.iter().zip(self.proofs.iter().zip(now)).enumerate()
         {
             let (Some(before), Some(now)) = (before, now) else { continue };
-            let fails = |(proof, (before, now)): &(Proof, (&u64, &u64))| !proof.holds(**before, **now);
-            let still = arm.proofs().into_iter().zip(before.iter().zip(&now)).filter(fails);
-            let still: Vec<String> = still.map(|(proof, _)| proof.to_string()).collect();
-            if !still.is_empty() {
-                self.record.inactive.insert(index, still);
+            let failure = |(proof, (before, now)): (Proof, (&u64, &u64))| {
+                if arm.is_unloaded {
+                    proof.failure_unloaded(*before, *now)
+                } else {
+                    proof.failure(*before, *now)
+                }
+            };
+            let failures = arm.proofs().into_iter().zip(before.iter().zip(&now)).filter_map(failure);
+            let failures: Vec<String> = failures.collect();
+            if !failures.is_empty() {
+                self.record.unproven.insert(index, failures);
             }
         }
         for (arm, subject) in subjects.arms.iter().enumerate() {

@@ -40,7 +40,7 @@ const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 const DRAIN_NS: u64 = 1_000_000_000;
 
 /// The folder of an arm in which its function writes.
-const FILES: &str = "files";
+pub const FILES: &str = "files";
 
 /// What is alive in a round.
 pub(super) struct Subjects {

@@ -68,7 +68,8 @@ fn of_status(rounds: &[RoundRecord], load: usize, arm: usize, status: u16) -> St
 }
 
 /// What a limit let pass, over what it should have: a bucket gives what has been filled in since the arm's last slice, at most
-/// what it holds, and what is filled in during the slice; or as much as was asked for.
+/// what it holds, and what is filled in during the slice; or as much as was asked for. The first slice of a round is left out:
+/// how long before it the warm-up had emptied the bucket is not in the record.
 pub(super) fn admitted_ratio(
     rounds: &[RoundRecord],
     (load, spec): (usize, &Load),
@@ -77,7 +78,7 @@ pub(super) fn admitted_ratio(
     let limit = arm.limit().filter(|_| spec.expect.len() > 1)?;
     let ratio = |round: &RoundRecord, (slice, answers): (&SliceRecord, &BTreeMap<u16, Times>)| {
         let asked = slice.book.answered as f64;
-        let expected = asked.min(limit * (idle_s(round, slice).min(1.0) + slice.recorded_s));
+        let expected = asked.min(limit * (idle_s(round, slice)?.min(1.0) + slice.recorded_s));
         let seen = answers.get(&ADMITTED).map_or(0, Times::count) as f64;
         (expected > 0.0).then(|| seen / expected)
     };
@@ -88,9 +89,87 @@ pub(super) fn admitted_ratio(
     mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), CONFIDENCE)
 }
 
-/// How long nothing was asked of an arm before a slice, seconds; a second, which fills any bucket, before its first.
-fn idle_s(round: &RoundRecord, slice: &SliceRecord) -> f64 {
+/// How long nothing was asked of an arm between its last slice and this one, seconds; None for its first in a round.
+fn idle_s(round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
     let before = round.slices.iter().filter(|one| one.arm == slice.arm && one.began_s < slice.began_s);
-    let ended_s = before.map(|one| one.began_s + one.wall_s).max_by(f64::total_cmp);
-    ended_s.map_or(1.0, |ended_s| (slice.began_s - ended_s).max(0.0))
+    let ended_s = before.map(|one| one.began_s + one.wall_s).max_by(f64::total_cmp)?;
+    Some((slice.began_s - ended_s).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use hoptax_functions::Catalogue;
+    use hoptax_load::{Distribution, Recording};
+    use hoptax_result::Book;
+
+    use super::*;
+    use crate::file;
+    use crate::plan::Plan;
+
+    const TEXT: &str = "
+name: test
+arms: [baseline, \"rate-limit/lua{per_second=100}\"]
+loads: [{name: offered, loop: open, rate: 500, slice: 1s, expect: [200, 429]}]
+";
+
+    fn plan() -> Plan {
+        let (file, positions) = file::read("test.yaml", TEXT).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    }
+
+    /// A round with slices of 1 s of the limit, each by when it began and how many of its 500 requests passed.
+    fn round(slices: &[(f64, u64)]) -> RoundRecord {
+        let mut record = RoundRecord::default();
+        for (block, &(began_s, passed)) in (0..).zip(slices) {
+            let book = Book { planned: 500, sent: 500, answered: 500, ..Book::default() };
+            let slice = SliceRecord {
+                block,
+                arm: 1,
+                began_s,
+                wall_s: 1.0,
+                recorded_s: 1.0,
+                book,
+                ..SliceRecord::default()
+            };
+            record.add(slice, &Recording::new(), true);
+            let of = |count: u64| {
+                let mut times = Distribution::new();
+                (0..count).for_each(|_| times.record(50_000));
+                times
+            };
+            record.add_statuses(&BTreeMap::from([(200, of(passed)), (429, of(500 - passed))]));
+        }
+        record
+    }
+
+    fn ratio(slices: &[(f64, u64)]) -> Option<f64> {
+        let (plan, rounds) = (plan(), [round(slices), round(slices)]);
+        admitted_ratio(&rounds, (0, &plan.loads[0]), (1, &plan.arms[1])).map(|ratio| ratio.estimate)
+    }
+
+    #[test]
+    fn a_bucket_gives_what_it_holds_and_what_is_filled_in() {
+        // Full again after two seconds: a hundred at once, and a hundred in the second.
+        assert_eq!(ratio(&[(0.0, 7), (3.0, 200)]), Some(1.0));
+        assert_eq!(ratio(&[(0.0, 7), (3.0, 250)]), Some(1.25));
+        // Half a second after its last slice it is half full.
+        assert_eq!(ratio(&[(0.0, 7), (1.5, 150)]), Some(1.0));
+    }
+
+    #[test]
+    fn the_first_slice_of_a_round_says_nothing() {
+        assert_eq!(ratio(&[(0.0, 7)]), None);
+    }
+
+    #[test]
+    fn answers_are_told_apart() {
+        let rounds = [round(&[(0.0, 100), (3.0, 200)]), round(&[(0.0, 100), (3.0, 200)])];
+        let statuses = statuses(&rounds, 0, 1);
+        let [passed, refused] = statuses.as_slice() else { panic!("{statuses:?}") };
+        assert_eq!((passed.status, passed.count, refused.status, refused.count), (200, 600, 429, 1400));
+        assert!((passed.share - 0.3).abs() < 1e-9);
+        assert!((passed.per_second.unwrap().estimate - 150.0).abs() < 1e-9);
+    }
 }

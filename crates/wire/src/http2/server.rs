@@ -28,6 +28,22 @@ pub struct Head {
 }
 
 impl Head {
+    /// Takes a field of the block.
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match name {
+            b":method" => self.method = text(value),
+            b":path" => self.path = text(value),
+            [b':', ..] => {}
+            _ => self.fields.push((text(name), text(value))),
+        }
+    }
+
+    /// Whether it says what is asked for, and of what.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.method.is_empty() && !self.path.is_empty()
+    }
+
     /// The value of a field, by its lower-case name.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
@@ -403,13 +419,7 @@ impl State {
         events: &mut Vec<ServerEvent>,
     ) -> Result<(), Broken> {
         let mut head = Head::default();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let each = |name: &[u8], value: &[u8]| match name {
-            b":method" => head.method = text(value),
-            b":path" => head.path = text(value),
-            [b':', ..] => {}
-            _ => head.fields.push((text(name), text(value))),
-        };
+        let each = |name: &[u8], value: &[u8]| head.take(name, value);
         self.decoder.decode(block, each).map_err(|_| Broken::Http2("a header block that cannot be read"))?;
         if id == 0 || id.is_multiple_of(2) {
             return Err(Broken::Http2("a request on a stream that is not the client's"));
@@ -423,7 +433,7 @@ impl State {
             }
             return Ok(());
         }
-        if head.method.is_empty() || head.path.is_empty() {
+        if !head.is_whole() {
             return Err(Broken::Http2("a request without a method or a path"));
         }
         if self.streams.len() >= MAX_STREAMS as usize {

@@ -265,15 +265,9 @@ impl Peer {
 
 fn request_head(block: &[u8]) -> Result<Head, Broken> {
     let mut head = Head::default();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let each = |name: &[u8], value: &[u8]| match name {
-        b":method" => head.method = text(value),
-        b":path" => head.path = text(value),
-        [b':', ..] => {}
-        _ => head.fields.push((text(name), text(value))),
-    };
+    let each = |name: &[u8], value: &[u8]| head.take(name, value);
     qpack::decode(block, each).map_err(|_| Broken::Http3("a header block that cannot be read"))?;
-    if head.method.is_empty() || head.path.is_empty() {
+    if !head.is_whole() {
         return Err(Broken::Http3("a request without a method or a path"));
     }
     Ok(head)

@@ -74,7 +74,7 @@ impl SliceLog {
     }
 }
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 21] = [
     "round",
     "load",
     "block",
@@ -94,6 +94,8 @@ const COLUMNS: [&str; 19] = [
     "handover_ns",
     "response_p50_us",
     "blocked",
+    "origin_cpu_ns",
+    "companion_cpu_ns",
 ];
 
 fn row(slice: &SliceRecord, arms: &[String], loads: &[String]) -> String {
@@ -122,6 +124,8 @@ fn row(slice: &SliceRecord, arms: &[String], loads: &[String]) -> String {
         slice.handover_ns.map_or_else(String::new, |ns| format!("{ns:.1}")),
         slice.response_p50_us.map_or_else(String::new, |us| format!("{us:.3}")),
         book.blocked.to_string(),
+        slice.origin_cpu_ns.to_string(),
+        slice.companion_cpu_ns.to_string(),
     ];
     fields.join(",")
 }

@@ -4,10 +4,12 @@
 //! While a study runs it holds a lock on `run.json`.
 
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use hoptax_result::Environment;
+use hoptax_study::plan::Plan;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::Earlier;
 use rustix::fs::{FlockOperation, flock};
@@ -30,6 +32,8 @@ pub(crate) struct Facts {
     pub(crate) envoy_version: String,
     pub(crate) rounds: u32,
     pub(crate) seed: u64,
+    /// A hash of the plan: its arms with their fragments, and its loads.
+    plan_hash: String,
     /// The machine.
     cpu_model: String,
     cpus: u32,
@@ -60,15 +64,18 @@ impl Facts {
         file_name: String,
         environment: &Environment,
         envoy_version: String,
-        (rounds, seed): (u32, u64),
+        plan: &Plan,
     ) -> Self {
+        let mut hasher = DefaultHasher::new();
+        format!("{plan:?}").hash(&mut hasher);
         Self {
             format: FORMAT.to_owned(),
             file_name,
             hoptax_version: environment.hoptax_version.clone(),
             envoy_version,
-            rounds,
-            seed,
+            rounds: plan.rounds,
+            seed: plan.seed,
+            plan_hash: format!("{:016x}", hasher.finish()),
             cpu_model: environment.cpu_model.clone(),
             cpus: environment.cpus,
             memory_bytes: environment.memory_bytes,
@@ -90,6 +97,9 @@ impl Facts {
             .filter(|(_, then, now)| then != now)
             .map(|(what, then, now)| format!("{what} {then} then, {now} now"))
             .collect();
+        if self.plan_hash != now.plan_hash {
+            all.push("the study or the catalogue has changed".to_owned());
+        }
         if (self.cpus, self.memory_bytes) != (now.cpus, now.memory_bytes) {
             all.push("another number of processors or bytes of memory".to_owned());
         }
