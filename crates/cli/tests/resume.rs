@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -72,7 +73,10 @@ fn a_study_that_was_killed_goes_on_where_it_was() {
     // What was measured before is as it was.
     assert_eq!(fs::read_to_string(folder.out().join("rounds/0.json")).unwrap(), first);
     let slices = fs::read_to_string(folder.out().join("slices.csv")).unwrap();
-    assert_eq!(slices.lines().count(), 1 + 5 * 3 * 4, "{slices}");
+    // Some more than once, where the host disturbed them.
+    let planned = |line: &str| line.split(',').take(4).map(str::to_owned).collect::<Vec<_>>();
+    let distinct: BTreeSet<Vec<String>> = slices.lines().skip(1).map(planned).collect();
+    assert_eq!(distinct.len(), 5 * 3 * 4, "{slices}");
     // It is complete: nothing more is measured, and the result is the same.
     let again = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
     assert_eq!(again.code, resumed.code, "{}", again.stderr);

@@ -1,6 +1,6 @@
 //! Sentences that every output of a study says.
 
-use hoptax_result::{ArmKind, Finding, LoadSpec, Loop, StudyResult, Verdict};
+use hoptax_result::{ArmKind, Finding, LoadSpec, Loop, Slices, StudyResult, Verdict};
 
 use crate::numbers::{difference, grouped, level};
 use crate::rows::baselines;
@@ -32,7 +32,9 @@ pub(crate) fn levels(result: &StudyResult) -> Vec<String> {
         } else {
             format!(" (compared with it: {})", compared.join(", "))
         };
-        (!parts.is_empty()).then(|| format!("{}: {}{compared}", arm.id, parts.join("; ")))
+        let copies =
+            if arm.copies > 1 { format!(", the mean of {} copies", arm.copies) } else { String::new() };
+        (!parts.is_empty()).then(|| format!("{}{copies}: {}{compared}", arm.id, parts.join("; ")))
     };
     baselines(result).iter().filter_map(of).collect()
 }
@@ -116,17 +118,23 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
 
 /// Slices that count and slices that do not.
 pub(crate) fn slices(result: &StudyResult) -> String {
-    let (used, set_aside) =
-        result.arms.iter().fold((0, 0), |sum, arm| (sum.0 + arm.slices.used, sum.1 + arm.slices.set_aside));
+    let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
+    let (used, set_aside, lost) =
+        (sum(|slices| slices.used), sum(|slices| slices.set_aside), sum(|slices| slices.lost));
+    let lacking = match lost {
+        _ if set_aside == 0 => String::new(),
+        0 => " and measured again".to_owned(),
+        _ => format!(", of which {} could not be measured again", grouped(lost as f64, 0)),
+    };
     let mut text = format!(
-        "{} slices used, {} set aside: {}",
+        "{} slices used, {} set aside{lacking}: {}",
         grouped(used as f64, 0),
         grouped(set_aside as f64, 0),
         result.plan.set_aside_rule
     );
     if result.host.waited_s >= 1.0 {
         text += &format!(
-            ". The study waited {:.0} s until the processors were together again",
+            ". The study waited {:.0} s until the processors were where they mostly are",
             result.host.waited_s
         );
     }

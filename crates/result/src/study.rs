@@ -184,6 +184,8 @@ pub struct ArmResult {
     pub rounds: u32,
     /// Slices measured.
     pub slices: Slices,
+    /// Copies of the arm that are alive in a round, each with processes of its own; its numbers are the mean of theirs.
+    pub copies: u32,
     /// CPU time of the proxy's whole process per request, less its idle use, microseconds; of several proxies, of all
     /// together. In the closed loop, or under the first load where there is none. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
@@ -270,6 +272,9 @@ pub struct Slices {
     pub used: u64,
     /// Slices set aside because the host disturbed them.
     pub set_aside: u64,
+    /// Planned slices of which no measurement counts: the host disturbed them, and again when there was time to measure them
+    /// again.
+    pub lost: u64,
 }
 
 /// An arm's difference from the arm it is compared with. Null where not measured or withheld.

@@ -13,7 +13,12 @@ pub enum Event<'a> {
         round: u32,
     },
     /// A slice was measured.
-    SliceEnded(&'a SliceRecord),
+    SliceEnded {
+        /// What came of it.
+        slice: &'a SliceRecord,
+        /// Whether the host disturbed it, so that it is measured again.
+        is_again: bool,
+    },
     /// A round is complete.
     RoundEnded {
         /// Its number, from 0.

@@ -2,6 +2,7 @@
 
 mod arms;
 mod conditions;
+mod copies;
 mod loads;
 mod order;
 
@@ -16,6 +17,7 @@ use hoptax_result::ArmKind;
 use crate::file::{Application, Caller, Positions, Problems, StudyFile, SubjectSection};
 
 pub use conditions::Conditions;
+pub use copies::Subject;
 pub use order::{Block, blocks, shuffled};
 
 /// The id of the arm that the others are compared with.
@@ -42,6 +44,8 @@ pub struct Plan {
     pub rounds: u32,
     /// The arms, in the order of the file; one that a function needs to be compared with stands before it.
     pub arms: Vec<Arm>,
+    /// What is alive in a round: the copies of the arms.
+    pub subjects: Vec<Subject>,
     /// The loads, in the order of the file.
     pub loads: Vec<Load>,
     /// What answers behind the proxies.
@@ -120,6 +124,7 @@ impl Plan {
             summary: file.summary.clone(),
             seed: file.seed,
             rounds: file.rounds,
+            subjects: copies::subjects(&arms),
             arms,
             loads,
             application: file.application,
@@ -130,8 +135,20 @@ impl Plan {
 
     /// The slices of one round.
     pub fn slices_per_round(&self) -> usize {
-        let under = |load: &Load| self.arms.iter().filter(|arm| arm.takes_part(load)).count();
-        self.loads.iter().map(|load| under(load) * load.blocks as usize).sum()
+        self.loads.iter().map(|load| self.subjects_under(load).count() * load.blocks as usize).sum()
+    }
+
+    /// The subjects that are measured under `load`, by their numbers.
+    fn subjects_under(&self, load: &Load) -> impl Iterator<Item = usize> {
+        let takes_part =
+            |subject: &Subject| self.arms.get(subject.arm).is_some_and(|arm| arm.takes_part(load));
+        let all = self.subjects.iter().enumerate();
+        all.filter(move |(_, subject)| takes_part(subject)).map(|(index, _)| index)
+    }
+
+    /// The arm of a subject, by the number of the subject.
+    pub fn arm_of(&self, subject: usize) -> Option<&Arm> {
+        self.arms.get(self.subjects.get(subject)?.arm)
     }
 }
 
@@ -187,10 +204,12 @@ impl Arm {
         self.function.as_ref().and_then(|(function, knobs)| function.proofs(knobs).ok()).unwrap_or_default()
     }
 
-    /// Its id as the name of a folder.
-    pub fn folder(&self) -> String {
+    /// Its id as the name of the folder of its first copy; others have their number behind it, counted from 1.
+    pub fn folder(&self, copy: u32) -> String {
         let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        self.id.chars().map(keep).collect::<String>().trim_end_matches('-').to_owned()
+        let name: String = self.id.chars().map(keep).collect();
+        let name = name.trim_end_matches('-');
+        if copy == 0 { name.to_owned() } else { format!("{name}-copy-{}", copy + 1) }
     }
 }
 

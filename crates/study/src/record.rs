@@ -22,6 +22,8 @@ pub struct SliceRecord {
     pub load: usize,
     /// The arm, by its number in the plan.
     pub arm: usize,
+    /// Which of the arm's copies, from 0.
+    pub copy: u32,
     /// When it began, seconds since the study did.
     pub began_s: f64,
     /// From the reading of the accounts before it to that after it, seconds.
@@ -44,8 +46,8 @@ pub struct SliceRecord {
     pub proxy_run_delay_ns: u64,
     /// Ticks of 10 ms that the host took from the processors in use.
     pub steal_ticks: u64,
-    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: the longer of one
-    /// measured just before the slice and one just after. None when they share a processor.
+    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: of one measured just before
+    /// the slice and one just after, the one that is further from most others. None when they share a processor.
     pub handover_ns: Option<f64>,
     /// Median response time, microseconds; none when nothing was answered.
     pub response_p50_us: Option<f64>,
@@ -88,9 +90,9 @@ pub struct RoundRecord {
     pub responses: BTreeMap<usize, Times>,
     /// Response times by status, by the number of their slice, where a load expects several.
     pub by_status: BTreeMap<usize, BTreeMap<u16, Times>>,
-    /// Idle use of each proxy, by arm.
+    /// Idle use of the proxies of all its copies, by arm.
     pub idle: BTreeMap<usize, IdleRecord>,
-    /// Resident memory of each proxy of an arm at the end of the round, bytes.
+    /// Resident memory of each proxy of the first copy of an arm at the end of the round, bytes.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
     /// What speaks against a function having been at work, or gone, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
@@ -176,8 +178,9 @@ const MOST_STEAL: f64 = 0.01;
 const TICK_S: f64 = 0.01;
 /// Share of a slice that a proxy may wait for its processor.
 const MOST_RUN_DELAY: f64 = 0.05;
-/// How far above the lower quartile of the study's readings a handover may be. Readings of one placement of the
-/// processors are within a fifth of each other; those of another are several times as long.
+/// How many times as long, or as short, as the lower quartile of the study's readings a handover may be. Readings of one
+/// placement of the processors are within a fifth of each other; those of another are several times as long. Where they are
+/// close, costs vary less, so that placement counts if the host gives it for a quarter of the time.
 const MOST_HANDOVER: f64 = 1.5;
 
 /// Sets slices aside by what the host did while they ran; what was measured in them plays no part. Returns the rule,
@@ -185,9 +188,9 @@ const MOST_HANDOVER: f64 = 1.5;
 pub fn set_aside(rounds: &mut [RoundRecord], shares_processors: bool) -> String {
     let readings: Vec<f64> =
         rounds.iter().flat_map(|round| &round.slices).filter_map(|slice| slice.handover_ns).collect();
-    let limit_ns = handover_limit_ns(&readings);
+    let limits = HandoverLimits::of(&readings);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
-        slice.set_aside = is_disturbed(slice, limit_ns, shares_processors);
+        slice.set_aside = is_disturbed(slice, limits, shares_processors);
     }
     let mut rule =
         "a slice is set aside when the host took more than 1 % of it from the processors in use (a tick is 10 ms)"
@@ -196,25 +199,47 @@ pub fn set_aside(rounds: &mut [RoundRecord], shares_processors: bool) -> String 
         rule +=
             ", or when the proxy waited more than 5 % of it for a processor that none of its own threads had";
     }
-    if let Some(limit_ns) = limit_ns {
+    if let Some(HandoverLimits { low_ns, high_ns }) = limits {
         rule += &format!(
-            ", or when a cache line took more than {limit_ns:.0} ns between the generator's processor and the proxy's \
-             and back just before or after it (1.5 times the lower quartile of the study): then the host had moved \
-             them apart"
+            ", or when a cache line did not take {low_ns:.0} to {high_ns:.0} ns between the generator's processor and \
+             the proxy's and back just before and after it (1.5 times the lower quartile of the study, either way): then \
+             the host had moved them"
         );
     }
     rule
 }
 
-/// The longest handover that does not disturb, by the readings of a study so far; None without readings.
-pub fn handover_limit_ns(readings: &[f64]) -> Option<f64> {
-    Some(MOST_HANDOVER * quantile(readings, 0.25)?)
+/// Between which handovers the processors are where the study has them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HandoverLimits {
+    /// The shortest, nanoseconds.
+    low_ns: f64,
+    /// The longest, nanoseconds.
+    high_ns: f64,
 }
 
-fn is_disturbed(slice: &SliceRecord, handover_limit_ns: Option<f64>, shares_processors: bool) -> bool {
-    let moved = slice.handover_ns.zip(handover_limit_ns).is_some_and(|(reading, limit)| reading > limit);
-    moved
-        || slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
+impl HandoverLimits {
+    /// By the readings of a study so far; None without readings.
+    pub fn of(readings: &[f64]) -> Option<Self> {
+        let usual_ns = quantile(readings, 0.25)?;
+        Some(Self { low_ns: usual_ns / MOST_HANDOVER, high_ns: usual_ns * MOST_HANDOVER })
+    }
+
+    /// Whether a reading is between them.
+    pub fn hold(self, reading_ns: f64) -> bool {
+        (self.low_ns..=self.high_ns).contains(&reading_ns)
+    }
+}
+
+/// Whether the host took more of a slice than it may.
+pub fn took_ticks(slice: &SliceRecord) -> bool {
+    slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
+}
+
+fn is_disturbed(slice: &SliceRecord, limits: Option<HandoverLimits>, shares_processors: bool) -> bool {
+    let has_moved = slice.handover_ns.zip(limits).is_some_and(|(reading, limits)| !limits.hold(reading));
+    has_moved
+        || took_ticks(slice)
         || (!shares_processors && slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s)
 }
 
@@ -228,6 +253,7 @@ mod tests {
             block: 0,
             load: 0,
             arm: 0,
+            copy: 0,
             began_s: 0.0,
             wall_s: 0.2,
             recorded_s: 0.2,
@@ -269,7 +295,22 @@ mod tests {
         let (aside, rule) =
             judged(&[with(500.0), with(480.0), with(60.0), with(70.0), with(60.0), with(91.0)]);
         assert_eq!(aside, [true, true, false, false, false, false]);
-        assert!(rule.contains("more than 94 ns"), "{rule}");
+        assert!(rule.contains("42 to 94 ns"), "{rule}");
+    }
+
+    #[test]
+    fn processors_that_were_seldom_together_set_those_slices_aside() {
+        let with = |handover_ns| SliceRecord { handover_ns: Some(handover_ns), ..slice() };
+        let (aside, _) = judged(&[
+            with(350.0),
+            with(360.0),
+            with(60.0),
+            with(370.0),
+            with(380.0),
+            with(400.0),
+            with(340.0),
+        ]);
+        assert_eq!(aside, [false, false, true, false, false, false, false]);
     }
 
     #[test]

@@ -209,18 +209,22 @@ fn all_rounds(
         let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
         meter.warm_up(&mut subjects, stop)?;
         for block in plan::blocks(plan, round) {
-            for &arm in &block.arms {
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(());
+            for &subject in &block.subjects {
+                let mut is_again = true;
+                while is_again {
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                    let slice = meter.measure(&mut subjects, &mut quiet, &block, subject, stop)?;
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                    is_again = quiet.asks_again(&slice);
+                    on_event(&Event::SliceEnded { slice: &slice, is_again });
+                    subjects.check(plan, &[subject])?;
                 }
-                let slice = meter.measure(&mut subjects, &mut quiet, &block, arm, stop)?;
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                on_event(&Event::SliceEnded(&slice));
-                subjects.check(plan, &[arm])?;
             }
-            subjects.check(plan, &block.arms)?;
+            subjects.check(plan, &block.subjects)?;
         }
         let record = meter.finish(&subjects)?;
         subjects.end()?;

@@ -108,6 +108,7 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         compared_with: arm.compared_with.and_then(|other| plan.arms.get(other)).map(|other| other.id.clone()),
         rounds: rounds.len() as u32,
         slices,
+        copies: plan.subjects.iter().filter(|subject| subject.arm == index).count() as u32,
         cpu_us_per_request: has_proxy.then(|| level(Measure::CpuUsPerRequest)).flatten(),
         max_rate: has_proxy.then(|| level(Measure::Rate)).flatten(),
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },

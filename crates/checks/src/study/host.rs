@@ -53,18 +53,18 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     protects_from: "a result that rests on the lucky slices of a busy machine",
     source: "our own",
     judge: |result, limits| {
-        let (used, set_aside) = result
+        let (used, lost) = result
             .arms
             .iter()
-            .fold((0, 0), |(used, aside), arm| (used + arm.slices.used, aside + arm.slices.set_aside));
-        let all = used + set_aside;
-        let share = if all == 0 { 0.0 } else { set_aside as f64 / all as f64 };
+            .fold((0, 0), |(used, lost), arm| (used + arm.slices.used, lost + arm.slices.lost));
+        let all = used + lost;
+        let share = if all == 0 { 0.0 } else { lost as f64 / all as f64 };
         let Some((severity, threshold)) =
             severity_above(share, limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL))
         else {
             return Vec::new();
         };
-        let message = format!("{set_aside} of {all} slices were set aside because the host disturbed them");
+        let message = format!("{lost} of {all} slices are lacking because the host disturbed them");
         let advice = "run again when the machine is quieter";
         vec![finding("set-aside", severity, Measured::percent(share, threshold), message, advice)]
     },
@@ -174,15 +174,15 @@ mod tests {
 
     #[test]
     fn many_disturbed_slices_fire() {
-        let aside = |set_aside: u64| {
+        let lost = |lost: u64| {
             fired("set-aside", |result| {
-                result.arms.iter_mut().for_each(|arm| arm.slices.set_aside = set_aside);
+                result.arms.iter_mut().for_each(|arm| arm.slices.lost = lost);
             })
             .0
         };
-        assert_eq!(aside(20), None);
-        assert_eq!(aside(60), Some(Severity::Warn));
-        assert_eq!(aside(100), Some(Severity::Fail));
+        assert_eq!(lost(20), None);
+        assert_eq!(lost(60), Some(Severity::Warn));
+        assert_eq!(lost(100), Some(Severity::Fail));
     }
 
     #[test]

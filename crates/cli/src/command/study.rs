@@ -137,7 +137,8 @@ fn measure(
         match event {
             Event::Checking => bar.set_message("checking configurations"),
             Event::RoundBegan { round } => bar.set_message(format!("round {} of {}", round + 1, plan.rounds)),
-            Event::SliceEnded(_) => bar.inc(1),
+            Event::SliceEnded { is_again: false, .. } => bar.inc(1),
+            Event::SliceEnded { is_again: true, .. } => {}
             Event::RoundEnded { round, record, elapsed_s } => {
                 not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
             }

@@ -87,16 +87,17 @@ fn the_arm_without_a_proxy_is_left_out_of_the_closed_loop() {
     let plan = plan("direct, baseline, same").unwrap();
     assert_eq!(plan.slices_per_round(), 2 * 3 + 3 * 2);
     let blocks = blocks(&plan, 0);
-    assert_eq!(blocks.iter().map(|block| block.arms.len()).sum::<usize>(), plan.slices_per_round());
+    assert_eq!(blocks.iter().map(|block| block.subjects.len()).sum::<usize>(), plan.slices_per_round());
     let direct = plan.arms.iter().position(|arm| arm.kind == ArmKind::Direct).unwrap();
-    assert!(blocks.iter().filter(|block| block.load == 0).all(|block| !block.arms.contains(&direct)));
+    assert!(blocks.iter().filter(|block| block.load == 0).all(|block| !block.subjects.contains(&direct)));
 }
 
 #[test]
 fn folders_of_arms_are_plain_names_and_differ() {
     let plan = plan("baseline, 'route/path', 'route/path{routes=200}', same").unwrap();
-    let folders: Vec<String> = plan.arms.iter().map(Arm::folder).collect();
+    let folders: Vec<String> = plan.arms.iter().map(|arm| arm.folder(0)).collect();
     assert_eq!(folders, ["baseline", "route-path", "route-path-routes-200", "same"]);
+    assert_eq!(plan.arms[0].folder(2), "baseline-copy-3");
 }
 
 #[test]
@@ -158,12 +159,12 @@ fn an_open_loop_needs_a_rate() {
 
 proptest! {
     #[test]
-    fn orders_follow_the_seed_and_visit_every_arm_once(seed: u64, round in 0_u32..50) {
+    fn orders_follow_the_seed_and_visit_every_subject_once(seed: u64, round in 0_u32..50) {
         let mut plan = plan("direct, baseline, same, lua, rbac, cors").unwrap();
         plan.seed = seed;
         prop_assert_eq!(blocks(&plan, round), blocks(&plan, round));
         let started = shuffled(&plan, round);
-        for order in blocks(&plan, round).into_iter().map(|block| block.arms).chain([started]) {
+        for order in blocks(&plan, round).into_iter().map(|block| block.subjects).chain([started]) {
             let mut sorted = order.clone();
             sorted.sort_unstable();
             sorted.dedup();
@@ -178,10 +179,29 @@ proptest! {
 }
 
 #[test]
+fn what_others_are_compared_with_has_copies() {
+    let copies = |arms: &str| -> Vec<(String, usize)> {
+        let plan = plan(arms).unwrap();
+        let count = |arm: usize| plan.subjects.iter().filter(|subject| subject.arm == arm).count();
+        plan.arms.iter().enumerate().map(|(index, arm)| (arm.id.clone(), count(index))).collect()
+    };
+    let expected = |arms: &[(&str, usize)]| -> Vec<(String, usize)> {
+        arms.iter().map(|(id, count)| ((*id).to_owned(), *count)).collect()
+    };
+    assert_eq!(copies("baseline, same"), expected(&[("baseline", 1), ("same", 1)]));
+    // Of nine the root is three; the compressed one has a baseline of its own, the one without a proxy no process.
+    let nine =
+        "direct, baseline, same, lua, rbac, cors, jwt, route/header, route/path, route/prefix, compress/gzip";
+    let all = copies(nine);
+    assert_eq!(all.iter().map(|(_, count)| count).sum::<usize>(), all.len() + 2);
+    assert!(all.contains(&("baseline".to_owned(), 3)) && all.contains(&("direct".to_owned(), 1)), "{all:?}");
+}
+
+#[test]
 fn rounds_and_blocks_have_orders_of_their_own() {
     let plan = plan("direct, baseline, same, lua, rbac, cors, jwt").unwrap();
     let orders: Vec<Vec<usize>> =
-        (0..20).flat_map(|round| blocks(&plan, round)).map(|block| block.arms).collect();
+        (0..20).flat_map(|round| blocks(&plan, round)).map(|block| block.subjects).collect();
     let distinct: std::collections::BTreeSet<&Vec<usize>> = orders.iter().collect();
     assert!(distinct.len() * 10 > orders.len() * 9, "{} of {}", distinct.len(), orders.len());
     assert_ne!(shuffled(&plan, 0), shuffled(&plan, 1));

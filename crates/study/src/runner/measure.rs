@@ -17,7 +17,7 @@ use super::quiet::Quiet;
 use super::subjects::{Subject, Subjects};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
-use crate::plan::{Arm, Block, Load, Plan};
+use crate::plan::{self, Block, Load, Plan};
 use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 
 /// How long each arm is loaded before its first slice, so that connections are open and buffers have their size.
@@ -37,13 +37,13 @@ pub(super) struct Meter<'a> {
     link: Option<&'a Link>,
     origins: Vec<u32>,
     companion: Option<u32>,
-    /// What the proofs of each arm's function said before there was a request.
+    /// What the proofs of each subject's function said before there was a request.
     proofs: Vec<Option<Vec<u64>>>,
     began: Instant,
     round: u32,
     record: RoundRecord,
     recording: Recording,
-    /// What each proxy had used when its last slice was over.
+    /// What the proxies of each subject had used when its last slice was over.
     last: Vec<Option<Reading>>,
 }
 
@@ -118,14 +118,14 @@ impl<'a> Meter<'a> {
             round,
             record: RoundRecord::default(),
             recording: Recording::new(),
-            last: plan.arms.iter().map(|_| None).collect(),
+            last: plan.subjects.iter().map(|_| None).collect(),
         }
     }
 
-    /// Loads each arm for a moment, as fast as it can, and records nothing.
+    /// Loads each subject for a moment, as fast as it can, and records nothing.
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
         self.proofs = self.read_proofs(subjects)?;
-        for (subject, last) in subjects.arms.iter_mut().zip(&mut self.last) {
+        for (subject, last) in subjects.all.iter_mut().zip(&mut self.last) {
             for worker in subject.workers.iter_mut().flatten() {
                 let start_ns = now_ns();
                 let end_ns = start_ns + WARM_UP_NS / self.plan.loads.len().max(1) as u64;
@@ -140,18 +140,19 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Measures the slice of `arm` in `block`.
+    /// Measures the slice of subject `number` in `block`.
     pub(super) fn measure(
         &mut self,
         subjects: &mut Subjects,
         quiet: &mut Quiet,
         block: &Block,
-        arm: usize,
+        number: usize,
         stop: &AtomicBool,
     ) -> io::Result<SliceRecord> {
-        let not_planned = || io::Error::other("the plan names an arm or a load that is not there");
+        let not_planned = || io::Error::other("the plan names a subject or a load that is not there");
+        let plan::Subject { arm, copy } = *self.plan.subjects.get(number).ok_or_else(not_planned)?;
         let load = self.plan.loads.get(block.load).ok_or_else(not_planned)?;
-        let subject = subjects.arms.get_mut(arm).ok_or_else(not_planned)?;
+        let subject = subjects.all.get_mut(number).ok_or_else(not_planned)?;
         self.recording.clear();
         if load.expect.len() > 1 {
             self.recording.by_status = Some(BTreeMap::new());
@@ -175,7 +176,7 @@ impl<'a> Meter<'a> {
         };
         thread::sleep(SETTLE);
         let after = Reading::take(subject, processes, self.link)?;
-        let handover_ns = quiet.after(handover_before_ns, load.slice);
+        let handover_ns = quiet.after(handover_before_ns);
 
         let wall_ns = after.at_ns - before.at_ns;
         let (proxy, hops_cpu_ns) = after.since(&before);
@@ -189,6 +190,7 @@ impl<'a> Meter<'a> {
             block: block.number,
             load: block.load,
             arm,
+            copy,
             began_s,
             wall_s,
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
@@ -214,37 +216,40 @@ impl<'a> Meter<'a> {
         generator.total_ticks += ours.total;
         self.record.steal.0 += steal_ticks;
         self.record.steal.1 += ours.total + if self.setting.placement.is_apart() { theirs.total } else { 0 };
-        self.keep_idle(arm, &before);
+        self.keep_idle((number, arm), &before);
         self.record.add(slice, &self.recording, load.open.is_some());
         if let Some(by_status) = self.recording.by_status.take() {
             self.record.add_statuses(&by_status);
         }
-        if let Some(last) = self.last.get_mut(arm) {
+        if let Some(last) = self.last.get_mut(number) {
             *last = Some(after);
         }
         Ok(slice)
     }
 
-    /// What the proofs of each arm's function say.
+    /// What the proofs of each subject's function say.
     fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Option<Vec<u64>>>, RunError> {
-        let read = |(subject, arm): (&Subject, &Arm)| match subject.proxies.first() {
-            Some(proxy) if arm.function.is_some() => {
+        let read = |(subject, planned): (&Subject, &plan::Subject)| match (
+            subject.proxies.first(),
+            self.plan.arms.get(planned.arm),
+        ) {
+            (Some(proxy), Some(arm)) if arm.function.is_some() => {
                 let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
                 let read = proxy.statistics(&names);
                 read.map_err(|error| RunError::Arm { arm: arm.id.clone(), cause: error.into() })
             }
             _ => Ok(None),
         };
-        subjects.arms.iter().zip(&self.plan.arms).map(read).collect()
+        subjects.all.iter().zip(&self.plan.subjects).map(read).collect()
     }
 
     /// The record of the round, while everything is still alive.
     pub(super) fn finish(mut self, subjects: &Subjects) -> Result<RoundRecord, RunError> {
         let now = self.read_proofs(subjects)?;
-        for (index, (arm, (before, now))) in
-            self.plan.arms.iter().zip(self.proofs.iter().zip(now)).enumerate()
-        {
-            let (Some(before), Some(now)) = (before, now) else { continue };
+        for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
+            let (Some(arm), Some(before), Some(now)) = (self.plan.arms.get(subject.arm), before, now) else {
+                continue;
+            };
             let failure = |(proof, (before, now)): (Proof, (&u64, &u64))| {
                 if arm.is_unloaded {
                     proof.failure_unloaded(*before, *now)
@@ -255,12 +260,13 @@ impl<'a> Meter<'a> {
             let failures = arm.proofs().into_iter().zip(before.iter().zip(&now)).filter_map(failure);
             let failures: Vec<String> = failures.collect();
             if !failures.is_empty() {
-                self.record.unproven.insert(index, failures);
+                self.record.unproven.entry(subject.arm).or_default().extend(failures);
             }
         }
-        for (arm, subject) in subjects.arms.iter().enumerate() {
+        let first = self.plan.subjects.iter().zip(&subjects.all).filter(|(planned, _)| planned.copy == 0);
+        for (planned, subject) in first {
             let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
-            self.record.memory_bytes.insert(arm, memory.collect::<io::Result<_>>()?);
+            self.record.memory_bytes.insert(planned.arm, memory.collect::<io::Result<_>>()?);
         }
         Ok(self.record)
     }
@@ -282,9 +288,9 @@ impl<'a> Meter<'a> {
         Run { record_from_ns, ..Run::new(release, start_ns, end_ns, DRAIN_NS) }
     }
 
-    /// Between two slices of an arm nothing is offered to it: what its proxy used then is its idle use.
-    fn keep_idle(&mut self, arm: usize, before: &Reading) {
-        if let Some(Some(last)) = self.last.get(arm) {
+    /// Between two slices of a subject nothing is offered to it: what its proxies used then is its arm's idle use.
+    fn keep_idle(&mut self, (number, arm): (usize, usize), before: &Reading) {
+        if let Some(Some(last)) = self.last.get(number) {
             let idle = self.record.idle.entry(arm).or_default();
             let (all, hops_cpu_ns) = before.since(last);
             idle.cpu_ns += all.cpu_ns;

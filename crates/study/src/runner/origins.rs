@@ -89,7 +89,7 @@ pub(super) fn start_origins(
             let flags: Vec<String> =
                 flags.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect();
             let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-            let origin = start(&format!("origin-{}", arm.folder()), &flags)?;
+            let origin = start(&format!("origin-{}", arm.folder(0)), &flags)?;
             told.insert(arm.id.clone(), origin.address);
             all.push(origin);
         }

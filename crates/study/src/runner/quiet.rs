@@ -1,4 +1,8 @@
-//! Waiting for the host: a slice that begins while the host has the processors apart would only be set aside.
+//! Waiting for the host, and measuring again what it disturbed.
+//!
+//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few minutes. A
+//! slice that begins where they mostly are not would only be set aside, so it waits; one that was disturbed all the same is
+//! measured again. Which slices those are is seen from what the host did alone, never from what was measured.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,15 +12,15 @@ use std::time::{Duration, Instant};
 use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 
-use crate::record::handover_limit_ns;
+use crate::record::{HandoverLimits, SliceRecord, took_ticks};
 
 /// Between two looks while waiting.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// What may be waited beyond the share, so that a bad start can be sat out.
+/// What may be lost beyond the share, so that a bad start can be sat out.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
-/// What may be waited, as a share of the time measured so far: a host that is never quiet must not hold a study up
-/// for ever. When it is spent, slices are measured and set aside.
-const WAIT_SHARE: f64 = 0.5;
+/// What may be lost to waiting and to disturbed slices, as a share of the time of the others: a host that is never quiet must
+/// not hold a study up for ever. When it is spent, slices are measured once and set aside.
+const LOST_SHARE: f64 = 2.0;
 
 /// Watches where the host has the processors of generator and proxy.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ pub(super) struct Quiet {
     probe: Option<HandoverProbe>,
     /// One reading for each slice so far, nanoseconds.
     readings: Vec<f64>,
-    /// What may still be waited.
+    /// What may still be lost.
     allowance: Duration,
 }
 
@@ -37,13 +41,14 @@ impl Quiet {
         Ok(Self { probe, readings: Vec::new(), allowance: FIRST_WAIT })
     }
 
-    /// Waits until the processors are together, if there is reason and time to; the last reading.
+    /// Waits until the processors are where they mostly are, if there is reason and time to; the last reading.
     pub(super) fn wait(&mut self, stop: &AtomicBool) -> Option<f64> {
         let probe = self.probe.as_mut()?;
-        let limit_ns = handover_limit_ns(&self.readings).unwrap_or(f64::INFINITY);
+        let limits = HandoverLimits::of(&self.readings);
         loop {
             let reading = probe.read();
-            if reading <= limit_ns || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
+            let holds = limits.as_ref().is_none_or(|limits| limits.hold(reading));
+            if holds || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
                 return Some(reading);
             }
             let began = Instant::now();
@@ -52,11 +57,28 @@ impl Quiet {
         }
     }
 
-    /// The reading of a slice of `length`: the longer of that before it and one of just now.
-    pub(super) fn after(&mut self, before: Option<f64>, length: Duration) -> Option<f64> {
-        let reading = before?.max(self.probe.as_mut()?.read());
+    /// The reading of a slice: of that before it and one of just now, the one that is further from where the processors mostly
+    /// are.
+    pub(super) fn after(&mut self, before: Option<f64>) -> Option<f64> {
+        let (before, now) = (before?, self.probe.as_mut()?.read());
+        let limits = HandoverLimits::of(&self.readings);
+        let holds = limits.is_none_or(|limits| limits.hold(now));
+        let reading = if holds { before } else { now };
         self.readings.push(reading);
-        self.allowance += length.mul_f64(WAIT_SHARE);
         Some(reading)
+    }
+
+    /// Whether the host disturbed this slice and there is time to measure it again.
+    pub(super) fn asks_again(&mut self, slice: &SliceRecord) -> bool {
+        let limits = HandoverLimits::of(&self.readings);
+        let has_moved = slice.handover_ns.zip(limits).is_some_and(|(reading, limits)| !limits.hold(reading));
+        let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
+        if !has_moved && !took_ticks(slice) {
+            self.allowance += length.mul_f64(LOST_SHARE);
+            return false;
+        }
+        let has_time = self.allowance > length;
+        self.allowance = self.allowance.saturating_sub(length);
+        has_time
     }
 }

@@ -44,7 +44,8 @@ pub const FILES: &str = "files";
 
 /// What is alive in a round.
 pub(super) struct Subjects {
-    pub(super) arms: Vec<Subject>,
+    /// By their numbers in the plan.
+    pub(super) all: Vec<Subject>,
     origins: Vec<OriginProcess>,
     /// The program that functions ask.
     companion: Option<OriginProcess>,
@@ -52,7 +53,7 @@ pub(super) struct Subjects {
     files: Vec<PathBuf>,
 }
 
-/// One arm, alive.
+/// One copy of an arm, alive.
 pub(super) struct Subject {
     /// In the order in which a request meets them; none without a proxy.
     pub(super) proxies: Vec<Proxy>,
@@ -84,18 +85,20 @@ impl Subjects {
         };
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let mut files = Vec::new();
-        let mut proxies: Vec<Vec<Proxy>> = plan.arms.iter().map(|_| Vec::new()).collect();
+        let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next: those beside the origin come first, all of them at once.
         for from_origin in 0..MAX_HOPS {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
             for index in plan::shuffled(plan, round) {
-                let Some(arm) = plan.arms.get(index) else { continue };
+                let (Some(arm), Some(subject)) = (plan.arm_of(index), plan.subjects.get(index)) else {
+                    continue;
+                };
                 let Some(hop) = arm.subject.position.hops().len().checked_sub(from_origin + 1) else {
                     continue;
                 };
                 if stop.load(Ordering::Relaxed) {
-                    return Ok(Self { arms: Vec::new(), origins, companion, files });
+                    return Ok(Self { all: Vec::new(), origins, companion, files });
                 }
                 let next =
                     proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
@@ -106,7 +109,7 @@ impl Subjects {
                     _ => (far_address(link), setting.placement.proxy.as_slice()),
                 };
                 if let Some(front) = arm.subject.proxy.front() {
-                    let folder = setting.directory.join("arms").join(arm.folder());
+                    let folder = folder(setting, arm, subject.copy);
                     let origin = next.first().copied().unwrap_or((place.0, 0).into());
                     let start = || front.start(&folder, (place.0, 0).into(), origin, place.1);
                     let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
@@ -115,8 +118,10 @@ impl Subjects {
                     }
                     continue;
                 }
-                let spec = proxy_spec(arm, hop, setting, place, (next, companion_address), lab.as_ref())
-                    .map_err(of(arm))?;
+                let directory = folder(setting, arm, subject.copy);
+                let next = (next, companion_address);
+                let spec =
+                    proxy_spec(arm, hop, (setting, directory), place, next, lab.as_ref()).map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
                     if is_first {
@@ -133,7 +138,7 @@ impl Subjects {
                 }
             }
             for (index, one) in starting {
-                if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arms.get(index)) {
+                if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arm_of(index)) {
                     let hop = arm.subject.position.hops().len().saturating_sub(from_origin + 1);
                     let live = at(link, is_near(arm, hop), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
@@ -144,17 +149,18 @@ impl Subjects {
                 }
             }
         }
-        let mut arms = Vec::with_capacity(plan.arms.len());
-        for (arm, mut proxies) in plan.arms.iter().zip(proxies) {
+        let mut all = Vec::with_capacity(plan.subjects.len());
+        for (index, mut proxies) in proxies.into_iter().enumerate() {
+            let Some(arm) = plan.arm_of(index) else { continue };
             proxies.reverse();
             let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
             let (workers, target) = match address {
                 Some(address) => connect(plan, arm, address, lab.as_ref()).map_err(of(arm))?,
                 None => (Vec::new(), None),
             };
-            arms.push(Subject { proxies, workers, target });
+            all.push(Subject { proxies, workers, target });
         }
-        Ok(Self { arms, origins, companion, files })
+        Ok(Self { all, origins, companion, files })
     }
 
     /// The process ids of the origins.
@@ -167,13 +173,13 @@ impl Subjects {
         self.companion.as_ref().map(OriginProcess::id)
     }
 
-    /// An error when an origin, the companion or the proxy of one of `arms` has ended.
-    pub(super) fn check(&mut self, plan: &Plan, arms: &[usize]) -> Result<(), RunError> {
+    /// An error when an origin, the companion or the proxy of one of `subjects` has ended.
+    pub(super) fn check(&mut self, plan: &Plan, subjects: &[usize]) -> Result<(), RunError> {
         for origin in self.origins.iter_mut().chain(&mut self.companion) {
             origin.check()?;
         }
-        for &index in arms {
-            let (Some(subject), Some(arm)) = (self.arms.get_mut(index), plan.arms.get(index)) else {
+        for &index in subjects {
+            let (Some(subject), Some(arm)) = (self.all.get_mut(index), plan.arm_of(index)) else {
                 continue;
             };
             for proxy in &mut subject.proxies {
@@ -186,7 +192,7 @@ impl Subjects {
     /// Ends everything: connections, then proxies, then origins.
     pub(super) fn end(mut self) -> Result<(), RunError> {
         let mut proxies: Vec<Proxy> =
-            std::mem::take(&mut self.arms).into_iter().flat_map(|subject| subject.proxies).collect();
+            std::mem::take(&mut self.all).into_iter().flat_map(|subject| subject.proxies).collect();
         for proxy in &mut proxies {
             proxy.ask_to_end().map_err(|error| RunError::System(io::Error::other(error)))?;
         }
@@ -203,7 +209,7 @@ impl Subjects {
 impl Drop for Subjects {
     fn drop(&mut self) {
         // Whoever writes there goes first.
-        self.arms.clear();
+        self.all.clear();
         for folder in &self.files {
             // They are in the way of nothing: a folder that cannot be removed is no reason to fail.
             let _ = fs::remove_dir_all(folder);
@@ -236,11 +242,16 @@ fn at<T>(link: Option<&Link>, is_near: bool, work: impl FnOnce() -> T) -> Result
     }
 }
 
+/// Where a copy of an arm keeps its files.
+fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
+    setting.directory.join("arms").join(arm.folder(copy))
+}
+
 /// What one proxy of an arm is to be; `next` is where its requests go on to.
 fn proxy_spec(
     arm: &Arm,
     hop: usize,
-    setting: &Setting<'_>,
+    (setting, mut directory): (&Setting<'_>, PathBuf),
     (listen, processors): (IpAddr, &[u32]),
     (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
     lab: Option<&Lab>,
@@ -248,7 +259,6 @@ fn proxy_spec(
     let (hops, links) = (arm.subject.position.hops(), arm.subject.position.links());
     let name_of = |number: usize| hops.get(number).copied();
     let own = name_of(hop).unwrap_or_default();
-    let mut directory = setting.directory.join("arms").join(arm.folder());
     if hops.len() > 1 {
         directory = directory.join(own);
     }

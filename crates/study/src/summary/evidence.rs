@@ -18,8 +18,17 @@ fn slices_of(rounds: &[RoundRecord], arm: usize) -> impl Iterator<Item = &SliceR
 
 /// How many slices of an arm count.
 pub(super) fn slices(rounds: &[RoundRecord], arm: usize) -> Slices {
-    let set_aside = slices_of(rounds, arm).filter(|slice| slice.set_aside).count() as u64;
-    Slices { used: slices_of(rounds, arm).count() as u64 - set_aside, set_aside }
+    let mut slices = Slices::default();
+    for round in rounds {
+        // Whether a measurement counts, by what was planned.
+        let mut planned: BTreeMap<(usize, u32, u32), bool> = BTreeMap::new();
+        for slice in round.slices.iter().filter(|slice| slice.arm == arm) {
+            *planned.entry((slice.load, slice.block, slice.copy)).or_default() |= !slice.set_aside;
+            *(if slice.set_aside { &mut slices.set_aside } else { &mut slices.used }) += 1;
+        }
+        slices.lost += planned.values().filter(|counts| !**counts).count() as u64;
+    }
+    slices
 }
 
 /// Share of the answers of an arm under an open loop that came within so many nanoseconds. None without answers.

@@ -71,15 +71,23 @@ impl Measure {
     }
 }
 
-/// The values of one arm in one round under the load that a measure is usually taken from, by block.
+/// The values of one arm in one round under the load that a measure is usually taken from, by block: where there are copies of
+/// it, or slices that were measured again and all count, the mean of theirs.
 pub(super) fn values(plan: &Plan, round: &RoundRecord, arm: usize, measure: Measure) -> BTreeMap<u32, f64> {
     measure.usual_load(plan).map(|load| values_under(load, round, arm, measure)).unwrap_or_default()
 }
 
 /// The same under one load.
 fn values_under(load: usize, round: &RoundRecord, arm: usize, measure: Measure) -> BTreeMap<u32, f64> {
-    let slices = round.slices.iter().filter(|slice| slice.arm == arm && slice.load == load);
-    slices.filter_map(|slice| Some((slice.block, measure.of(round, slice)?))).collect()
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for slice in round.slices.iter().filter(|slice| slice.arm == arm && slice.load == load) {
+        if let Some(value) = measure.of(round, slice) {
+            let (sum, count) = sums.entry(slice.block).or_default();
+            *sum += value;
+            *count += 1.0;
+        }
+    }
+    sums.into_iter().map(|(block, (sum, count))| (block, sum / count)).collect()
 }
 
 /// The differences of `arm` from `other`, by round and block.

@@ -89,9 +89,12 @@ pub(super) fn admitted_ratio(
     mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), CONFIDENCE)
 }
 
-/// How long nothing was asked of an arm between its last slice and this one, seconds; None for its first in a round.
+/// How long nothing was asked of a copy of an arm between its last slice and this one, seconds; None for its first in a round.
 fn idle_s(round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
-    let before = round.slices.iter().filter(|one| one.arm == slice.arm && one.began_s < slice.began_s);
+    let before = round
+        .slices
+        .iter()
+        .filter(|one| (one.arm, one.copy) == (slice.arm, slice.copy) && one.began_s < slice.began_s);
     let ended_s = before.map(|one| one.began_s + one.wall_s).max_by(f64::total_cmp)?;
     Some((slice.began_s - ended_s).max(0.0))
 }

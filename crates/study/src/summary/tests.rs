@@ -26,6 +26,7 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         block,
         load,
         arm,
+        copy: 0,
         began_s: 0.0,
         wall_s: 0.2,
         recorded_s: 0.2,
@@ -68,6 +69,45 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
 
 fn summarised(rounds: &[RoundRecord]) -> StudyResult {
     summarise(&plan(), rounds.to_vec(), Environment::default(), 1.0, None)
+}
+
+/// The same rounds with the baseline's slices a second time, as those of another copy.
+fn with_a_copy(mut rounds: Vec<RoundRecord>, of_copy: impl Fn(&mut SliceRecord)) -> Vec<RoundRecord> {
+    for round in &mut rounds {
+        let baseline = |slice: &&SliceRecord| slice.arm == index("baseline") && slice.load == 0;
+        let copies: Vec<SliceRecord> = round.slices.iter().filter(baseline).copied().collect();
+        for mut slice in copies {
+            of_copy(&mut slice);
+            round.add(slice, &Recording::new(), false);
+        }
+    }
+    rounds
+}
+
+#[test]
+fn costs_are_differences_from_the_mean_of_all_copies() {
+    let lua = index("lua");
+    let rounds = with_a_copy(rounds(lua, [4.0, 5.0, 6.0]), |slice| {
+        slice.copy = 1;
+        // A process with a level of its own, two microseconds above.
+        slice.proxy_cpu_ns += 8_000_000;
+    });
+    let result = summarised(&rounds);
+    let cost = result.arms[lua].cost.cpu_us_per_request.unwrap();
+    assert!((cost.estimate - 4.0).abs() < 1e-9, "{cost:?}");
+}
+
+#[test]
+fn a_slice_that_was_measured_again_is_not_lost() {
+    let disturb = |slice: &mut SliceRecord| slice.steal_ticks = 1;
+    let lost = |rounds: &[RoundRecord]| summarised(rounds).arms[index("baseline")].slices;
+    let again = with_a_copy(rounds(0, [0.0; 3]), disturb);
+    assert_eq!((lost(&again).set_aside, lost(&again).lost), (12, 0));
+    let never = with_a_copy(rounds(0, [0.0; 3]), |slice| {
+        disturb(slice);
+        slice.copy = 1;
+    });
+    assert_eq!((lost(&never).set_aside, lost(&never).lost), (12, 12));
 }
 
 fn index(id: &str) -> usize {

@@ -58,7 +58,7 @@ impl SliceLog {
     pub(crate) fn hear(&mut self, event: &Event<'_>) {
         let Ok(file) = &mut self.file else { return };
         let written = match event {
-            Event::SliceEnded(slice) => writeln!(file, "{}", row(slice, &self.arms, &self.loads)),
+            Event::SliceEnded { slice, .. } => writeln!(file, "{}", row(slice, &self.arms, &self.loads)),
             Event::RoundEnded { .. } => file.flush(),
             Event::Checking | Event::RoundBegan { .. } => Ok(()),
         };
@@ -74,7 +74,7 @@ impl SliceLog {
     }
 }
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "round",
     "load",
     "block",
@@ -96,6 +96,7 @@ const COLUMNS: [&str; 21] = [
     "blocked",
     "origin_cpu_ns",
     "companion_cpu_ns",
+    "copy",
 ];
 
 fn row(slice: &SliceRecord, arms: &[String], loads: &[String]) -> String {
@@ -126,6 +127,7 @@ fn row(slice: &SliceRecord, arms: &[String], loads: &[String]) -> String {
         book.blocked.to_string(),
         slice.origin_cpu_ns.to_string(),
         slice.companion_cpu_ns.to_string(),
+        slice.copy.to_string(),
     ];
     fields.join(",")
 }
