@@ -28,6 +28,8 @@ pub struct Fragment {
     pub network_filters: Vec<Map<String, Value>>,
     /// Merged into the cluster of the origin.
     pub cluster: Map<String, Value>,
+    /// The zones that the origins are spread over evenly, in their order; none is told if there is none.
+    pub origin_zones: Vec<String>,
     /// Clusters beside that of the origin.
     pub clusters: Vec<Map<String, Value>>,
     /// Merged into the listener.

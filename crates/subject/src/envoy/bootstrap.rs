@@ -38,9 +38,9 @@ pub use merge::{MergeError, Merged};
 pub use messages::Bootstrap;
 use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
-    Listener, LoadAssignment, LocalityEndpoints, NamedEndpoint, NetworkFilter, Node, OverloadManager, Plain,
-    ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router, StaticResources, TcpProxy,
-    Thresholds, UpgradeConfig, VirtualHost,
+    Listener, LoadAssignment, Locality, LocalityEndpoints, NamedEndpoint, NetworkFilter, Node,
+    OverloadManager, Plain, ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router,
+    StaticResources, TcpProxy, Thresholds, UpgradeConfig, VirtualHost,
 };
 pub use secure::Mutual;
 
@@ -206,20 +206,26 @@ fn http_filters(fragment: &Fragment) -> Result<Vec<Map<String, Value>>, MergeErr
 }
 
 fn cluster(plan: &ProxyPlan) -> Cluster {
-    let lb_endpoints = plan
-        .origins
-        .iter()
-        .map(|origin| NamedEndpoint { endpoint: Endpoint { address: Address::of(origin) } })
-        .collect();
+    let endpoints = |origins: &[SocketAddr], zone: Option<&String>| LocalityEndpoints {
+        locality: zone.map(|zone| Locality { zone: zone.clone() }),
+        lb_endpoints: origins
+            .iter()
+            .map(|origin| NamedEndpoint { endpoint: Endpoint { address: Address::of(origin) } })
+            .collect(),
+    };
+    let zones = plan.fragment.as_ref().map_or(&[][..], |fragment| &fragment.origin_zones);
+    let endpoints = if zones.is_empty() {
+        vec![endpoints(&plan.origins, None)]
+    } else {
+        let each = plan.origins.len().div_ceil(zones.len()).max(1);
+        plan.origins.chunks(each).zip(zones).map(|(origins, zone)| endpoints(origins, Some(zone))).collect()
+    };
     Cluster {
         name: ORIGIN,
         r#type: "STATIC",
         connect_timeout: "1s",
         circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
-        load_assignment: LoadAssignment {
-            cluster_name: ORIGIN,
-            endpoints: [LocalityEndpoints { lb_endpoints }],
-        },
+        load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
         typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
         transport_socket: plan.upstream.as_ref().map(|mutual| secure::upstream(mutual, plan.codec)),
     }

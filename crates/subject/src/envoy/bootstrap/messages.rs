@@ -178,12 +178,19 @@ pub(super) struct Thresholds {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct LoadAssignment {
     pub(super) cluster_name: &'static str,
-    pub(super) endpoints: [LocalityEndpoints; 1],
+    pub(super) endpoints: Vec<LocalityEndpoints>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct LocalityEndpoints {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) locality: Option<Locality>,
     pub(super) lb_endpoints: Vec<NamedEndpoint>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Locality {
+    pub(super) zone: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -68,6 +68,20 @@ fn every_origin_becomes_an_endpoint() {
 }
 
 #[test]
+fn origins_are_spread_over_the_zones_of_the_function() {
+    let mut plan = plan(Some(rendered("balance/zone")));
+    plan.origins = (8080..8084).map(|port| ([127, 0, 0, 1], port).into()).collect();
+    let assignment = json(&plan)["static_resources"]["clusters"][0]["load_assignment"]["endpoints"].take();
+    let zones: Vec<(&Value, usize)> = assignment
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of_zone| (&of_zone["locality"]["zone"], of_zone["lb_endpoints"].as_array().unwrap().len()))
+        .collect();
+    assert_eq!(zones, [(&Value::from("near"), 2), (&Value::from("far"), 2)]);
+}
+
+#[test]
 fn a_fragment_overwrites_only_what_it_says_it_replaces() {
     let mut fragment = Fragment {
         connection_manager: map(serde_json::json!({"generate_request_id": true})),
