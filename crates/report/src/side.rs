@@ -48,7 +48,7 @@ fn percent(share: f64) -> String {
 type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 
 /// What an arm can say under a load; a column in which no arm has anything is left out.
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 11] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("times", |load| load.rate_ratio.as_ref().map(level)),
     ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
@@ -57,6 +57,8 @@ const COLUMNS: [Column; 9] = [
     ("over 10 ms", |load| load.over_10_ms_share.map(percent)),
     ("proxy CPU us", |load| load.cpu_us_per_request.as_ref().map(level)),
     ("origin CPU us", |load| load.origin_cpu_us_per_request.as_ref().map(level)),
+    ("companion CPU us", |load| load.companion_cpu_us_per_request.as_ref().map(level)),
+    ("together us", |load| load.together_cpu_us_per_request.as_ref().map(level)),
     ("bytes carried", |load| load.link_bytes_per_request.as_ref().map(level)),
 ];
 

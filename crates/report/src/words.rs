@@ -1,6 +1,6 @@
 //! Sentences that every output of a study says.
 
-use hoptax_result::{ArmKind, Finding, LoadSpec, Loop, Slices, StudyResult, Verdict};
+use hoptax_result::{ArmKind, ArmResult, Finding, LoadSpec, Loop, Slices, StudyResult, Verdict};
 
 use crate::numbers::{difference, grouped, level};
 use crate::rows::baselines;
@@ -8,7 +8,7 @@ use crate::rows::baselines;
 /// The baseline's own numbers: `baseline: 27.41 ±0.32 us of CPU per request, …`. One line for each baseline.
 pub(crate) fn levels(result: &StudyResult) -> Vec<String> {
     let rate = result.plan.loads.iter().find_map(|load| load.rate);
-    let of = |arm: &&hoptax_result::ArmResult| {
+    let of = |arm: &&ArmResult| {
         let mut parts = Vec::new();
         if let Some(cpu) = &arm.cpu_us_per_request {
             parts.push(format!("{} us of CPU per request", level(cpu)));
@@ -99,15 +99,29 @@ pub(crate) fn loop_of(load: &LoadSpec) -> String {
     }
 }
 
+/// Half of an interval that is narrow, as a share of plain proxying.
+const NARROW: f64 = 0.01;
+
 /// What the intervals are.
 pub(crate) fn intervals(result: &StudyResult) -> String {
-    let costs = result.arms.iter().filter(|arm| arm.cost.cpu_us_per_request.is_some()).count();
+    let level_of = |id: &String| result.arms.iter().find(|arm| arm.id == *id)?.cpu_us_per_request;
+    // Half an interval, as a share of what the arm is compared with.
+    let half = |arm: &ArmResult| {
+        let cost = arm.cost.cpu_us_per_request?;
+        Some((cost.high - cost.low) / 2.0 / level_of(arm.compared_with.as_ref()?)?.estimate)
+    };
+    let halves: Vec<f64> = result.arms.iter().filter_map(half).collect();
+    let (costs, narrow) = (halves.len(), halves.iter().filter(|half| **half <= NARROW).count());
     // With many intervals it is likely that some miss.
     let missing = (costs as f64 * (1.0 - result.plan.confidence)).round();
     let missing = if missing < 1.0 {
         String::new()
     } else {
-        format!("; of {costs} such intervals of CPU cost, {missing} or so do not hold the true one")
+        format!(
+            "; of {costs} such intervals of CPU cost, {narrow} are within {:.0} % of the baseline's CPU time, and \
+             {missing} or so do not hold the true one",
+            NARROW * 100.0
+        )
     };
     format!(
         "± is half of the {:.0} % interval over rounds of the difference paired by block (Hodges-Lehmann within a \
@@ -147,7 +161,12 @@ pub(crate) fn machine(result: &StudyResult) -> String {
     let numbers = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let (proxy, near) = (numbers(&environment.proxy_cpus), numbers(&environment.generator_cpus));
     let places = match &result.plan.link {
-        None => format!("proxy on CPU {proxy}, generator and origin on {near}"),
+        None => {
+            let handover = result.host.handover_ns.map_or_else(String::new, |handover_ns| {
+                format!(", {handover_ns:.0} ns for a cache line from one to the other and back")
+            });
+            format!("proxy on CPU {proxy}, generator and origin on {near}{handover}")
+        }
         Some(link) => format!(
             "callers and what is beside them on CPU {near}, the rest on {proxy}, {} ms between them each way",
             link.delay_us / 1e3

@@ -233,6 +233,8 @@ pub struct ArmLoad {
     pub origin_cpu_us_per_request: Option<Interval>,
     /// CPU time of the companion that the function asks, per request, microseconds; null where it asks none.
     pub companion_cpu_us_per_request: Option<Interval>,
+    /// CPU time of proxies, origins and companion together per request, microseconds.
+    pub together_cpu_us_per_request: Option<Interval>,
     /// Bytes that the link carried per request, both ways, IP and TCP headers included; null without a link.
     pub link_bytes_per_request: Option<Interval>,
     /// Response time, microseconds.

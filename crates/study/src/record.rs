@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
 use hoptax_result::Book;
-use hoptax_stats::quantile;
+use hoptax_stats::median;
 use serde::{Deserialize, Serialize};
 
 /// Most proxies that an arm has.
@@ -46,8 +46,8 @@ pub struct SliceRecord {
     pub proxy_run_delay_ns: u64,
     /// Ticks of 10 ms that the host took from the processors in use.
     pub steal_ticks: u64,
-    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: of one measured just before
-    /// the slice and one just after, the one that is further from most others. None when they share a processor.
+    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: the longer of one
+    /// measured just before the slice and one just after. None when they share a processor.
     pub handover_ns: Option<f64>,
     /// Median response time, microseconds; none when nothing was answered.
     pub response_p50_us: Option<f64>,
@@ -178,9 +178,8 @@ const MOST_STEAL: f64 = 0.01;
 const TICK_S: f64 = 0.01;
 /// Share of a slice that a proxy may wait for its processor.
 const MOST_RUN_DELAY: f64 = 0.05;
-/// How many times as long, or as short, as the lower quartile of the study's readings a handover may be. Readings of one
-/// placement of the processors are within a fifth of each other; those of another are several times as long. Where they are
-/// close, costs vary less, so that placement counts if the host gives it for a quarter of the time.
+/// How many times as long, or as short, as the usual one a handover may be. Readings of one placement of the processors are
+/// within a fifth of each other; those of another are several times as long.
 const MOST_HANDOVER: f64 = 1.5;
 
 /// Sets slices aside by what the host did while they ran; what was measured in them plays no part. Returns the rule,
@@ -188,7 +187,7 @@ const MOST_HANDOVER: f64 = 1.5;
 pub fn set_aside(rounds: &mut [RoundRecord], shares_processors: bool) -> String {
     let readings: Vec<f64> =
         rounds.iter().flat_map(|round| &round.slices).filter_map(|slice| slice.handover_ns).collect();
-    let limits = HandoverLimits::of(&readings);
+    let limits = HandoverLimits::around(median(&readings));
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
         slice.set_aside = is_disturbed(slice, limits, shares_processors);
     }
@@ -202,8 +201,8 @@ pub fn set_aside(rounds: &mut [RoundRecord], shares_processors: bool) -> String 
     if let Some(HandoverLimits { low_ns, high_ns }) = limits {
         rule += &format!(
             ", or when a cache line did not take {low_ns:.0} to {high_ns:.0} ns between the generator's processor and \
-             the proxy's and back just before and after it (1.5 times the lower quartile of the study, either way): then \
-             the host had moved them"
+             the proxy's and back just before and after it (1.5 times the median of the study, either way): then the host \
+             had moved them"
         );
     }
     rule
@@ -219,15 +218,20 @@ pub struct HandoverLimits {
 }
 
 impl HandoverLimits {
-    /// By the readings of a study so far; None without readings.
-    pub fn of(readings: &[f64]) -> Option<Self> {
-        let usual_ns = quantile(readings, 0.25)?;
+    /// Around the usual handover, if there is one.
+    pub fn around(usual_ns: Option<f64>) -> Option<Self> {
+        let usual_ns = usual_ns?;
         Some(Self { low_ns: usual_ns / MOST_HANDOVER, high_ns: usual_ns * MOST_HANDOVER })
     }
 
     /// Whether a reading is between them.
     pub fn hold(self, reading_ns: f64) -> bool {
-        (self.low_ns..=self.high_ns).contains(&reading_ns)
+        !self.is_apart(reading_ns) && reading_ns >= self.low_ns
+    }
+
+    /// Whether the host has the processors further apart.
+    pub fn is_apart(self, reading_ns: f64) -> bool {
+        reading_ns > self.high_ns
     }
 }
 
@@ -293,9 +297,9 @@ mod tests {
     fn processors_that_were_moved_apart_set_aside_even_when_the_study_began_so() {
         let with = |handover_ns| SliceRecord { handover_ns: Some(handover_ns), ..slice() };
         let (aside, rule) =
-            judged(&[with(500.0), with(480.0), with(60.0), with(70.0), with(60.0), with(91.0)]);
-        assert_eq!(aside, [true, true, false, false, false, false]);
-        assert!(rule.contains("42 to 94 ns"), "{rule}");
+            judged(&[with(500.0), with(480.0), with(60.0), with(70.0), with(60.0), with(91.0), with(60.0)]);
+        assert_eq!(aside, [true, true, false, false, false, false, false]);
+        assert!(rule.contains("47 to 105 ns"), "{rule}");
     }
 
     #[test]

@@ -200,7 +200,7 @@ fn all_rounds(
     on_event: &mut dyn FnMut(&Event<'_>),
     rounds: &mut Vec<RoundRecord>,
 ) -> Result<(), RunError> {
-    let mut quiet = Quiet::over(setting.placement, link.is_some())?;
+    let mut quiet = Quiet::over(setting.placement, link.is_some(), rounds)?;
     on_event(&Event::Checking);
     let first = rounds.len() as u32;
     for round in first..plan.rounds {
@@ -215,7 +215,8 @@ fn all_rounds(
                     if stop.load(Ordering::Relaxed) {
                         return Ok(());
                     }
-                    let slice = meter.measure(&mut subjects, &mut quiet, &block, subject, stop)?;
+                    let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
+                    let slice = meter.measure(&mut subjects, (&mut quiet, waited), &block, subject, stop)?;
                     if stop.load(Ordering::Relaxed) {
                         return Ok(());
                     }

@@ -149,6 +149,7 @@ fn loads(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> Vec<Ar
                 .asks_companion()
                 .then(|| level(Measure::CompanionCpuUsPerRequest))
                 .flatten(),
+            together_cpu_us_per_request: level(Measure::TogetherCpuUsPerRequest),
             link_bytes_per_request: plan.link.and_then(|_| level(Measure::LinkBytesPerRequest)),
             statuses: statuses::statuses(rounds, number, index),
             admitted_ratio: statuses::admitted_ratio(rounds, (number, load), (index, arm)),

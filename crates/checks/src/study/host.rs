@@ -86,9 +86,8 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
         };
         let found = result.arms.iter().filter(without).map(|arm| {
             let (aside, all) = (arm.slices.set_aside, arm.slices.set_aside + arm.slices.used);
-            let message = format!(
-                "{aside} of its {all} slices were set aside, and too few are left for its CPU time per request"
-            );
+            let message =
+                "so many of its slices were set aside that too few are left for its CPU time per request".to_owned();
             let measured = Measured::percent(aside as f64 / all as f64, 0.0);
             let advice = "more rounds; if the other arms kept theirs, what this one does keeps its proxy off its processor";
             Finding { arm: Some(arm.id.clone()), ..finding("too-few-slices", Severity::Warn, measured, message, advice) }

@@ -133,12 +133,19 @@ fn measure(
     bar.set_position(per_round * earlier.rounds.len() as u64);
     let mut log = SliceLog::create(setting.directory, plan, &earlier.rounds);
     let mut not_kept = None;
+    let mut now = String::new();
     let outcome = runner::run(plan, setting, earlier, interrupt.flag(), &mut |event| {
         match event {
             Event::Checking => bar.set_message("checking configurations"),
-            Event::RoundBegan { round } => bar.set_message(format!("round {} of {}", round + 1, plan.rounds)),
-            Event::SliceEnded { is_again: false, .. } => bar.inc(1),
-            Event::SliceEnded { is_again: true, .. } => {}
+            Event::RoundBegan { round } => {
+                now = format!("round {} of {}", round + 1, plan.rounds);
+                bar.set_message(now.clone());
+            }
+            Event::Waiting => bar.set_message(format!("{now}, waiting: the host has moved the processors")),
+            Event::SliceEnded { is_again, .. } => {
+                bar.inc(u64::from(!is_again));
+                bar.set_message(now.clone());
+            }
             Event::RoundEnded { round, record, elapsed_s } => {
                 not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
             }

@@ -13,7 +13,7 @@ use hoptax_host::accounting::{
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 
-use super::quiet::Quiet;
+use super::quiet::{Quiet, Waited};
 use super::subjects::{Subject, Subjects};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
@@ -144,7 +144,7 @@ impl<'a> Meter<'a> {
     pub(super) fn measure(
         &mut self,
         subjects: &mut Subjects,
-        quiet: &mut Quiet,
+        (quiet, waited): (&mut Quiet, Waited),
         block: &Block,
         number: usize,
         stop: &AtomicBool,
@@ -158,9 +158,7 @@ impl<'a> Meter<'a> {
             self.recording.by_status = Some(BTreeMap::new());
         }
 
-        let waiting_since_ns = now_ns();
-        let handover_before_ns = quiet.wait(stop);
-        self.record.waited_ns += now_ns() - waiting_since_ns;
+        self.record.waited_ns += waited.time.as_nanos() as u64;
         let began_s = self.began.elapsed().as_secs_f64();
         let processes = (self.origins.as_slice(), self.companion);
         let before = Reading::take(subject, processes, self.link)?;
@@ -176,7 +174,7 @@ impl<'a> Meter<'a> {
         };
         thread::sleep(SETTLE);
         let after = Reading::take(subject, processes, self.link)?;
-        let handover_ns = quiet.after(handover_before_ns);
+        let handover_ns = quiet.after(waited);
 
         let wall_ns = after.at_ns - before.at_ns;
         let (proxy, hops_cpu_ns) = after.since(&before);

@@ -1,8 +1,10 @@
 //! Waiting for the host, and measuring again what it disturbed.
 //!
-//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few minutes. A
-//! slice that begins where they mostly are not would only be set aside, so it waits; one that was disturbed all the same is
-//! measured again. Which slices those are is seen from what the host did alone, never from what was measured.
+//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few minutes.
+//! Where they are close, costs vary several times less. So as soon as the host has had them close for a tenth of the slices,
+//! slices wait for that, and are measured again when the host moved them apart all the same, while there is time. Which slices
+//! wait is seen from what the host did alone, never from what was measured. In the end those count that were measured where the
+//! processors mostly were ([`crate::record::set_aside`]).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
+use hoptax_stats::quantile;
 
-use crate::record::{HandoverLimits, SliceRecord, took_ticks};
+use crate::record::{HandoverLimits, RoundRecord, SliceRecord, took_ticks};
 
 /// Between two looks while waiting.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -32,53 +35,123 @@ pub(super) struct Quiet {
     allowance: Duration,
 }
 
+/// How the wait before a slice ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waited {
+    /// The last reading, nanoseconds; None where there is nothing to watch.
+    pub(super) handover_ns: Option<f64>,
+    /// How long it was.
+    pub(super) time: Duration,
+}
+
 impl Quiet {
     /// A watch over processors that are apart; where they are not, there is nothing to watch. Nor is there with a link, whose
-    /// round trips are far above what the processors' places change.
-    pub(super) fn over(placement: &Placement, has_link: bool) -> io::Result<Self> {
+    /// round trips are far above what the processors' places change. A study that goes on knows the readings of its earlier
+    /// rounds.
+    pub(super) fn over(placement: &Placement, has_link: bool, earlier: &[RoundRecord]) -> io::Result<Self> {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
-        Ok(Self { probe, readings: Vec::new(), allowance: FIRST_WAIT })
+        let slices = earlier.iter().flat_map(|round| &round.slices);
+        let readings = slices.filter_map(|slice| slice.handover_ns).collect();
+        Ok(Self { probe, readings, allowance: FIRST_WAIT })
     }
 
-    /// Waits until the processors are where they mostly are, if there is reason and time to; the last reading.
-    pub(super) fn wait(&mut self, stop: &AtomicBool) -> Option<f64> {
-        let probe = self.probe.as_mut()?;
-        let limits = HandoverLimits::of(&self.readings);
+    /// Where the processors are when they are close; None before the first slice.
+    fn close(&self) -> Option<HandoverLimits> {
+        HandoverLimits::around(quantile(&self.readings, 0.1))
+    }
+
+    /// Waits until the processors are close, if there is reason and time to, and says so first.
+    pub(super) fn wait(&mut self, stop: &AtomicBool, on_wait: &mut dyn FnMut()) -> Waited {
+        let mut waited = Waited::default();
+        let close = self.close();
+        let Some(probe) = self.probe.as_mut() else { return waited };
         loop {
             let reading = probe.read();
-            let holds = limits.as_ref().is_none_or(|limits| limits.hold(reading));
-            if holds || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
-                return Some(reading);
+            waited.handover_ns = Some(reading);
+            let is_apart = close.is_some_and(|close| close.is_apart(reading));
+            if !is_apart || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
+                return waited;
+            }
+            if waited.time.is_zero() {
+                on_wait();
             }
             let began = Instant::now();
             thread::sleep(LOOK_AGAIN);
+            waited.time += began.elapsed();
             self.allowance = self.allowance.saturating_sub(began.elapsed());
         }
     }
 
-    /// The reading of a slice: of that before it and one of just now, the one that is further from where the processors mostly
-    /// are.
-    pub(super) fn after(&mut self, before: Option<f64>) -> Option<f64> {
-        let (before, now) = (before?, self.probe.as_mut()?.read());
-        let limits = HandoverLimits::of(&self.readings);
-        let holds = limits.is_none_or(|limits| limits.hold(now));
-        let reading = if holds { before } else { now };
+    /// The reading of a slice: the longer of that before it and one of just now.
+    pub(super) fn after(&mut self, before: Waited) -> Option<f64> {
+        let reading = before.handover_ns?.max(self.probe.as_mut()?.read());
         self.readings.push(reading);
         Some(reading)
     }
 
     /// Whether the host disturbed this slice and there is time to measure it again.
     pub(super) fn asks_again(&mut self, slice: &SliceRecord) -> bool {
-        let limits = HandoverLimits::of(&self.readings);
-        let has_moved = slice.handover_ns.zip(limits).is_some_and(|(reading, limits)| !limits.hold(reading));
+        let is_apart =
+            slice.handover_ns.zip(self.close()).is_some_and(|(reading, close)| close.is_apart(reading));
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
-        if !has_moved && !took_ticks(slice) {
+        if !is_apart && !took_ticks(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
             return false;
         }
         let has_time = self.allowance > length;
         self.allowance = self.allowance.saturating_sub(length);
         has_time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slice of 100 ms with such a reading, before which the others were read.
+    fn asks_again(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
+        quiet.readings.push(handover_ns);
+        quiet.asks_again(&SliceRecord {
+            wall_s: 0.1,
+            handover_ns: Some(handover_ns),
+            steal_ticks,
+            ..SliceRecord::default()
+        })
+    }
+
+    fn quiet(readings: &[f64]) -> Quiet {
+        Quiet { probe: None, readings: readings.to_vec(), allowance: FIRST_WAIT }
+    }
+
+    #[test]
+    fn what_the_host_took_is_measured_again_until_the_time_for_it_is_spent() {
+        let mut quiet = quiet(&[]);
+        let again = (0..1000).take_while(|_| asks_again(&mut quiet, 60.0, 1)).count();
+        // Five seconds of slices of 100 ms.
+        assert!((49..=50).contains(&again), "{again}");
+        assert!(!asks_again(&mut quiet, 60.0, 0));
+        assert!(asks_again(&mut quiet, 60.0, 1), "a slice that counts earns time for two others");
+    }
+
+    #[test]
+    fn processors_that_are_mostly_apart_are_measured_where_they_are() {
+        let mut quiet = quiet(&[370.0; 10]);
+        assert!(!asks_again(&mut quiet, 350.0, 0));
+        assert!(!asks_again(&mut quiet, 50.0, 0), "closer is never asked again");
+    }
+
+    #[test]
+    fn processors_that_were_close_for_a_tenth_of_the_slices_are_asked_again_when_apart() {
+        let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0]);
+        assert!(asks_again(&mut quiet, 370.0, 0));
+        assert!(!asks_again(&mut quiet, 55.0, 0));
+    }
+
+    #[test]
+    fn without_a_probe_nothing_waits() {
+        let mut waits = 0;
+        let waited = quiet(&[]).wait(&AtomicBool::new(false), &mut || waits += 1);
+        assert_eq!((waited.handover_ns, waited.time, waits), (None, Duration::ZERO, 0));
     }
 }

@@ -23,6 +23,8 @@ pub(super) enum Measure {
     OriginCpuUsPerRequest,
     /// CPU time of the companion per answered request.
     CompanionCpuUsPerRequest,
+    /// That of proxies, origins and companion together.
+    TogetherCpuUsPerRequest,
     /// Bytes that the link carried per answered request.
     LinkBytesPerRequest,
     /// Answered requests per second: usually in the closed loop.
@@ -61,6 +63,11 @@ impl Measure {
                 let idle_share = if idle.wall_ns == 0 { 0.0 } else { idle_ns as f64 / idle.wall_ns as f64 };
                 let busy_us = cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6;
                 Some(busy_us / answered)
+            }
+            Self::TogetherCpuUsPerRequest => {
+                let parts =
+                    [Self::CpuUsPerRequest, Self::OriginCpuUsPerRequest, Self::CompanionCpuUsPerRequest];
+                parts.into_iter().map(|part| part.of(round, slice)).sum()
             }
             Self::OriginCpuUsPerRequest => Some(slice.origin_cpu_ns as f64 / 1e3 / answered),
             Self::CompanionCpuUsPerRequest => Some(slice.companion_cpu_ns as f64 / 1e3 / answered),

@@ -13,6 +13,7 @@
 //! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated |
 //! | `lb_policy` left | round robin by default; the function `balance/round-robin` states it and brings the origins |
 //! | `stats_config`, flush interval left | statistics are kept as by default; their flush every 5 s is idle use, which is subtracted |
+//! | watchdogs that look every 10 s | by default they wake every thread ten times a second, and with a hundred proxies alive at once thousands of times a second that which is measured: an idle proxy takes 484 us of CPU a second with them and 211 without. No request touches them |
 //! | a limit of downstream connections | Envoy warns at start when there is none; counting touches each connection, not each request |
 //!
 //! Of HTTP/2 and TCP, and with mutual TLS on either side, it is the same but for what these need; HTTP/2 comes with prior
@@ -40,7 +41,7 @@ use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
     Listener, LoadAssignment, Locality, LocalityEndpoints, NamedEndpoint, NetworkFilter, Node,
     OverloadManager, Plain, ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router,
-    StaticResources, TcpProxy, Thresholds, UpgradeConfig, VirtualHost,
+    StaticResources, TcpProxy, Thresholds, UpgradeConfig, VirtualHost, Watchdogs,
 };
 pub use secure::Mutual;
 
@@ -151,6 +152,7 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
             clusters: std::iter::once(cluster).chain(more).collect(),
         },
         overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
+        watchdogs: Watchdogs::slow("20s", "60s"),
     };
     let bootstrap = merging.extend("bootstrap", &bootstrap, &fragment.bootstrap)?;
     merging.finish()?;

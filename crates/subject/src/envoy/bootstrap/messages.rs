@@ -26,6 +26,29 @@ pub(super) struct Plain {
     pub(super) admin: Admin,
     pub(super) static_resources: StaticResources,
     pub(super) overload_manager: OverloadManager,
+    pub(super) watchdogs: Watchdogs,
+}
+
+/// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/config/bootstrap/v3/bootstrap.proto#config-bootstrap-v3-watchdogs>
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are those of Envoy's API")]
+pub(super) struct Watchdogs {
+    main_thread_watchdog: Watchdog,
+    worker_watchdog: Watchdog,
+}
+
+impl Watchdogs {
+    /// Those that look half as often as `miss_timeout`.
+    pub(super) fn slow(miss_timeout: &'static str, megamiss_timeout: &'static str) -> Self {
+        let watchdog = Watchdog { miss_timeout, megamiss_timeout };
+        Self { main_thread_watchdog: watchdog.clone(), worker_watchdog: watchdog }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Watchdog {
+    miss_timeout: &'static str,
+    megamiss_timeout: &'static str,
 }
 
 /// Who a proxy is that is told its configuration.
