@@ -67,36 +67,57 @@ fn of_status(rounds: &[RoundRecord], load: usize, arm: usize, status: u16) -> St
     }
 }
 
-/// What a limit let pass, over what it should have: a bucket gives what has been filled in since the arm's last slice, at most
-/// what it holds, and what is filled in during the slice; or as much as was asked for. The first slice of a round is left out:
-/// how long before it the warm-up had emptied the bucket is not in the record.
+/// What a limit let pass, over what it should have: what its bucket held when the slice began and what was filled in during it,
+/// or as much as was asked for. A slice before which the bucket is not known says nothing: the first of a round, as the warm-up
+/// is not in the record.
 pub(super) fn admitted_ratio(
     rounds: &[RoundRecord],
     (load, spec): (usize, &Load),
     (index, arm): (usize, &Arm),
 ) -> Option<hoptax_result::Interval> {
     let limit = arm.limit().filter(|_| spec.expect.len() > 1)?;
-    let ratio = |round: &RoundRecord, (slice, answers): (&SliceRecord, &BTreeMap<u16, Times>)| {
-        let asked = slice.book.answered as f64;
-        let expected = asked.min(limit * (idle_s(round, slice)?.min(1.0) + slice.recorded_s));
-        let seen = answers.get(&ADMITTED).map_or(0, Times::count) as f64;
-        (expected > 0.0).then(|| seen / expected)
-    };
     let of_round = |round: &RoundRecord| {
-        let ratios = slices(round, load, index).filter_map(|slice| ratio(round, slice));
-        median(&ratios.collect::<Vec<f64>>())
+        let held = held(round, index, limit);
+        let ratio = |(number, held): (&usize, &f64)| {
+            let slice = round.slices.get(*number).filter(|slice| slice.load == load && !slice.set_aside)?;
+            let expected = (slice.book.answered as f64).min(held + limit * slice.recorded_s);
+            (expected > 0.0).then_some(passed(round, *number)?.0 / expected)
+        };
+        median(&held.iter().filter_map(ratio).collect::<Vec<f64>>())
     };
     mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), CONFIDENCE)
 }
 
-/// How long nothing was asked of a copy of an arm between its last slice and this one, seconds; None for its first in a round.
-fn idle_s(round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
-    let before = round
-        .slices
-        .iter()
-        .filter(|one| (one.arm, one.copy) == (slice.arm, slice.copy) && one.began_s < slice.began_s);
-    let ended_s = before.map(|one| one.began_s + one.wall_s).max_by(f64::total_cmp)?;
-    Some((slice.began_s - ended_s).max(0.0))
+/// How many answers of a slice passed the limit, and how many it refused.
+fn passed(round: &RoundRecord, number: usize) -> Option<(f64, f64)> {
+    let answers = round.by_status.get(&number)?;
+    let all = answers.values().map(Times::count).sum::<u64>();
+    let passed = answers.get(&ADMITTED).map_or(0, Times::count);
+    Some((passed as f64, (all - passed) as f64))
+}
+
+/// What the bucket of an arm held when each of its slices began, by the number of the slice, where that is known. A bucket holds
+/// what is filled in within a second, and is empty when a slice ends in which it refused.
+fn held(round: &RoundRecord, arm: usize, limit: f64) -> BTreeMap<usize, f64> {
+    let mut held = BTreeMap::new();
+    // When the last slice of each copy ended, and what its bucket held then.
+    let mut before: BTreeMap<u32, (f64, Option<f64>)> = BTreeMap::new();
+    for (number, slice) in round.slices.iter().enumerate().filter(|(_, slice)| slice.arm == arm) {
+        let at_start = before.get(&slice.copy).and_then(|&(ended_s, left)| {
+            let filled = limit * (slice.began_s - ended_s).max(0.0);
+            if filled >= limit { Some(limit) } else { Some((left? + filled).min(limit)) }
+        });
+        held.extend(at_start.map(|at_start| (number, at_start)));
+        let left = match passed(round, number) {
+            Some((_, refused)) if refused > 0.0 => Some(0.0),
+            Some((passed, _)) => {
+                at_start.map(|held| (held + limit * slice.recorded_s - passed).clamp(0.0, limit))
+            }
+            None => None,
+        };
+        before.insert(slice.copy, (slice.began_s + slice.wall_s, left));
+    }
+    held
 }
 
 #[cfg(test)]
@@ -159,6 +180,17 @@ loads: [{name: offered, loop: open, rate: 500, slice: 1s, expect: [200, 429]}]
         assert_eq!(ratio(&[(0.0, 7), (3.0, 250)]), Some(1.25));
         // Half a second after its last slice it is half full.
         assert_eq!(ratio(&[(0.0, 7), (1.5, 150)]), Some(1.0));
+    }
+
+    #[test]
+    fn a_bucket_that_was_asked_for_no_more_than_was_filled_in_stays_full() {
+        // In three slices one after the other: at first it refuses, then a hundred a second pass, then five hundred are asked.
+        let (plan, mut record) = (plan(), round(&[(0.0, 7), (3.0, 100), (4.0, 200)]));
+        record.by_status.get_mut(&1).unwrap().remove(&429);
+        record.slices[1].book.answered = 100;
+        let rounds = [record.clone(), record];
+        let ratio = admitted_ratio(&rounds, (0, &plan.loads[0]), (1, &plan.arms[1])).unwrap();
+        assert!((ratio.estimate - 1.0).abs() < 1e-9, "{ratio:?}");
     }
 
     #[test]

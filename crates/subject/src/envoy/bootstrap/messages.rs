@@ -31,7 +31,6 @@ pub(super) struct Plain {
 
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/config/bootstrap/v3/bootstrap.proto#config-bootstrap-v3-watchdogs>
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[expect(clippy::struct_field_names, reason = "the names are those of Envoy's API")]
 pub(super) struct Watchdogs {
     main_thread_watchdog: Watchdog,
     worker_watchdog: Watchdog,
