@@ -148,7 +148,7 @@ pub(crate) fn slices(result: &StudyResult) -> String {
     );
     if result.host.waited_s >= 1.0 {
         text += &format!(
-            ". The study waited {:.0} s until the processors were where they mostly are",
+            ". The study waited {:.0} s until the processors were close together",
             result.host.waited_s
         );
     }

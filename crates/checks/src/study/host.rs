@@ -1,6 +1,6 @@
 //! The machine must have been there, and the same, for all arms.
 
-use hoptax_result::{ArmResult, Finding, Severity, StudyResult};
+use hoptax_result::{ArmResult, Finding, Severity, Slices, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
@@ -53,15 +53,23 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     protects_from: "a result that rests on the lucky slices of a busy machine",
     source: "our own",
     judge: |result, limits| {
-        let (used, lost) = result
-            .arms
-            .iter()
-            .fold((0, 0), |(used, lost), arm| (used + arm.slices.used, lost + arm.slices.lost));
-        let all = used + lost;
-        let share = if all == 0 { 0.0 } else { lost as f64 / all as f64 };
-        let Some((severity, threshold)) =
-            severity_above(share, limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL))
-        else {
+        let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
+        let (used, lost) = (sum(|slices| slices.used), sum(|slices| slices.lost));
+        let set_aside = sum(|slices| slices.set_aside);
+        let share_of = |part: u64| if part == 0 { 0.0 } else { part as f64 / (used + part) as f64 };
+        // What was measured again is not lacking, but the machine was busy all the same.
+        let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
+        if share_of(lost) <= warn && share_of(set_aside) > warn {
+            let message = format!(
+                "{set_aside} of {} slices were set aside because the host disturbed them; {lost} could not be measured again",
+                used + set_aside
+            );
+            let measured = Measured::percent(share_of(set_aside), warn);
+            let advice = "the rest is as planned; on a quieter machine intervals are narrower";
+            return vec![finding("set-aside", Severity::Warn, measured, message, advice)];
+        }
+        let (all, share) = (used + lost, share_of(lost));
+        let Some((severity, threshold)) = severity_above(share, warn, fail) else {
             return Vec::new();
         };
         let message = format!("{lost} of {all} slices are lacking because the host disturbed them");
@@ -182,6 +190,14 @@ mod tests {
         assert_eq!(lost(20), None);
         assert_eq!(lost(60), Some(Severity::Warn));
         assert_eq!(lost(100), Some(Severity::Fail));
+        let measured_again = |set_aside: u64| {
+            fired("set-aside", |result| {
+                result.arms.iter_mut().for_each(|arm| arm.slices.set_aside = set_aside);
+            })
+            .0
+        };
+        assert_eq!(measured_again(20), None);
+        assert_eq!(measured_again(60), Some(Severity::Warn));
     }
 
     #[test]
