@@ -29,6 +29,9 @@ struct Service {
 const SERVICES: [Service; 5] =
     [rate_limit::SERVICE, authorization::SERVICE, processing::SERVICE, access_log::SERVICE, trace::SERVICE];
 
+/// Most bytes of a message that are waited for, as much as gRPC takes by default: nobody is to fill the memory.
+const MOST_BYTES: usize = 4 << 20;
+
 /// What services remember from call to call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Companion {
@@ -85,6 +88,7 @@ impl Call {
                 }
                 // Compressed, which was not offered.
                 None if rest.first().is_some_and(|flag| *flag != 0) => return false,
+                None if rest.len() > MOST_BYTES => return false,
                 None => break,
             }
         }
@@ -153,6 +157,15 @@ mod tests {
         }
         assert_eq!(said, [[0x0a, 0], [0x12, 0]]);
         assert!(!call.take(&[1, 0, 0, 0, 0], &mut companion, |_| ()));
+    }
+
+    #[test]
+    fn a_message_without_end_is_not_kept() {
+        let mut call = open("/envoy.service.ext_proc.v3.ExternalProcessor/Process");
+        let mut companion = Companion::default();
+        assert!(call.take(&[0, 0xff, 0xff, 0xff, 0xff], &mut companion, |_| ()));
+        assert!(call.take(&vec![0; MOST_BYTES - 5], &mut companion, |_| ()));
+        assert!(!call.take(&[0], &mut companion, |_| ()));
     }
 
     #[test]
