@@ -165,6 +165,7 @@ pub(crate) mod tests {
                 waited_s: 12.0,
                 proxy_run_delay_share: 0.004,
                 drift_share: Some(0.01),
+                neighbour_weight: Some(0.85),
             },
             arms: vec![
                 arm("baseline", ArmKind::Baseline, 0.0),

@@ -136,6 +136,7 @@ pub(crate) fn study() -> StudyResult {
             waited_s: 12.0,
             proxy_run_delay_share: 0.004,
             drift_share: Some(0.01),
+            neighbour_weight: Some(0.85),
         },
         arms: vec![
             arm("direct", ArmKind::Direct, Some("baseline"), 0.0, -62.0),

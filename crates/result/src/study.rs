@@ -110,6 +110,10 @@ pub struct HostUse {
     /// The baseline's CPU time per request in the last third of the rounds over that in the first third, less
     /// one. Null with fewer than three rounds.
     pub drift_share: Option<f64>,
+    /// How much of what the slices around it deviate in CPU time a slice deviates too, 0 to 1. Costs in CPU time are those
+    /// at the machine's usual speed in the study, as the block and so much of these slices tell it. Null where nothing can be
+    /// said, as with one round.
+    pub neighbour_weight: Option<f64>,
 }
 
 /// What an arm is in the study.

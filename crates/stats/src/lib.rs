@@ -16,6 +16,8 @@
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //!
+//! CPU times of slices, before they are paired, are freed of the machine's speed around them: [`slowdowns()`].
+//!
 //! A single load has no rounds; its quantiles get the interval of [`quantile_ranks`], from batches of its time.
 //!
 //! A quantile of any sample is reported only where [`quantile_supported`] says so. Whether two studies agree is
@@ -46,6 +48,7 @@ mod over_rounds;
 mod paired;
 mod quantile;
 mod rank_correlation;
+mod slowdown;
 mod steady_state;
 
 pub use batches::quantile_ranks;
@@ -57,4 +60,5 @@ pub use over_rounds::mean_over_rounds;
 pub use paired::paired_cost;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use rank_correlation::serial_correlation;
+pub use slowdown::{Observation, Slowdowns, slowdowns};
 pub use steady_state::truncation;

@@ -53,6 +53,9 @@ pub struct SliceRecord {
     pub response_p50_us: Option<f64>,
     /// Whether the rule sets it aside; known when the study is over ([`set_aside`]).
     pub set_aside: bool,
+    /// By what factor the machine was slower around it than usual in the study; known when the study is over, none where
+    /// nothing can be said.
+    pub slowdown: Option<f64>,
 }
 
 /// What the generator and its processors did under one load.
@@ -272,6 +275,7 @@ mod tests {
             handover_ns: Some(60.0),
             response_p50_us: None,
             set_aside: false,
+            slowdown: None,
         }
     }
 

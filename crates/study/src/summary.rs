@@ -3,10 +3,11 @@
 //!
 //! Every interval is taken over rounds (see [`hoptax_stats`]). Costs are differences within a block; slices that
 //! were set aside, and those without an answer, are in no number, and a block in which either slice of a pair is
-//! missing gives no pair.
+//! missing gives no pair. CPU time is first brought to the machine's usual speed.
 
 mod evidence;
 mod pairs;
+mod speed;
 mod statuses;
 
 use std::collections::BTreeSet;
@@ -31,6 +32,7 @@ pub fn summarise(
     ended_early: Option<String>,
 ) -> StudyResult {
     let set_aside_rule = record::set_aside(&mut rounds, plan.link.is_some());
+    let neighbour_weight = speed::follow(plan, &mut rounds);
     let rounds = rounds.as_slice();
     StudyResult {
         format: "hoptax.study/1".to_owned(),
@@ -59,7 +61,7 @@ pub fn summarise(
             max_error_share: MAX_ERROR_SHARE,
         },
         generator: evidence::generator(plan, rounds),
-        host: evidence::host(plan, rounds),
+        host: evidence::host(plan, rounds, neighbour_weight),
         arms: plan.arms.iter().enumerate().map(|(index, arm)| arm_result(plan, rounds, index, arm)).collect(),
     }
 }
@@ -113,7 +115,7 @@ fn arm_result(plan: &Plan, rounds: &[RoundRecord], index: usize, arm: &Arm) -> A
         max_rate: has_proxy.then(|| level(Measure::Rate)).flatten(),
         response_us: ResponseCost { p50: level(Measure::ResponseP50Us), p99: tail(false) },
         cost: Cost {
-            cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsPerRequest)).flatten(),
+            cpu_us_per_request: has_proxy.then(|| cost(Measure::CpuUsAtUsualSpeed)).flatten(),
             cpu_share: has_both.then(cpu_share).flatten(),
             response_us: ResponseCost { p50: cost(Measure::ResponseP50Us), p99: tail(true) },
             max_rate: has_both.then(|| cost(Measure::Rate)).flatten(),

@@ -204,6 +204,7 @@ impl<'a> Meter<'a> {
             handover_ns,
             response_p50_us: self.recording.response.quantile_us(0.5),
             set_aside: false,
+            slowdown: None,
         };
 
         let generator = self.record.generator.entry(block.load).or_default();

@@ -112,7 +112,7 @@ pub(super) fn generator(plan: &Plan, rounds: &[RoundRecord]) -> Vec<GeneratorUse
 }
 
 /// What the host took, and whether the baseline changed.
-pub(super) fn host(plan: &Plan, rounds: &[RoundRecord]) -> HostUse {
+pub(super) fn host(plan: &Plan, rounds: &[RoundRecord], neighbour_weight: Option<f64>) -> HostUse {
     let (steal, total) =
         rounds.iter().fold((0, 0), |sum, round| (sum.0 + round.steal.0, sum.1 + round.steal.1));
     let (mut delay_s, mut wall_s) = (0.0, 0.0);
@@ -128,6 +128,7 @@ pub(super) fn host(plan: &Plan, rounds: &[RoundRecord]) -> HostUse {
         waited_s: rounds.iter().map(|round| round.waited_ns as f64 / 1e9).sum(),
         proxy_run_delay_share: if wall_s > 0.0 { delay_s / wall_s } else { 0.0 },
         drift_share: drift(plan, rounds),
+        neighbour_weight,
     }
 }
 

@@ -17,7 +17,9 @@ const TAIL: f64 = 0.99;
 pub(super) enum Measure {
     /// CPU time of the proxy per answered request, less its idle use: usually in the closed loop.
     CpuUsPerRequest,
-    /// The same of one proxy of several, by its number.
+    /// The same at the speed that the machine usually had in the study.
+    CpuUsAtUsualSpeed,
+    /// The same as the first of one proxy of several, by its number.
     HopCpuUsPerRequest(usize),
     /// CPU time of the origins per answered request.
     OriginCpuUsPerRequest,
@@ -36,7 +38,7 @@ pub(super) enum Measure {
 impl Measure {
     /// The load that it is taken from where none is named: response times from the first open loop, all else from the closed
     /// one. Where there is none, requests still cost CPU time.
-    fn usual_load(self, plan: &Plan) -> Option<usize> {
+    pub(super) fn usual_load(self, plan: &Plan) -> Option<usize> {
         let first = |is_open: bool| plan.loads.iter().position(|load| load.open.is_some() == is_open);
         match self {
             Self::ResponseP50Us => first(true),
@@ -63,6 +65,9 @@ impl Measure {
                 let idle_share = if idle.wall_ns == 0 { 0.0 } else { idle_ns as f64 / idle.wall_ns as f64 };
                 let busy_us = cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6;
                 Some(busy_us / answered)
+            }
+            Self::CpuUsAtUsualSpeed => {
+                Some(Self::CpuUsPerRequest.of(round, slice)? / slice.slowdown.unwrap_or(1.0))
             }
             Self::TogetherCpuUsPerRequest => {
                 let parts =
@@ -110,7 +115,7 @@ pub(super) fn differences(
 
 /// By how much of `other`'s CPU time per request `arm` differs from it, by round and block.
 pub(super) fn cpu_shares(plan: &Plan, rounds: &[RoundRecord], arm: usize, other: usize) -> Vec<Vec<f64>> {
-    paired(plan, rounds, arm, other, Measure::CpuUsPerRequest, |value, other| (value - other) / other)
+    paired(plan, rounds, arm, other, Measure::CpuUsAtUsualSpeed, |value, other| (value - other) / other)
 }
 
 /// `arm`'s rate over that of `other` under one load, by round and block.

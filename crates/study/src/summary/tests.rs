@@ -41,6 +41,7 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         handover_ns: Some(60.0),
         response_p50_us: Some(100.0),
         set_aside: false,
+        slowdown: None,
     }
 }
 
@@ -55,11 +56,12 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
         for block in 0..spec.blocks {
             for index in (0..plan.arms.len()).filter(|&index| plan.arms[index].takes_part(spec)) {
                 let mut slice = slice(load, block, index);
-                // The machine drifts by far more than the function costs.
-                slice.proxy_cpu_ns += 40_000_000 * u64::from(block);
                 if index == arm {
                     slice.proxy_cpu_ns += (extra_us * 4_000_000.0) as u64;
                 }
+                // The machine drifts by far more than the function costs.
+                let slower = [0.8, 1.0, 1.0, 1.25][block as usize];
+                slice.proxy_cpu_ns = (slice.proxy_cpu_ns as f64 * slower) as u64;
                 record.add(slice, &Recording::new(), spec.open.is_some());
             }
         }
@@ -94,7 +96,8 @@ fn costs_are_differences_from_the_mean_of_all_copies() {
     });
     let result = summarised(&rounds);
     let cost = result.arms[lua].cost.cpu_us_per_request.unwrap();
-    assert!((cost.estimate - 4.0).abs() < 1e-9, "{cost:?}");
+    // One copy alone would make it 5 or 3; with so few arms, levels of blocks are a little uncertain.
+    assert!((cost.estimate - 4.0).abs() < 0.05, "{cost:?}");
 }
 
 #[test]
@@ -122,6 +125,8 @@ fn a_cost_is_the_paired_difference_whatever_the_machine_drifts() {
     assert!((cost.estimate - 5.0).abs() < 1e-9, "{cost:?}");
     // Student's t with two degrees of freedom, times the standard error of 4, 5 and 6.
     assert!((cost.half_width() - 4.302_652_73 / 3.0_f64.sqrt()).abs() < 1e-6, "{cost:?}");
+    // As measured, the slow block would have stretched the cost.
+    assert_eq!(result.host.neighbour_weight, Some(0.0));
     let same = result.arms[index("same")].cost.cpu_us_per_request.unwrap();
     assert!(same.estimate.abs() < 1e-9 && same.half_width() < 1e-9, "{same:?}");
     let rate = result.arms[lua].max_rate.unwrap();
