@@ -53,7 +53,7 @@ pub struct Slowdowns {
 /// Analysis*, 1977. Medians stand in for their means since slices have heavy tails: with means, one arm whose own
 /// noise is large spoils the slices around it.
 ///
-/// **Why.** A block of a hundred arms lasts half a minute, and a virtual machine changes its speed within a second or two:
+/// **Why.** A block of a hundred arms lasts sixteen seconds, and a virtual machine changes its speed within a second or two:
 /// rests of adjacent slices were measured to be correlated by 0.5 to 0.6, twelve slices apart by 0.15. Pairing by block
 /// does not take that off, and the neighbours know of it. Where adjacent slices have nothing in common the weight
 /// is 0. Nor does pairing take off that a slow machine stretches the cost itself: a function that doubles the CPU time
@@ -62,13 +62,13 @@ pub struct Slowdowns {
 /// **What it means.** Values so divided are those of the study's median block. How fast the machine happens to be on another day
 /// is not in their spread; shares of the baseline's are what to carry there.
 ///
-/// **What it leaves alone.** The arm's own observation in a round has no say in its own factor, nor has its level of that
-/// round in those of others, so rounds stay independent but for the one weight. `tests/slowdown.rs` simulates what that
-/// comes to: the 95 % interval of a cost holds the true cost in 93 to 97 % of studies, with and without a
+/// **What it leaves alone.** Apart from its part in the median of its block, an observation has no say in its own factor; nor
+/// has an arm's level of one round in the rests of that round, so rounds stay independent but for the one weight.
+/// `tests/slowdown.rs` simulates what that comes to: the 95 % interval of a cost holds the true cost in 93 to 97 % of studies, with and without a
 /// machine that wanders, from 3 to 60 arms.
 ///
 /// **Degenerate cases.** `None` when a value is not above zero and finite, and where no arm was observed in two rounds. An
-/// observation without neighbours has the factor 1.
+/// observation without neighbours has the factor of its block.
 pub fn slowdowns(observations: &[Observation]) -> Option<Slowdowns> {
     let logarithms: Vec<f64> = observations.iter().map(|observation| observation.value.ln()).collect();
     if !logarithms.iter().all(|logarithm| logarithm.is_finite()) {
