@@ -64,7 +64,7 @@ filters-check: filters ## Build the filters anew, and test that they behave as t
 	$(CARGO) test --package hoptax --test envoy -- filters limits
 
 .PHONY: price-list
-price-list: build ## Measure the price list, and put it into docs/price-list (half an hour)
+price-list: build ## Measure the price list, and put it into docs/price-list (40 minutes)
 	tools/price-list
 
 .PHONY: crosscheck-tools
