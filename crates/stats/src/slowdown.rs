@@ -38,37 +38,39 @@ pub struct Slowdowns {
     pub factors: Vec<f64>,
 }
 
-/// By what factor the machine was slower around each observation than in the median block. `observations` are in the
-/// order of time.
+/// By what factor the machine was slower around each observation than in the median block. `observations` are in
+/// the order of time.
 ///
-/// **Method.** Logarithms are split into the level of the arm, that of the block, and the rest (median polish). The rest
-/// of an observation is taken against the arm's level in the *other* rounds. The median rest of up to three
-/// observations before and three after it in its block, the observation itself left out, says how slow the machine was there. The
-/// weight is the slope, through zero and held between 0 and 1, of all rests over these medians. The factor is the
-/// exponential of the block's level, less that of the median block, and weight times median.
+/// **Method.** Logarithms are split into the level of the arm, that of the block, and the rest (median polish).
+/// The rest of an observation is taken against the arm's level in the *other* rounds. The median rest of up to
+/// three observations before and three after it in its block, the observation itself left out, says how slow the
+/// machine was there. The weight is the slope, through zero and held between 0 and 1, of all rests over these
+/// medians. The factor is the exponential of the block's level, less that of the median block, and weight times
+/// median.
 ///
-/// **Source.** Neighbours as a covariate in a randomised block experiment: J. S. Papadakis, "Méthode statistique pour
-/// des expériences sur champ", 1937; when it holds, M. S. Bartlett, "Nearest neighbour models in the analysis of field
-/// experiments", *Journal of the Royal Statistical Society B* 40, 1978. The polish is that of J. W. Tukey, *Exploratory Data
-/// Analysis*, 1977. Medians stand in for their means since slices have heavy tails: with means, one arm whose own
-/// noise is large spoils the slices around it.
+/// **Source.** Neighbours as a covariate in a randomised block experiment: J. S. Papadakis, "Méthode statistique
+/// pour des expériences sur champ", 1937; when it holds, M. S. Bartlett, "Nearest neighbour models in the analysis
+/// of field experiments", *Journal of the Royal Statistical Society B* 40, 1978. The polish is that of J. W.
+/// Tukey, *Exploratory Data Analysis*, 1977. Medians stand in for their means since slices have heavy tails: with
+/// means, one arm whose own noise is large spoils the slices around it.
 ///
-/// **Why.** A block of a hundred arms lasts sixteen seconds, and a virtual machine changes its speed within a second or two:
-/// rests of adjacent slices were measured to be correlated by 0.5 to 0.6, twelve slices apart by 0.15. Pairing by block
-/// does not take that off, and the neighbours know of it. Where adjacent slices have nothing in common the weight
-/// is 0. Nor does pairing take off that a slow machine stretches the cost itself: a function that doubles the CPU time
-/// of a request costs a tenth more in a round in which the machine is a tenth slower.
+/// **Why.** A block of a hundred arms lasts sixteen seconds, and a virtual machine changes its speed within a
+/// second or two: rests of adjacent slices were measured to be correlated by 0.5 to 0.6, twelve slices apart by
+/// 0.15. Pairing by block does not take that off, and the neighbours know of it. Where adjacent slices have
+/// nothing in common the weight is 0. Nor does pairing take off that a slow machine stretches the cost itself: a
+/// function that doubles the CPU time of a request costs a tenth more in a round in which the machine is a tenth
+/// slower.
 ///
-/// **What it means.** Values so divided are those of the study's median block. How fast the machine happens to be on another day
-/// is not in their spread; shares of the baseline's are what to carry there.
+/// **What it means.** Values so divided are those of the study's median block. How fast the machine happens to be
+/// on another day is not in their spread; shares of the baseline's are what to carry there.
 ///
-/// **What it leaves alone.** Apart from its part in the median of its block, an observation has no say in its own factor; nor
-/// has an arm's level of one round in the rests of that round, so rounds stay independent but for the one weight.
-/// `tests/slowdown.rs` simulates what that comes to: the 95 % interval of a cost holds the true cost in 93 to 97 % of studies, with and without a
-/// machine that wanders, from 3 to 60 arms.
+/// **What it leaves alone.** Apart from its part in the median of its block, an observation has no say in its own
+/// factor; nor has an arm's level of one round in the rests of that round, so rounds stay independent but for the
+/// one weight. `tests/slowdown.rs` simulates what that comes to: the 95 % interval of a cost holds the true cost
+/// in 93 to 97 % of studies, with and without a machine that wanders, from 3 to 60 arms.
 ///
-/// **Degenerate cases.** `None` when a value is not above zero and finite, and where no arm was observed in two rounds. An
-/// observation without neighbours has the factor of its block.
+/// **Degenerate cases.** `None` when a value is not above zero and finite, and where no arm was observed in two
+/// rounds. An observation without neighbours has the factor of its block.
 pub fn slowdowns(observations: &[Observation]) -> Option<Slowdowns> {
     let logarithms: Vec<f64> = observations.iter().map(|observation| observation.value.ln()).collect();
     if !logarithms.iter().all(|logarithm| logarithm.is_finite()) {
@@ -110,8 +112,8 @@ fn block_levels(observations: &[Observation], logarithms: &[f64]) -> BTreeMap<Bl
     blocks
 }
 
-/// What the levels of arm and block leave of each logarithm, the arm's level being that of the other rounds; none where it
-/// was observed in no other.
+/// What the levels of arm and block leave of each logarithm, the arm's level being that of the other rounds; none
+/// where it was observed in no other.
 fn rests(
     observations: &[Observation],
     logarithms: &[f64],
