@@ -112,7 +112,7 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
     };
     let halves: Vec<f64> = result.arms.iter().filter_map(half).collect();
     let (costs, narrow) = (halves.len(), halves.iter().filter(|half| **half <= NARROW).count());
-    let freed = result.host.neighbour_weight.map_or_else(String::new, |weight| {
+    let speed = result.host.neighbour_weight.map_or_else(String::new, |weight| {
         format!(
             "; CPU time is at the machine's usual speed, as block and neighbouring slices tell it (Papadakis, weight \
              {weight:.2})"
@@ -131,7 +131,7 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
     };
     format!(
         "± is half of the {:.0} % interval over rounds of the difference paired by block (Hodges-Lehmann within a \
-         round, Student over rounds){freed}{missing}",
+         round, Student over rounds){speed}{missing}",
         result.plan.confidence * 100.0
     )
 }

@@ -16,7 +16,7 @@
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //!
-//! CPU times of slices, before they are paired, are freed of the machine's speed around them: [`slowdowns()`].
+//! CPU times of slices, before they are paired, are brought to the machine's usual speed: [`slowdowns()`].
 //!
 //! A single load has no rounds; its quantiles get the interval of [`quantile_ranks`], from batches of its time.
 //!

@@ -2,8 +2,8 @@
 
 use hoptax_result::Interval;
 use hoptax_stats::{
-    hodges_lehmann, mean_over_rounds, median, meets, paired_cost, quantile, quantile_supported,
-    samples_for_quantile,
+    Observation, hodges_lehmann, mean_over_rounds, median, meets, paired_cost, quantile, quantile_supported,
+    samples_for_quantile, slowdowns,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,7 +38,35 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < NEAR
 }
 
+/// Two rounds and more of two blocks of up to six arms, in any order.
+fn observations() -> impl Strategy<Value = Vec<Observation>> {
+    let block = || (1..6_usize).prop_flat_map(|arms| Just((0..arms).collect::<Vec<_>>()).prop_shuffle());
+    let values = vec((block(), block(), vec(1e-3..1e3, 12)), 2..6);
+    values.prop_map(|rounds| {
+        let of_round = |(round, (first, second, values)): (usize, (Vec<usize>, Vec<usize>, Vec<f64>))| {
+            let arms = first.into_iter().map(|arm| (0, arm)).chain(second.into_iter().map(|arm| (1, arm)));
+            let observe = move |((block, arm), value)| Observation { round, block, arm, value };
+            arms.zip(values).map(observe).collect::<Vec<_>>()
+        };
+        rounds.into_iter().enumerate().flat_map(of_round).collect()
+    })
+}
+
 proptest! {
+    #[test]
+    fn slowdowns_are_factors_and_do_not_know_the_unit(observations in observations(), unit in 1e-3..1e3) {
+        let found = slowdowns(&observations).expect("arm 0 is in every round");
+        prop_assert_eq!(found.factors.len(), observations.len());
+        prop_assert!((0.0..=1.0).contains(&found.weight));
+        prop_assert!(found.factors.iter().all(|factor| factor.is_finite() && *factor > 0.0));
+        let scaled: Vec<Observation> =
+            observations.iter().map(|one| Observation { value: one.value * unit, ..*one }).collect();
+        let scaled = slowdowns(&scaled).expect("arm 0 is in every round");
+        for (one, other) in found.factors.iter().zip(&scaled.factors) {
+            prop_assert!((one / other - 1.0).abs() < NEAR, "{one} {other}");
+        }
+    }
+
     #[test]
     fn hodges_lehmann_moves_and_scales_with_its_input(
         values in differences(1..25), shift in -1e3..1e3_f64, scale in -10.0..10.0,

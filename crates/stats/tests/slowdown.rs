@@ -85,10 +85,10 @@ impl Study {
     }
 
     /// The values at the machine's usual speed, and the weight that this took.
-    fn freed(&self) -> (Vec<f64>, f64) {
+    fn at_usual_speed(&self) -> (Vec<f64>, f64) {
         let found = slowdowns(&self.observations).expect("there are two rounds");
-        let freed = self.observations.iter().zip(&found.factors).map(|(one, factor)| one.value / factor);
-        (freed.collect(), found.weight)
+        let values = self.observations.iter().zip(&found.factors).map(|(one, factor)| one.value / factor);
+        (values.collect(), found.weight)
     }
 
     /// Of the intervals of all arms: how many hold the true cost, and the sum of their half-widths.
@@ -129,20 +129,20 @@ struct Record {
 fn record(scenario: Scenario) -> Record {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1937 + scenario.arms as u64);
     let studies = 6_000 / scenario.arms;
-    let (mut raw, mut freed, mut weights) = ((0, 0.0), (0, 0.0), 0.0);
+    let (mut raw, mut usual, mut weights) = ((0, 0.0), (0, 0.0), 0.0);
     for _ in 0..studies {
         let study = Study::simulate(scenario, &mut rng);
         let as_they_are: Vec<f64> = study.observations.iter().map(|one| one.value).collect();
-        let (values, weight) = study.freed();
-        for (sum, values) in [(&mut raw, &as_they_are), (&mut freed, &values)] {
+        let (values, weight) = study.at_usual_speed();
+        for (sum, values) in [(&mut raw, &as_they_are), (&mut usual, &values)] {
             let (held, half_widths) = study.judge(values);
             *sum = (sum.0 + held, sum.1 + half_widths);
         }
         weights += weight;
     }
     Record {
-        coverage: 100.0 * freed.0 as f64 / (studies * scenario.arms) as f64,
-        width_ratio: freed.1 / raw.1,
+        coverage: 100.0 * usual.0 as f64 / (studies * scenario.arms) as f64,
+        width_ratio: usual.1 / raw.1,
         weight: weights / studies as f64,
     }
 }

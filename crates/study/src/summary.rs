@@ -7,7 +7,7 @@
 
 mod evidence;
 mod pairs;
-mod speed;
+mod slowdown;
 mod statuses;
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ pub fn summarise(
     ended_early: Option<String>,
 ) -> StudyResult {
     let set_aside_rule = record::set_aside(&mut rounds, plan.link.is_some());
-    let neighbour_weight = speed::follow(plan, &mut rounds);
+    let neighbour_weight = slowdown::note(plan, &mut rounds);
     let rounds = rounds.as_slice();
     StudyResult {
         format: "hoptax.study/1".to_owned(),

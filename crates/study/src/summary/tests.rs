@@ -45,6 +45,9 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
     }
 }
 
+/// By what factor the machine is slower in each block: by far more than a function costs.
+const SLOWER: [f64; 4] = [0.8, 0.8, 1.25, 1.25];
+
 /// Rounds in which arm `arm` spends `extra_us` more for each request than the others.
 fn rounds(arm: usize, extra_us: [f64; 3]) -> Vec<RoundRecord> {
     extra_us.map(|extra_us| round(&plan(), arm, extra_us)).into()
@@ -59,9 +62,7 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
                 if index == arm {
                     slice.proxy_cpu_ns += (extra_us * 4_000_000.0) as u64;
                 }
-                // The machine drifts by far more than the function costs.
-                let slower = [0.8, 1.0, 1.0, 1.25][block as usize];
-                slice.proxy_cpu_ns = (slice.proxy_cpu_ns as f64 * slower) as u64;
+                slice.proxy_cpu_ns = (slice.proxy_cpu_ns as f64 * SLOWER[block as usize]) as u64;
                 record.add(slice, &Recording::new(), spec.open.is_some());
             }
         }
@@ -89,15 +90,14 @@ fn with_a_copy(mut rounds: Vec<RoundRecord>, of_copy: impl Fn(&mut SliceRecord))
 #[test]
 fn costs_are_differences_from_the_mean_of_all_copies() {
     let lua = index("lua");
-    let rounds = with_a_copy(rounds(lua, [4.0, 5.0, 6.0]), |slice| {
+    let rounds = with_a_copy(rounds(lua, [5.0; 3]), |slice| {
         slice.copy = 1;
         // A process with a level of its own, two microseconds above.
-        slice.proxy_cpu_ns += 8_000_000;
+        slice.proxy_cpu_ns += (8_000_000.0 * SLOWER[slice.block as usize]) as u64;
     });
     let result = summarised(&rounds);
     let cost = result.arms[lua].cost.cpu_us_per_request.unwrap();
-    // One copy alone would make it 5 or 3; with so few arms, levels of blocks are a little uncertain.
-    assert!((cost.estimate - 4.0).abs() < 0.05, "{cost:?}");
+    assert!((cost.estimate - 4.0).abs() < 1e-9, "{cost:?}");
 }
 
 #[test]
@@ -118,15 +118,14 @@ fn index(id: &str) -> usize {
 }
 
 #[test]
-fn a_cost_is_the_paired_difference_whatever_the_machine_drifts() {
+fn a_cost_is_the_paired_difference_at_the_usual_speed_whatever_the_machine_drifts() {
+    // As measured, the differences are 0.8 and 1.25 times the cost, and their centre is 5.125.
     let lua = index("lua");
     let result = summarised(&rounds(lua, [4.0, 5.0, 6.0]));
     let cost = result.arms[lua].cost.cpu_us_per_request.unwrap();
     assert!((cost.estimate - 5.0).abs() < 1e-9, "{cost:?}");
     // Student's t with two degrees of freedom, times the standard error of 4, 5 and 6.
     assert!((cost.half_width() - 4.302_652_73 / 3.0_f64.sqrt()).abs() < 1e-6, "{cost:?}");
-    // As measured, the slow block would have stretched the cost.
-    assert_eq!(result.host.neighbour_weight, Some(0.0));
     let same = result.arms[index("same")].cost.cpu_us_per_request.unwrap();
     assert!(same.estimate.abs() < 1e-9 && same.half_width() < 1e-9, "{same:?}");
     let rate = result.arms[lua].max_rate.unwrap();
@@ -144,7 +143,8 @@ fn idle_use_is_taken_off() {
             .insert(lua, IdleRecord { cpu_ns: 100_000_000, wall_ns: 1_000_000_000, ..IdleRecord::default() });
     }
     let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();
-    assert!((cost.estimate + 5.0).abs() < 1e-9, "{cost:?}");
+    // Of a slice's time, not of its speed: at the usual one 6.25 us in blocks that are fast and 4 in those that are slow.
+    assert!((cost.estimate + 5.125).abs() < 1e-9, "{cost:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How slow the machine was around each slice, as the slices beside it in time tell.
+//! How slow the machine was around each slice, as its block and the slices beside it in time tell.
 
 use hoptax_stats::{Observation, slowdowns};
 
@@ -8,7 +8,7 @@ use crate::record::RoundRecord;
 
 /// Notes with each slice that has a cost in CPU time by what factor the machine was slower around it than usual in
 /// the study. Returns the weight of its neighbours in that (see [`slowdowns`]), or none where nothing can be said.
-pub(super) fn follow(plan: &Plan, rounds: &mut [RoundRecord]) -> Option<f64> {
+pub(super) fn note(plan: &Plan, rounds: &mut [RoundRecord]) -> Option<f64> {
     let load = Measure::CpuUsPerRequest.usual_load(plan)?;
     let mut places = Vec::new();
     let mut observations = Vec::new();
