@@ -43,12 +43,13 @@ fn observations() -> impl Strategy<Value = Vec<Observation>> {
     let block = || (1..6_usize).prop_flat_map(|arms| Just((0..arms).collect::<Vec<_>>()).prop_shuffle());
     let values = vec((block(), block(), vec(1e-3..1e3, 12)), 2..6);
     values.prop_map(|rounds| {
-        let of_round = |(round, (first, second, values)): (usize, (Vec<usize>, Vec<usize>, Vec<f64>))| {
+        let mut observations = Vec::new();
+        for (round, (first, second, values)) in rounds.into_iter().enumerate() {
             let arms = first.into_iter().map(|arm| (0, arm)).chain(second.into_iter().map(|arm| (1, arm)));
-            let observe = move |((block, arm), value)| Observation { round, block, arm, value };
-            arms.zip(values).map(observe).collect::<Vec<_>>()
-        };
-        rounds.into_iter().enumerate().flat_map(of_round).collect()
+            let observe = |((block, arm), value)| Observation { round, block, arm, value };
+            observations.extend(arms.zip(values).map(observe));
+        }
+        observations
     })
 }
 
