@@ -2,7 +2,8 @@
 //!
 //! A check is a pure function of a result: it reads the evidence that the trial recorded about itself and
 //! returns findings. [`judge_load`] and [`judge_study`] run all checks, set the verdict, and withhold the
-//! numbers that a finding leaves without support. To add a check, write its file and put it in the list of
+//! numbers that a finding leaves without support: a finding names the arms, loads and measures in its scope, and what is
+//! outside of it stands. To add a check, write its file and put it in the list of
 //! [`load::ALL`] or [`study::ALL`]; its test must make it fire.
 
 pub mod load;
@@ -29,30 +30,31 @@ pub struct Check<R> {
     pub withhold: Option<fn(&mut R, &Finding, &Limits)>,
 }
 
-/// Runs all checks on a load result, sets findings and verdict, and withholds what is not supported.
+/// Runs all checks on a load result, sets findings and verdict, and withholds what is not supported. A load has one
+/// question, so any failure leaves nothing of it.
 pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     result.loosened = limits.loosened();
     let findings = run_checks(load::ALL, result, limits);
-    result.verdict = Verdict::of(&findings);
+    let is_void = findings.iter().any(|finding| finding.severity == Severity::Fail);
+    result.verdict = Verdict::of(&findings, is_void);
     result.findings = findings;
-    if result.verdict == Verdict::Void {
+    if is_void {
         load::withhold_all(result);
     }
 }
 
-/// Runs all checks on a study result, sets findings and verdict, and withholds what is not supported.
+/// Runs all checks on a study result, sets findings and verdict, and withholds the numbers that findings take away. The
+/// study is void when that leaves nothing of its main question.
 pub fn judge_study(result: &mut StudyResult) {
     let findings = run_checks(study::ALL, result, &Limits::default());
-    result.verdict = Verdict::of(&findings);
-    for finding in findings.iter().filter(|finding| finding.severity == Severity::Fail) {
-        if let Some(arm) = &finding.arm {
-            study::withhold_arm(result, arm);
+    result.for_each_number(&mut |place, number| {
+        if findings.iter().any(|finding| finding.takes_away(place)) {
+            number.clear();
         }
-    }
+    });
+    let is_void = findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);
+    result.verdict = Verdict::of(&findings, is_void);
     result.findings = findings;
-    if result.verdict == Verdict::Void {
-        study::withhold_all(result);
-    }
 }
 
 /// The findings of `checks`, worst first and otherwise in the order of the list.
@@ -78,13 +80,16 @@ fn run_checks<R>(checks: &[Check<R>], result: &mut R, limits: &Limits) -> Vec<Fi
     findings
 }
 
-/// A finding about a whole result.
+/// A finding about a whole result. A failure withholds what is in its scope: everything, unless arm, load or measures are set.
 fn finding(id: &str, severity: Severity, measured: Measured, message: String, advice: &str) -> Finding {
     Finding {
         id: id.to_owned(),
         severity,
         arm: None,
         load: None,
+        measures: Vec::new(),
+        withholds: severity == Severity::Fail,
+        costs_alone: false,
         message,
         value: measured.value,
         threshold: measured.threshold,

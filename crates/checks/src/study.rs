@@ -3,10 +3,12 @@
 mod arms;
 mod generator;
 mod host;
+mod known;
 mod rounds;
 mod same;
+mod samples;
 
-use hoptax_result::{ArmResult, Cost, ResponseCost, StudyResult};
+use hoptax_result::{ArmKind, StudyResult};
 
 use crate::Check;
 
@@ -15,15 +17,18 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::BOOK,
     arms::OFFERED,
     arms::ERRORS,
-    arms::KNOWN_ANSWER,
+    known::RESPONSE_TIME,
+    known::CPU_TIME,
     arms::UNPROVEN,
     arms::ADMITTED,
-    arms::TOO_FEW,
     arms::NOT_SATURATED,
+    samples::TOO_FEW,
+    samples::VAGUE,
     same::SAME,
     generator::SEND_LAG,
     generator::SATURATED,
     generator::RUN_DELAY,
+    generator::CALLERS,
     host::STEAL,
     host::PROXY_RUN_DELAY,
     host::SET_ASIDE,
@@ -34,34 +39,20 @@ pub const ALL: &[Check<StudyResult>] = &[
     rounds::ENDED_EARLY,
 ];
 
-/// Withholds the numbers of one arm, and the costs that were taken against it.
-pub(crate) fn withhold_arm(result: &mut StudyResult, id: &str) {
-    for arm in &mut result.arms {
-        if arm.id == id {
-            withhold_numbers(arm);
-        } else if arm.compared_with.as_deref() == Some(id) {
-            arm.cost = Cost::default();
-            arm.loads.iter_mut().for_each(|load| load.rate_ratio = None);
-        }
+/// Whether something is left of a study's main question: a cost in CPU time of an arm with proxies; where no arm has any, a
+/// cost in response time or a ratio of rates.
+pub(crate) fn is_answered(result: &StudyResult) -> bool {
+    let compared = || result.arms.iter().filter(|arm| arm.compared_with.is_some());
+    if compared().any(|arm| !arm.hops.is_empty()) {
+        // The A/A arm is no answer, unless nothing else was asked.
+        let has_others = compared().any(|arm| arm.kind != ArmKind::Same && !arm.hops.is_empty());
+        return compared()
+            .filter(|arm| arm.kind != ArmKind::Same || !has_others)
+            .any(|arm| arm.cost.cpu_us_per_request.is_some());
     }
-}
-
-/// Withholds the numbers of all arms. The evidence (books, slices, generator, host) stays.
-pub(crate) fn withhold_all(result: &mut StudyResult) {
-    result.arms.iter_mut().for_each(withhold_numbers);
-}
-
-fn withhold_numbers(arm: &mut ArmResult) {
-    arm.cpu_us_per_request = None;
-    arm.max_rate = None;
-    arm.loads.clear();
-    arm.companion_cpu_us_per_request = None;
-    for hop in &mut arm.hops {
-        hop.cpu_us_per_request = None;
-        hop.memory_bytes = None;
-    }
-    arm.response_us = ResponseCost::default();
-    arm.cost = Cost::default();
+    compared().any(|arm| {
+        arm.cost.response_us.p50.is_some() || arm.loads.iter().any(|load| load.rate_ratio.is_some())
+    })
 }
 
 #[cfg(test)]
@@ -70,7 +61,7 @@ pub(crate) mod tests {
 
     use hoptax_result::{
         ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, GeneratorUse, HopUse, HostUse, Interval,
-        LoadSpec, Loop, ProxyUse, ResponseCost, Severity, Slices, StudyPlan, StudyResult, Verdict,
+        LoadSpec, Loop, Measure, ProxyUse, ResponseCost, Severity, Slices, StudyPlan, StudyResult, Verdict,
     };
 
     use crate::judge_study;
@@ -80,8 +71,27 @@ pub(crate) mod tests {
     }
 
     fn arm(id: &str, kind: ArmKind, cost_us: f64) -> ArmResult {
-        let response =
-            |us: f64| ResponseCost { p50: Some(interval(us, 2.0)), p99: Some(interval(us * 2.0, 9.0)) };
+        let response = |us: f64| ResponseCost {
+            p50: Some(interval(us, 2.0)),
+            p90: Some(interval(us * 1.5, 4.0)),
+            p99: Some(interval(us * 2.0, 9.0)),
+        };
+        let cost = Cost {
+            cpu_us_per_request: Some(interval(cost_us, 0.5)),
+            cpu_share: Some(interval(cost_us / 40.0, 0.01)),
+            response_us: response(cost_us),
+            over_1_ms_share: Some(interval(0.0, 0.001)),
+            max_rate: Some(interval(-cost_us * 100.0, 50.0)),
+        };
+        let load = |name: &str| ArmLoad {
+            load: name.to_owned(),
+            rate: Some(interval(4000.0, 10.0)),
+            response_us: response(100.0),
+            cost: Cost { max_rate: None, ..cost.clone() },
+            responses: 40_000,
+            book: Book { planned: 45_000, sent: 45_000, answered: 45_000, ..Book::default() },
+            ..ArmLoad::default()
+        };
         ArmResult {
             id: id.to_owned(),
             kind,
@@ -90,23 +100,19 @@ pub(crate) mod tests {
             summary: String::new(),
             compared_with: (kind != ArmKind::Baseline).then(|| "baseline".to_owned()),
             rounds: 10,
-            slices: Slices { used: 90, set_aside: 10, lost: 10 },
+            slices: Slices { used: 90, set_aside: 10, lost: 10, ..Slices::default() },
             copies: 1,
             cpu_us_per_request: Some(interval(40.0 + cost_us, 0.5)),
             max_rate: Some(interval(20_000.0, 300.0)),
-            loads: Vec::new(),
+            loads: vec![load("saturation"), load("fixed-rate")],
+            asks_companion: false,
             companion_cpu_us_per_request: None,
             unproven: Vec::new(),
             response_us: response(100.0),
-            cost: Cost {
-                cpu_us_per_request: Some(interval(cost_us, 0.5)),
-                cpu_share: Some(interval(cost_us / 40.0, 0.01)),
-                response_us: response(cost_us),
-                max_rate: Some(interval(-cost_us * 100.0, 50.0)),
-            },
+            cost,
             responses: 40_000,
             known_answer: None,
-            hops: Vec::new(),
+            hops: vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }],
             proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: 400.0 }),
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),
@@ -122,19 +128,21 @@ pub(crate) mod tests {
             arrivals: (loop_ == Loop::Open).then(|| "uniform".to_owned()),
             connections: 16,
             requests_per_connection: None,
+            expect: Vec::new(),
             caller: "hoptax".to_owned(),
             blocks: 5,
             slice_s: 0.2,
         };
-        let used = |name: &str, own_lag_p99_us| GeneratorUse {
+        let used = |name: &str, own_lag_p99_us: Option<f64>| GeneratorUse {
             load: name.to_owned(),
+            own_lag_p50_us: own_lag_p99_us.map(|us| us / 10.0),
             own_lag_p99_us,
             core_share: 0.2,
             processors_share: 0.4,
             run_delay_share: 0.05,
         };
         StudyResult {
-            format: "hoptax.study/1".to_owned(),
+            format: StudyResult::FORMAT.to_owned(),
             name: "test".to_owned(),
             summary: String::new(),
             verdict: Verdict::Sound,
@@ -172,32 +180,40 @@ pub(crate) mod tests {
                 arm("same", ArmKind::Same, 0.1),
                 arm("lua", ArmKind::Function, 5.0),
             ],
+            rounds: Vec::new(),
         }
     }
 
-    #[test]
-    fn nothing_that_was_measured_is_left_of_an_arm_that_is_withheld() {
+    /// The numbers that are there, as `arm load measure`, with `+` before those that are differences.
+    pub(crate) fn left(result: &mut StudyResult) -> Vec<String> {
+        let mut left = Vec::new();
+        result.for_each_number(&mut |place, number| {
+            if number.is_some() {
+                let sign = if place.compared_with.is_some() { "+" } else { "" };
+                left.push(format!("{sign}{} {} {:?}", place.arm, place.load.unwrap_or("-"), place.measure));
+            }
+        });
+        left
+    }
+
+    /// Judges a spoilt result; the places whose numbers that took away.
+    pub(crate) fn taken(spoil: impl FnOnce(&mut StudyResult)) -> Vec<String> {
         let mut result = sound();
-        let some = Some(Interval { estimate: 7.5, low: 7.0, high: 8.0 });
-        for arm in &mut result.arms {
-            let shares = (Some(0.75), Some(0.75));
-            arm.loads = vec![ArmLoad {
-                rate: some,
-                rate_ratio: some,
-                link_bytes_per_request: some,
-                within_1_ms_share: shares.0,
-                over_10_ms_share: shares.1,
-                ..ArmLoad::default()
-            }];
-            let (name, cpu_us_per_request, memory_bytes) = ("gateway".to_owned(), some, some);
-            arm.hops = vec![HopUse { name, cpu_us_per_request, memory_bytes }];
-        }
-        super::withhold_arm(&mut result, "baseline");
-        assert!(result.arms[0].loads.is_empty() && result.arms[2].loads[0].rate.is_some());
-        assert!(result.arms[2].loads[0].rate_ratio.is_none(), "what it was compared with is not there");
-        super::withhold_all(&mut result);
-        let arms = format!("{:?}", result.arms);
-        assert!(!arms.contains("7.5") && !arms.contains("0.75"), "{arms}");
+        spoil(&mut result);
+        let before = left(&mut result);
+        judge_study(&mut result);
+        let after = left(&mut result);
+        let mut taken: Vec<String> = before.into_iter().filter(|place| !after.contains(place)).collect();
+        taken.sort();
+        taken.dedup();
+        taken
+    }
+
+    #[test]
+    fn a_finding_takes_what_is_in_its_scope_and_the_differences_from_it() {
+        let taken = taken(|result| result.arms[2].unproven = vec!["nothing moved".to_owned()]);
+        assert!(taken.iter().all(|place| place.contains("lua")), "{taken:?}");
+        assert!(taken.contains(&"+lua saturation Cpu".to_owned()), "{taken:?}");
     }
 
     /// Judges a spoilt result; the worst severity of the findings called `id`, if it fired.
@@ -219,23 +235,43 @@ pub(crate) mod tests {
 
     #[test]
     fn a_failed_arm_loses_its_own_numbers_only() {
-        let (_, result) = fired("errors", |result| {
-            result.arms[2].book.answered -= 9_000;
-            result.arms[2].book.failed += 9_000;
+        let (_, mut result) = fired("unproven", |result| {
+            result.arms[2].unproven = vec!["nothing moved".to_owned()];
+            result.arms.push(arm("rbac", ArmKind::Function, 1.0));
         });
         assert_eq!(result.verdict, Verdict::Caution);
         assert_eq!(result.arms[2].cost, Cost::default());
         assert!(result.arms[1].cost.cpu_us_per_request.is_some());
+        assert!(left(&mut result).contains(&"+rbac saturation Cpu".to_owned()));
     }
 
     #[test]
     fn a_failed_baseline_takes_every_cost_with_it() {
-        let (_, result) = fired("errors", |result| {
-            result.arms[0].book.answered -= 9_000;
-            result.arms[0].book.failed += 9_000;
+        let (_, mut result) = fired("unproven", |result| {
+            result.arms[0].unproven = vec!["nothing moved".to_owned()];
         });
         assert_eq!(result.verdict, Verdict::Void);
-        assert!(result.arms.iter().all(|arm| arm.cost == Cost::default()));
+        let left = left(&mut result);
+        assert!(!left.is_empty() && left.iter().all(|place| !place.starts_with('+')), "{left:?}");
+    }
+
+    #[test]
+    fn a_study_is_void_only_when_no_cost_is_left() {
+        let finding = |measures: Vec<Measure>| {
+            let mut result = sound();
+            let mut lag = result.generator[1].clone();
+            (lag.own_lag_p50_us, lag.own_lag_p99_us) = (Some(5_000.0), Some(9_000.0));
+            result.generator[1] = lag;
+            judge_study(&mut result);
+            assert!(
+                result.findings.iter().any(|finding| finding.measures == measures),
+                "{:?}",
+                result.findings
+            );
+            result.verdict
+        };
+        assert_eq!(finding(vec![Measure::ResponseP99]), Verdict::Caution);
+        assert_eq!(fired("book", |result| result.arms[2].book.sent += 1).1.verdict, Verdict::Void);
     }
 
     #[test]

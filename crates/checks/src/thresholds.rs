@@ -80,6 +80,12 @@ thresholds! {
     SET_ASIDE_FAIL = most("set-aside-fail", 0.50, "The same, above which the rest is a selection.");
     SATURATED_SHARE = least("saturated-share", 0.90, "Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.");
     PROCESSORS_BUSY = most("processors-busy", 0.95, "Busy share of the processors of generator and origin above which they may hold the proxy back.");
+    CALLERS_BUSY = most("callers-busy", 0.85, "Busy share of the processors of callers in another language above which they set the rate.");
+    DELAYED = most("delayed-slices", 0.25, "Share of slices in which the proxy waited so long for its processor that only their CPU time counts.");
+    DELAYED_FAIL = most("delayed-slices-fail", 0.50, "The same, above which rates and response times rest on a selection.");
+    KNOWN_CPU_SHARE = most("known-cpu-share", 0.01, "How far a cost in CPU time that is known beforehand may be from what is seen, as a share of it.");
+    KNOWN_CPU_FAIL_SHARE = most("known-cpu-fail-share", 0.05, "The same, above which no cost in CPU time is believed.");
+    SAME_RARE = most("same-rare", 0.001, "A/A arms: how often chance alone shows such a difference in a sound study, below which the rig is at fault.");
     PROXY_RUN_DELAY = most("proxy-run-delay", 0.02, "Share of its slices that a proxy waited for its processor.");
 }
 

@@ -16,7 +16,7 @@ pub fn capture(hoptax_version: &str) -> Environment {
             .map(|(_, value)| value.trim().to_owned())
     };
     Environment {
-        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        started_at: now(),
         hoptax_version: hoptax_version.to_owned(),
         proxy_version: None,
         kernel: system.release().to_string_lossy().into_owned(),
@@ -37,6 +37,16 @@ pub fn capture(hoptax_version: &str) -> Environment {
         generator_cpus: Vec::new(),
         calibration: None,
     }
+}
+
+/// The time, RFC 3339 in UTC.
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// The kernel's id of this boot; empty where it shows none.
+pub fn boot_id() -> String {
+    read("/proc/sys/kernel/random/boot_id")
 }
 
 fn read(path: &str) -> String {

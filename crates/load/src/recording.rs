@@ -163,6 +163,8 @@ pub struct Recording {
     pub censored: Option<Box<[Histogram<u64>; 2]>>,
     /// Time of the last byte of the last recorded answer, nanoseconds of the engine's clock.
     pub last_answer_ns: u64,
+    /// Complete answers to requests that were planned before the record began: CPU time was spent on them as well.
+    pub early_answers: u64,
     /// The course of the trial, where it is recorded.
     pub course: Option<Box<Course>>,
     /// The handshakes of TLS, also those before the record.
@@ -203,6 +205,7 @@ impl Recording {
             outcomes: BTreeMap::new(),
             censored: None,
             last_answer_ns: 0,
+            early_answers: 0,
             course: None,
             handshakes: Handshakes::default(),
             retired: BTreeMap::new(),
@@ -226,6 +229,7 @@ impl Recording {
         }
         self.most_waiting += other.most_waiting;
         self.waited_ns += other.waited_ns;
+        self.early_answers += other.early_answers;
         for (&failure, count) in &other.failures {
             *self.failures.entry(failure).or_default() += count;
         }

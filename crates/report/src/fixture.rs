@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{
     ArmKind, ArmResult, Book, Calibrated, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
-    Interval, KernelStamps, LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Mode, ProxyUse,
-    ResponseCost, Severity, Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
+    Interval, KernelStamps, LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Measure, Mode,
+    ProxyUse, ResponseCost, Severity, Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
 };
 
 fn interval(estimate: f64, half_width: f64) -> Interval {
@@ -24,15 +24,17 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         summary: format!("What {id} does"),
         compared_with: compared_with.map(str::to_owned),
         rounds: 10,
-        slices: Slices { used: 87, set_aside: 3, lost: 1 },
+        slices: Slices { used: 87, set_aside: 3, lost: 1, ..Slices::default() },
         copies: if compared_with.is_none() { 2 } else { 1 },
         cpu_us_per_request: has_proxy.then(|| interval(46.0 + cpu_us, 0.52)),
         max_rate: has_proxy.then(|| interval(rate, 210.0)),
         loads: Vec::new(),
+        asks_companion: false,
         companion_cpu_us_per_request: None,
         unproven: Vec::new(),
         response_us: ResponseCost {
             p50: Some(interval(95.0 + p50_us, 1.3)),
+            p90: Some(interval(140.0 + p50_us, 6.0)),
             p99: Some(interval(240.0 + p50_us, 22.0)),
         },
         cost: if is_compared {
@@ -41,8 +43,10 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 cpu_share: has_proxy.then(|| interval(cpu_us / 46.0, 0.008 + cpu_us.abs() / 4_600.0)),
                 response_us: ResponseCost {
                     p50: Some(interval(p50_us, 1.1)),
+                    p90: Some(interval(p50_us * 1.1, 5.0)),
                     p99: Some(interval(p50_us * 1.3, 14.0)),
                 },
+                over_1_ms_share: Some(interval(0.0, 0.001)),
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
             }
         } else {
@@ -75,12 +79,13 @@ pub(crate) fn study() -> StudyResult {
         arrivals: rate.map(|_| "uniform".to_owned()),
         connections: 16,
         requests_per_connection: None,
+        expect: Vec::new(),
         caller: "hoptax".to_owned(),
         blocks: 5,
         slice_s: 0.2,
     };
     StudyResult {
-        format: "hoptax.study/1".to_owned(),
+        format: StudyResult::FORMAT.to_owned(),
         name: "quick".to_owned(),
         summary: "What does each of Envoy's functions cost?".to_owned(),
         verdict: Verdict::Caution,
@@ -90,6 +95,9 @@ pub(crate) fn study() -> StudyResult {
                 severity: Severity::Warn,
                 arm: None,
                 load: None,
+                measures: Vec::new(),
+                withholds: false,
+                costs_alone: false,
                 message: "the host took 0.61 % of the processors' time".to_owned(),
                 value: 0.61,
                 threshold: 0.5,
@@ -101,6 +109,9 @@ pub(crate) fn study() -> StudyResult {
                 severity: Severity::Info,
                 arm: Some("fault/delay".to_owned()),
                 load: None,
+                measures: vec![Measure::MaxRate],
+                withholds: true,
+                costs_alone: false,
                 message: "the proxy was busy only 12 % of the time under the closed loop".to_owned(),
                 value: 12.0,
                 threshold: 90.0,
@@ -125,6 +136,7 @@ pub(crate) fn study() -> StudyResult {
         },
         generator: vec![GeneratorUse {
             load: "saturation".to_owned(),
+            own_lag_p50_us: None,
             own_lag_p99_us: None,
             core_share: 0.12,
             processors_share: 0.3,
@@ -151,6 +163,7 @@ pub(crate) fn study() -> StudyResult {
             delay,
             function("stats/per-route", -0.31, -0.2),
         ],
+        rounds: Vec::new(),
     }
 }
 
@@ -161,6 +174,7 @@ pub(crate) fn void() -> StudyResult {
     result.findings.truncate(1);
     for finding in &mut result.findings {
         finding.severity = Severity::Fail;
+        finding.withholds = true;
         finding.value = 12.5;
         finding.threshold = 5.0;
     }

@@ -1,6 +1,6 @@
 //! The rows of a study: one for each arm that is compared, dearest first, with what every output says of it.
 
-use hoptax_result::{ArmKind, ArmResult, Interval, Severity, StudyResult, Verdict};
+use hoptax_result::{ArmKind, ArmResult, Interval, Measure, Place, StudyResult};
 
 use crate::numbers::{difference, percent_difference, percent_of};
 
@@ -70,39 +70,53 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             ArmKind::Direct => format!("{} (no proxy)", arm.id),
             ArmKind::Baseline | ArmKind::Function | ArmKind::Position => arm.id.clone(),
         },
-        cpu: cell(result, arm, cost.cpu_us_per_request, has_proxy),
+        cpu: cell(result, arm, (Measure::Cpu, cost.cpu_us_per_request), has_proxy),
         cpu_percent_alone: cost
             .cpu_share
             .and_then(|share| percent_of(share.estimate, 1.0))
             .unwrap_or_default(),
         cpu_percent: cost.cpu_share.as_ref().map(percent_difference).unwrap_or_default(),
-        p50: cell(result, arm, cost.response_us.p50, has_schedule),
-        p99: cell(result, arm, cost.response_us.p99, has_schedule),
-        max_rate: cell(result, arm, cost.max_rate, has_proxy && arm.kind != ArmKind::Position),
+        p50: cell(result, arm, (Measure::ResponseP50, cost.response_us.p50), has_schedule),
+        p99: cell(result, arm, (Measure::ResponseP99, cost.response_us.p99), has_schedule),
+        max_rate: cell(
+            result,
+            arm,
+            (Measure::MaxRate, cost.max_rate),
+            has_proxy && arm.kind != ArmKind::Position,
+        ),
         max_rate_percent: share(cost.max_rate, baseline.and_then(|other| other.max_rate)),
         is_near_zero: cost.cpu_us_per_request.is_some_and(|interval| interval.contains(0.0)),
     }
 }
 
-fn cell(result: &StudyResult, arm: &ArmResult, interval: Option<Interval>, measurable: bool) -> Cell {
-    let text = match interval {
-        Some(interval) => difference(&interval),
-        None if measurable && is_withheld(result, arm) => "withheld".to_owned(),
+fn cell(
+    result: &StudyResult,
+    arm: &ArmResult,
+    (measure, cost): (Measure, Option<Interval>),
+    measurable: bool,
+) -> Cell {
+    let text = match cost {
+        Some(cost) => difference(&cost),
+        None if measurable && is_withheld(result, arm, measure) => "withheld".to_owned(),
         None => "-".to_owned(),
     };
     Cell { text }
 }
 
-/// Whether a finding explains that a number of this arm is not there.
-fn is_withheld(result: &StudyResult, arm: &ArmResult) -> bool {
-    result.verdict == Verdict::Void
-        || result.findings.iter().any(|finding| {
-            let concerns = finding.arm.as_ref();
-            concerns == Some(&arm.id)
-                || (finding.severity == Severity::Fail
-                    && concerns.is_some()
-                    && concerns == arm.compared_with.as_ref())
-        })
+/// Whether a finding took a cost of this arm away.
+fn is_withheld(result: &StudyResult, arm: &ArmResult, measure: Measure) -> bool {
+    let load = match measure {
+        Measure::MaxRate => result.plan.rate_load(),
+        Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => result.plan.response_load(),
+        _ => result.plan.cpu_load(),
+    };
+    let place = Place {
+        arm: &arm.id,
+        compared_with: arm.compared_with.as_deref(),
+        load: load.map(|load| load.name.as_str()),
+        measure,
+    };
+    result.findings.iter().any(|finding| finding.takes_away(&place))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Measure;
+
 /// How much a finding weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -41,6 +43,15 @@ pub struct Finding {
     /// The load that it concerns; absent when it concerns all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<String>,
+    /// What it concerns of a study's numbers; empty when it concerns all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<Measure>,
+    /// Whether the numbers in its scope (arm, load and measures), and differences from them, are withheld.
+    #[serde(default)]
+    pub withholds: bool,
+    /// Whether only differences are in its scope, and the arm's own level stands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub costs_alone: bool,
     /// What was seen, in a sentence.
     pub message: String,
     /// The measured value that crossed the threshold.
@@ -54,18 +65,17 @@ pub struct Finding {
 }
 
 impl Verdict {
-    /// Adds up findings that concern a whole result. A failure whose scope is one arm voids that arm's
-    /// numbers, not the result: it counts as a caution here.
-    pub fn of(findings: &[Finding]) -> Self {
-        findings
-            .iter()
-            .map(|finding| match finding.severity {
-                Severity::Info => Self::Sound,
-                Severity::Fail if finding.arm.is_none() => Self::Void,
-                Severity::Warn | Severity::Fail => Self::Caution,
-            })
-            .max()
-            .unwrap_or(Self::Sound)
+    /// What the findings add up to. `is_void` says whether nothing is left of what was asked: a failure that takes away less
+    /// is a caution.
+    pub fn of(findings: &[Finding], is_void: bool) -> Self {
+        let weighs = |finding: &Finding| finding.severity > Severity::Info;
+        if is_void {
+            Self::Void
+        } else if findings.iter().any(weighs) {
+            Self::Caution
+        } else {
+            Self::Sound
+        }
     }
 
     /// The word for it, as printed and serialised.
@@ -93,12 +103,15 @@ impl Severity {
 mod tests {
     use super::*;
 
-    fn finding(severity: Severity, arm: Option<&str>) -> Finding {
+    fn finding(severity: Severity) -> Finding {
         Finding {
             id: "test".to_owned(),
             severity,
-            arm: arm.map(str::to_owned),
+            arm: None,
             load: None,
+            measures: Vec::new(),
+            withholds: false,
+            costs_alone: false,
             message: String::new(),
             value: 0.0,
             threshold: 0.0,
@@ -108,16 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_the_worst_finding() {
-        assert_eq!(Verdict::of(&[]), Verdict::Sound);
-        assert_eq!(Verdict::of(&[finding(Severity::Info, None)]), Verdict::Sound);
-        let warn = finding(Severity::Warn, None);
-        assert_eq!(Verdict::of(std::slice::from_ref(&warn)), Verdict::Caution);
-        assert_eq!(Verdict::of(&[warn, finding(Severity::Fail, None)]), Verdict::Void);
-    }
-
-    #[test]
-    fn a_failed_arm_does_not_void_the_others() {
-        assert_eq!(Verdict::of(&[finding(Severity::Fail, Some("lua"))]), Verdict::Caution);
+    fn a_finding_of_weight_is_a_caution_and_only_what_leaves_nothing_is_void() {
+        assert_eq!(Verdict::of(&[], false), Verdict::Sound);
+        assert_eq!(Verdict::of(&[finding(Severity::Info)], false), Verdict::Sound);
+        for severity in [Severity::Warn, Severity::Fail] {
+            assert_eq!(Verdict::of(&[finding(severity)], false), Verdict::Caution);
+        }
+        assert_eq!(Verdict::of(&[finding(Severity::Fail)], true), Verdict::Void);
     }
 }

@@ -28,7 +28,8 @@ pub use load::{
     Range, Stage, TlsResult, Waiting, Window,
 };
 pub use study::{
-    ArmKind, ArmLoad, ArmResult, Cost, GeneratorUse, HopUse, HostUse, Interval, KnownAnswer, LinkPlan,
-    LoadSpec, ProxyUse, ResponseCost, Slices, StatusResult, StudyPlan, StudyResult,
+    ArmKind, ArmLoad, ArmResult, ArmRound, Cost, Disturbance, GeneratorUse, Histogram, HopUse, HostUse,
+    Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Place, ProxyUse, ResponseCost, Sample,
+    Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
 };
 pub use tune::{TuneResult, TuneStep};

@@ -40,6 +40,7 @@
 //! requests of one round alike is the same for all of them, and the rounds do not know of each other.
 
 mod batches;
+mod chance;
 mod exponential;
 mod hodges_lehmann;
 mod meets;
@@ -52,6 +53,7 @@ mod slowdown;
 mod steady_state;
 
 pub use batches::quantile_ranks;
+pub use chance::chance_of_difference;
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;

@@ -8,8 +8,10 @@
 //! | run: processes up, slices measured, events told | [`runner`] | no |
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |
 
+pub mod disturbance;
 pub mod event;
 pub mod file;
+pub mod measure;
 pub mod plan;
 pub mod record;
 pub mod runner;

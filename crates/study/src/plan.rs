@@ -133,6 +133,13 @@ impl Plan {
         })
     }
 
+    /// The load, by its number, that costs in CPU time are taken from where none is named: the closed loop, or the first load
+    /// where there is none.
+    pub fn cpu_load(&self) -> Option<usize> {
+        let closed = self.loads.iter().position(|load| load.open.is_none());
+        closed.or((!self.loads.is_empty()).then_some(0))
+    }
+
     /// The slices of one round.
     pub fn slices_per_round(&self) -> usize {
         self.loads.iter().map(|load| self.subjects_under(load).count() * load.blocks as usize).sum()

@@ -1,6 +1,6 @@
 //! Checks of each arm by itself.
 
-use hoptax_result::{ArmKind, ArmResult, Finding, Loop, Severity, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Severity, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
@@ -37,21 +37,21 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
     protects_from: "comparing arms that were not offered the same load",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
-        let short = |arm: &&ArmResult| {
-            (arm.book.sent as f64) < arm.book.planned as f64 * limits.of(&thresholds::OFFERED_SHARE)
-        };
-        let found = result.arms.iter().filter(short).map(|arm| {
-            let share = arm.book.sent as f64 / arm.book.planned as f64;
+        let least = limits.of(&thresholds::OFFERED_SHARE);
+        each_load(result, |load| {
+            let share = load.book.sent as f64 / load.book.planned.max(1) as f64;
+            if load.book.planned == 0 || share >= least {
+                return None;
+            }
             let message = format!(
                 "only {:.1} % of the planned requests were sent: no connection was free for {} of them",
                 share * 100.0,
-                arm.book.unsent
+                load.book.unsent
             );
-            let measured = Measured::percent(share, limits.of(&thresholds::OFFERED_SHARE));
-            let advice = "the arm cannot take the fixed rate on these connections: lower the rate or raise the connections";
-            of_arm(result, arm, finding("offered", Severity::Fail, measured, message, advice))
-        });
-        found.collect()
+            let advice =
+                "the arm cannot take this load on these connections: lower the rate or raise the connections";
+            Some(finding("offered", Severity::Fail, Measured::percent(share, least), message, advice))
+        })
     },
     withhold: None,
 };
@@ -63,47 +63,22 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
     source: "RFC 9411: failed transactions below 0.001 %",
     judge: |result, limits| {
         let limit = result.plan.max_error_share;
-        let found = result.arms.iter().filter_map(|arm| {
-            let share = arm.book.error_share();
-            let (severity, threshold) = severity_above(share, limits.of(&thresholds::ERROR_SHARE).min(limit), limit)?;
-            let kinds: Vec<String> = arm.failures.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            let others = arm.book.timed_out + arm.book.unfinished;
+        each_load(result, |load| {
+            let share = load.book.error_share();
+            let warn = limits.of(&thresholds::ERROR_SHARE).min(limit);
+            let (severity, threshold) = severity_above(share, warn, limit)?;
+            let kinds: Vec<String> =
+                load.failures.iter().map(|(kind, count)| format!("{count} {kind}, ")).collect();
+            let others = load.book.timed_out + load.book.unfinished;
             let message = format!(
                 "{:.3} % of the requests were not answered ({}{} timed out or unfinished)",
                 share * 100.0,
-                kinds.iter().map(|kind| format!("{kind}, ")).collect::<String>(),
+                kinds.concat(),
                 others
             );
             let advice = "look at the proxy's log; a function that refuses requests must be given ones that it lets pass";
-            Some(of_arm(result, arm, finding("errors", severity, Measured::percent(share, threshold), message, advice)))
-        });
-        found.collect()
-    },
-    withhold: None,
-};
-
-/// A function whose cost is known beforehand must show it.
-pub(super) const KNOWN_ANSWER: Check<StudyResult> = Check {
-    id: "known-answer",
-    protects_from: "a rig that measures something else than it says",
-    source: "ground truth: a delay of d ms must cost d ms",
-    judge: |result, _| {
-        let found = result.arms.iter().filter_map(|arm| {
-            let known = arm.known_answer?;
-            let seen = arm.cost.response_us.p50?.estimate;
-            let (low, high) = (known.response_p50_low_us, known.response_p50_high_us);
-            if (low..=high).contains(&seen) {
-                return None;
-            }
-            let message = format!(
-                "`{}` must cost {low:.0} to {high:.0} us at the median of response time and shows {seen:.0} us",
-                arm.id
-            );
-            let measured = Measured::us(seen, if seen < low { low } else { high });
-            let advice = "do not believe the other latencies of this study either; run it again on a quiet machine";
-            Some(finding("known-answer", Severity::Fail, measured, message, advice))
-        });
-        found.collect()
+            Some(finding("errors", severity, Measured::percent(share, threshold), message, advice))
+        })
     },
     withhold: None,
 };
@@ -119,7 +94,7 @@ pub(super) const UNPROVEN: Check<StudyResult> = Check {
             let message = format!("the function was not what it should be: {}", arm.unproven.join(", "));
             let measured = Measured::count(arm.unproven.len() as f64, 0.0, "statistics");
             let advice = "look at the arm's configuration and log in the folder of the run";
-            of_arm(result, arm, finding("unproven", Severity::Fail, measured, message, advice))
+            of_arm(arm, finding("unproven", Severity::Fail, measured, message, advice))
         });
         found.collect()
     },
@@ -145,43 +120,14 @@ pub(super) const ADMITTED: Check<StudyResult> = Check {
                 );
                 let measured = Measured::percent(error, limit);
                 let advice = "compare its other numbers only with those of limits that do the same";
-                Some(of_arm(result, arm, finding("admitted", severity, measured, message, advice)))
+                let one = of_arm(arm, finding("admitted", severity, measured, message, advice));
+                Some(Finding { load: Some(load.load.clone()), measures: vec![Measure::Admitted], ..one })
             };
             arm.loads.iter().filter_map(wrong).collect()
         };
         result.arms.iter().flat_map(of_arm_and_load).collect()
     },
     withhold: None,
-};
-
-/// Too few answers for the 99th percentile.
-pub(super) const TOO_FEW: Check<StudyResult> = Check {
-    id: "too-few-samples",
-    protects_from: "a tail quantile that a handful of requests decided",
-    source: "our own: n (1 - p) of at least 100",
-    judge: |result, limits| {
-        if result.plan.loads.iter().all(|load| load.loop_ == Loop::Closed) {
-            return Vec::new();
-        }
-        let needed = (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round();
-        let found = result.arms.iter().filter(|arm| (arm.responses as f64) < needed).map(|arm| {
-            let message =
-                format!("{} answers at the fixed rate do not support p99: it is withheld", arm.responses);
-            let measured = Measured::count(arm.responses as f64, needed, "requests");
-            let advice = "more rounds, more blocks or a higher rate";
-            Finding {
-                arm: Some(arm.id.clone()),
-                ..finding("too-few-samples", Severity::Warn, measured, message, advice)
-            }
-        });
-        found.collect()
-    },
-    withhold: Some(|result, finding, _| {
-        for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
-            arm.response_us.p99 = None;
-            arm.cost.response_us.p99 = None;
-        }
-    }),
 };
 
 /// A closed loop that does not keep the proxy busy does not find its maximum rate.
@@ -204,64 +150,89 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
             let advice = "more connections would load it further; its CPU cost includes that an idle proxy batches less";
             Some(Finding {
                 arm: Some(arm.id.clone()),
+                measures: vec![Measure::MaxRate],
+                withholds: true,
                 ..finding("not-saturated", Severity::Info, measured, message, advice)
             })
         });
         found.collect()
     },
-    withhold: Some(|result, finding, _| {
-        for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
-            arm.max_rate = None;
-            arm.cost.max_rate = None;
-        }
-    }),
+    withhold: None,
 };
 
-/// A finding about an arm. Without a sound baseline there is no study: its failures concern the whole.
-fn of_arm(result: &StudyResult, arm: &ArmResult, finding: Finding) -> Finding {
-    if arm.kind == ArmKind::Baseline && arm.id == result.plan.baseline {
-        return Finding { message: format!("`{}`: {}", arm.id, finding.message), ..finding };
+/// The findings about each arm under each load.
+fn each_load(result: &StudyResult, judge: impl Fn(&ArmLoad) -> Option<Finding>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for arm in &result.arms {
+        for load in &arm.loads {
+            let (arm, name) = (Some(arm.id.clone()), Some(load.load.clone()));
+            found.extend(judge(load).map(|one| Finding { arm, load: name, ..one }));
+        }
     }
+    found
+}
+
+/// A finding about an arm; a failure takes what is held against it as well.
+fn of_arm(arm: &ArmResult, finding: Finding) -> Finding {
     Finding { arm: Some(arm.id.clone()), ..finding }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{KnownAnswer, Severity};
+    use hoptax_result::{Severity, StudyResult, Verdict};
 
-    use crate::study::tests::fired;
+    use crate::study::tests::{fired, taken};
 
     #[test]
     fn a_lost_request_voids_the_study() {
-        assert_eq!(fired("book", |result| result.arms[2].book.sent += 1).0, Some(Severity::Fail));
+        let (severity, result) = fired("book", |result| result.arms[2].book.sent += 1);
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
     }
 
     #[test]
-    fn an_arm_that_was_offered_less_fires() {
-        let (severity, result) = fired("offered", |result| {
-            let book = &mut result.arms[2].book;
-            (book.sent, book.answered, book.unsent) = (80_000, 80_000, 10_000);
-        });
-        assert_eq!(severity, Some(Severity::Fail));
+    fn an_arm_that_cannot_take_a_load_loses_what_was_measured_under_it() {
+        let overloaded = |result: &mut StudyResult| {
+            let book = &mut result.arms[2].loads[1].book;
+            (book.sent, book.answered, book.unsent) = (40_000, 40_000, 5_000);
+        };
+        let (severity, result) = fired("offered", overloaded);
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
         assert_eq!(result.findings[0].arm.as_deref(), Some("lua"));
+        let taken = taken(overloaded);
+        let is_meant = |place: &String| place.contains("lua fixed-rate");
+        assert!(!taken.is_empty() && taken.iter().all(is_meant), "{taken:?}");
+    }
+
+    #[test]
+    fn a_baseline_that_cannot_take_a_load_takes_the_costs_under_it() {
+        let overloaded = |result: &mut StudyResult| {
+            let book = &mut result.arms[0].loads[1].book;
+            (book.sent, book.answered, book.unsent) = (40_000, 40_000, 5_000);
+        };
+        let (_, result) = fired("offered", overloaded);
+        assert_eq!(result.verdict, Verdict::Caution);
+        let taken = taken(overloaded);
+        assert!(taken.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{taken:?}");
+        assert!(!taken.contains(&"+lua saturation Cpu".to_owned()), "{taken:?}");
     }
 
     #[test]
     fn an_arm_with_errors_fires() {
         let errors = |count: u64| {
             fired("errors", |result| {
-                result.arms[2].book.answered -= count;
-                result.arms[2].book.failed += count;
+                let book = &mut result.arms[2].loads[0].book;
+                book.answered -= count;
+                book.failed += count;
             })
             .0
         };
         assert_eq!(errors(0), None);
-        assert_eq!(errors(10), Some(Severity::Warn));
-        assert_eq!(errors(1_000), Some(Severity::Fail));
+        assert_eq!(errors(5), Some(Severity::Warn));
+        assert_eq!(errors(500), Some(Severity::Fail));
     }
 
     #[test]
-    fn a_function_that_did_nothing_is_void() {
+    fn a_function_that_did_nothing_has_no_numbers() {
         let (severity, result) = fired("unproven", |result| {
             result.arms[2].unproven = vec!["`http.ingress.lua.executions` did not move".to_owned()];
         });
@@ -274,8 +245,7 @@ mod tests {
         let admitted = |ratio: f64| {
             fired("admitted", |result| {
                 let ratio = Some(hoptax_result::Interval { estimate: ratio, low: ratio, high: ratio });
-                result.arms[2].loads =
-                    vec![hoptax_result::ArmLoad { admitted_ratio: ratio, ..Default::default() }];
+                result.arms[2].loads[0].admitted_ratio = ratio;
             })
             .0
         };
@@ -284,37 +254,25 @@ mod tests {
         assert_eq!(admitted(0.9), Some(Severity::Warn));
     }
 
-    #[test]
-    fn a_missed_known_answer_fires() {
-        let known = |low: f64, high: f64| {
-            fired("known-answer", |result| {
-                result.arms[2].known_answer =
-                    Some(KnownAnswer { response_p50_low_us: low, response_p50_high_us: high });
-            })
-            .0
-        };
-        assert_eq!(known(4.9, 5.7), None);
-        assert_eq!(known(4900.0, 5700.0), Some(Severity::Fail));
-        assert_eq!(known(1.0, 2.0), Some(Severity::Fail));
-    }
-
-    #[test]
-    fn too_few_answers_take_p99_and_leave_p50() {
-        let (severity, result) = fired("too-few-samples", |result| result.arms[2].responses = 9_999);
-        assert_eq!(severity, Some(Severity::Warn));
-        let response = &result.arms[2].cost.response_us;
-        assert!(response.p99.is_none() && response.p50.is_some());
+    fn idle(arm: usize) -> impl Fn(&mut StudyResult) {
+        move |result| {
+            if let Some(used) = &mut result.arms[arm].proxy_use {
+                used.core_share = 0.3;
+            }
+        }
     }
 
     #[test]
     fn a_proxy_that_idles_has_no_maximum_rate() {
-        let (severity, result) = fired("not-saturated", |result| {
-            if let Some(used) = &mut result.arms[2].proxy_use {
-                used.core_share = 0.3;
-            }
-        });
-        assert_eq!(severity, Some(Severity::Info));
-        assert!(result.arms[2].max_rate.is_none() && result.arms[2].cost.cpu_us_per_request.is_some());
-        assert!(result.arms[1].max_rate.is_some());
+        let (severity, result) = fired("not-saturated", idle(2));
+        assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
+        assert_eq!(taken(idle(2)), ["+lua saturation MaxRate", "lua saturation MaxRate"]);
+    }
+
+    #[test]
+    fn a_baseline_that_idles_takes_what_is_held_against_its_rate() {
+        let taken = taken(idle(0));
+        assert!(taken.contains(&"+lua saturation MaxRate".to_owned()), "{taken:?}");
+        assert!(!taken.contains(&"lua saturation MaxRate".to_owned()), "{taken:?}");
     }
 }

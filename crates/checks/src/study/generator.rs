@@ -1,31 +1,52 @@
 //! The generator of a study must have had power to spare, and have sent in time.
 
-use hoptax_result::{Finding, GeneratorUse, StudyResult};
+use hoptax_result::{Finding, GeneratorUse, Interval, Measure, Severity, StudyResult};
 
-use crate::thresholds;
+use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding, severity_above};
 
-/// The generator's own lateness at the fixed rate.
+/// The generator's own lateness in an open loop.
 pub(super) const SEND_LAG: Check<StudyResult> = Check {
     id: "send-lag",
     protects_from: "a late generator whose delay is taken for the subject's",
     source: "Treadmill (ISCA 2016) and wrk2's admitted millisecond",
     judge: |result, limits| {
-        each(result, |used| {
-            let lag_us = used.own_lag_p99_us?;
-            let (severity, threshold) = severity_above(
-                lag_us,
-                limits.of(&thresholds::OWN_LAG_US),
-                limits.of(&thresholds::OWN_LAG_FAIL_US),
-            )?;
-            let message =
-                format!("the generator took note of 1 request in 100 more than {lag_us:.0} us late");
-            let advice = "differences between arms stand, their tails do not: lower the rate or free the generator's core";
-            Some(finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice))
-        })
+        let mut found = Vec::new();
+        for used in &result.generator {
+            let baseline = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
+            let under = baseline.and_then(|arm| arm.loads.iter().find(|load| load.load == used.load));
+            let Some(response) = under.map(|load| &load.response_us) else { continue };
+            let quantiles = [
+                (Measure::ResponseP50, used.own_lag_p50_us, response.p50),
+                (Measure::ResponseP99, used.own_lag_p99_us, response.p99),
+            ];
+            for (measure, lag_us, response) in quantiles {
+                let finding = lag_us.and_then(|lag_us| lag(measure, lag_us, response, limits));
+                found.extend(finding.map(|finding| Finding { load: Some(used.load.clone()), ..finding }));
+            }
+        }
+        found
     },
     withhold: None,
 };
+
+/// What the generator's lag at a quantile says about response times there. Half of the response time of the baseline is too
+/// much: the number would describe the generator.
+fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limits) -> Option<Finding> {
+    let most = limits.of(&thresholds::OWN_LAG_US);
+    let of_response = |share: f64| response.map_or(most, |response| (response.estimate * share).max(most));
+    let warn = of_response(limits.of(&thresholds::OWN_LAG_SHARE));
+    let fail = of_response(limits.of(&thresholds::OWN_LAG_FAIL_SHARE));
+    let (severity, threshold) = severity_above(lag_us, warn, fail)?;
+    let quantile = measure.word();
+    let message = format!("the send lag of the generator itself was {lag_us:.0} us at {quantile}");
+    let advice = "CPU costs stand; for response times lower the rate, free the generator's processor, or let hoptax keep \
+                  processors from halting";
+    let finding = finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
+    // Half of the answers are late where the median is, so that no quantile above it is left either.
+    let measures = if measure == Measure::ResponseP50 { Measure::RESPONSES.to_vec() } else { vec![measure] };
+    Some(Finding { measures, ..finding })
+}
 
 /// A generator without power to spare sets the rate itself.
 pub(super) const SATURATED: Check<StudyResult> = Check {
@@ -41,14 +62,10 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
             )?;
             let message =
                 format!("the generator was on its core {:.0} % of the time", used.core_share * 100.0);
-            let advice = "its core is the limit: use a machine with more cores";
-            Some(finding(
-                "generator-saturated",
-                severity,
-                Measured::percent(used.core_share, threshold),
-                message,
-                advice,
-            ))
+            let advice = "CPU costs stand, rates and response times are the generator's: use a machine with more cores";
+            let measured = Measured::percent(used.core_share, threshold);
+            let finding = finding("generator-saturated", severity, measured, message, advice);
+            Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
         })
     },
     withhold: None,
@@ -73,13 +90,37 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
                 used.run_delay_share * 100.0
             );
             let advice = "costs in CPU time stand; take the maximum rates for lower bounds, or use a machine with more cores";
-            Some(finding(
-                "run-delay",
-                severity,
-                Measured::percent(used.processors_share, threshold),
-                message,
-                advice,
-            ))
+            let measured = Measured::percent(used.processors_share, threshold);
+            let finding = finding("run-delay", severity, measured, message, advice);
+            Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
+        })
+    },
+    withhold: None,
+};
+
+/// Callers that fill their processors set the rate themselves.
+pub(super) const CALLERS: Check<StudyResult> = Check {
+    id: "callers-limit",
+    protects_from: "the limit of callers in another language being taken for that of the path",
+    source: "method of RFC 9411 (headroom of the test equipment)",
+    judge: |result, limits| {
+        let limit = limits.of(&thresholds::CALLERS_BUSY);
+        let is_other =
+            |name: &str| result.plan.loads.iter().any(|load| load.name == name && load.caller != "hoptax");
+        each(result, |used| {
+            let share = used.processors_share;
+            if !is_other(&used.load) || share <= limit {
+                return None;
+            }
+            let message = format!(
+                "the processors of the callers were busy {:.0} % of the time: the callers set the rate",
+                share * 100.0
+            );
+            let advice = "take rates and their ratios for what these callers can do; fewer callers, or more processors, show \
+                          the path";
+            let finding =
+                finding("callers-limit", Severity::Warn, Measured::percent(share, limit), message, advice);
+            Some(Finding { measures: vec![Measure::Rate, Measure::MaxRate], ..finding })
         })
     },
     withhold: None,
@@ -97,26 +138,64 @@ fn each(result: &StudyResult, judge: impl Fn(&GeneratorUse) -> Option<Finding>) 
 mod tests {
     use hoptax_result::Severity;
 
-    use crate::study::tests::fired;
+    use crate::study::tests::{fired, taken};
 
     #[test]
-    fn a_late_generator_fires() {
-        let late =
-            |lag_us: f64| fired("send-lag", |result| result.generator[1].own_lag_p99_us = Some(lag_us));
-        assert_eq!(late(40.0).0, None);
-        assert_eq!(late(300.0).0, Some(Severity::Warn));
-        let (severity, result) = late(3_000.0);
+    fn a_late_generator_loses_the_quantiles_that_it_is_late_at() {
+        let late = |p50_us: f64, p99_us: f64| {
+            move |result: &mut hoptax_result::StudyResult| {
+                let used = &mut result.generator[1];
+                (used.own_lag_p50_us, used.own_lag_p99_us) = (Some(p50_us), Some(p99_us));
+            }
+        };
+        assert_eq!(fired("send-lag", late(5.0, 40.0)).0, None);
+        // The baseline's p99 is 200 us.
+        assert_eq!(fired("send-lag", late(5.0, 80.0)).0, Some(Severity::Warn));
+        assert!(taken(late(5.0, 80.0)).is_empty());
+        let (severity, result) = fired("send-lag", late(5.0, 150.0));
         assert_eq!(severity, Some(Severity::Fail));
         assert_eq!(result.findings[0].load.as_deref(), Some("fixed-rate"));
+        let only = |taken: &[String], quantiles: &[&str]| {
+            let is_expected = |place: &String| {
+                place.contains("fixed-rate") && quantiles.iter().any(|quantile| place.ends_with(quantile))
+            };
+            !taken.is_empty() && taken.iter().all(is_expected)
+        };
+        let tails = taken(late(5.0, 150.0));
+        assert!(only(&tails, &["ResponseP99"]), "{tails:?}");
+        let all = taken(late(70.0, 150.0));
+        assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99"]), "{all:?}");
+        assert!(all.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{all:?}");
     }
 
     #[test]
-    fn a_busy_generator_fires() {
-        let busy =
-            |share: f64| fired("generator-saturated", |result| result.generator[0].core_share = share).0;
-        assert_eq!(busy(0.5), None);
-        assert_eq!(busy(0.8), Some(Severity::Warn));
-        assert_eq!(busy(0.99), Some(Severity::Fail));
+    fn a_busy_generator_loses_rates_and_response_times_and_no_cpu_time() {
+        let busy = |share: f64| {
+            move |result: &mut hoptax_result::StudyResult| result.generator[0].core_share = share
+        };
+        assert_eq!(fired("generator-saturated", busy(0.5)).0, None);
+        assert_eq!(fired("generator-saturated", busy(0.8)).0, Some(Severity::Warn));
+        assert_eq!(fired("generator-saturated", busy(0.99)).0, Some(Severity::Fail));
+        let taken = taken(busy(0.99));
+        assert!(taken.contains(&"+lua saturation MaxRate".to_owned()), "{taken:?}");
+        assert!(
+            taken.iter().all(|place| place.contains("saturation") && !place.ends_with("Cpu")),
+            "{taken:?}"
+        );
+    }
+
+    #[test]
+    fn callers_that_fill_their_processors_are_named() {
+        let busy = |caller: &'static str, share: f64| {
+            fired("callers-limit", move |result| {
+                result.plan.loads[0].caller = caller.to_owned();
+                result.generator[0].processors_share = share;
+            })
+            .0
+        };
+        assert_eq!(busy("php", 0.5), None);
+        assert_eq!(busy("php", 0.93), Some(Severity::Warn));
+        assert_eq!(busy("hoptax", 0.93), None);
     }
 
     #[test]

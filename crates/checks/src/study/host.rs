@@ -1,6 +1,6 @@
 //! The machine must have been there, and the same, for all arms.
 
-use hoptax_result::{ArmResult, Finding, Severity, Slices, StudyResult};
+use hoptax_result::{ArmResult, Finding, Measure, Severity, Slices, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
@@ -18,34 +18,48 @@ pub(super) const STEAL: Check<StudyResult> = Check {
             return Vec::new();
         };
         let message = format!("the host took {:.2} % of the processors' time", share * 100.0);
-        let advice = "disturbed slices are set aside and the rest is paired, so costs stand; tails are the host's as well";
-        vec![finding("steal", severity, Measured::percent(share, threshold), message, advice)]
+        let advice = "disturbed slices are set aside and the rest is paired, so CPU costs stand; rates and response times are the host's as well";
+        let one = finding("steal", severity, Measured::percent(share, threshold), message, advice);
+        vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
     },
     withhold: None,
 };
 
-/// Time that the proxies waited for their own core.
+/// Time that the proxies waited for their own processor.
 pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
     id: "proxy-run-delay",
-    protects_from: "other work on the proxy's core",
+    protects_from: "other work on the proxy's processor",
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
     judge: |result, limits| {
         let share = result.host.proxy_run_delay_share;
-        if share <= limits.of(&thresholds::PROXY_RUN_DELAY) {
+        let delayed = delayed_share(result);
+        let judged =
+            severity_above(delayed, limits.of(&thresholds::DELAYED), limits.of(&thresholds::DELAYED_FAIL));
+        let waited =
+            format!("the proxies waited {:.1} % of their slices for their own processor", share * 100.0);
+        let advice = "CPU costs stand, and hold what switching to other work and back costs; stop other work on the machine \
+                      for rates and response times";
+        if let Some((severity, threshold)) = judged {
+            let message = format!("{waited}, and {:.0} % of the slices say nothing of time", delayed * 100.0);
+            let one =
+                finding("proxy-run-delay", severity, Measured::percent(delayed, threshold), message, advice);
+            return vec![Finding { measures: Measure::TIMED.to_vec(), ..one }];
+        }
+        let limit = limits.of(&thresholds::PROXY_RUN_DELAY);
+        if share <= limit {
             return Vec::new();
         }
-        let message = format!("the proxies waited {:.1} % of their slices for their own core", share * 100.0);
-        let advice = "stop other work on the machine; latencies include that wait";
-        vec![finding(
-            "proxy-run-delay",
-            Severity::Warn,
-            Measured::percent(share, limits.of(&thresholds::PROXY_RUN_DELAY)),
-            message,
-            advice,
-        )]
+        vec![finding("proxy-run-delay", Severity::Warn, Measured::percent(share, limit), waited, advice)]
     },
     withhold: None,
 };
+
+/// Share of the planned slices of which only the CPU time counts.
+fn delayed_share(result: &StudyResult) -> f64 {
+    let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
+    let (used, delayed) = (sum(|slices| slices.used), sum(|slices| slices.delayed));
+    if delayed == 0 { 0.0 } else { delayed as f64 / (used + delayed) as f64 }
+}
 
 /// Too many slices were disturbed.
 pub(super) const SET_ASIDE: Check<StudyResult> = Check {
@@ -98,7 +112,8 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
                 "so many of its slices were set aside that too few are left for its CPU time per request".to_owned();
             let measured = Measured::percent(aside as f64 / all as f64, 0.0);
             let advice = "more rounds; if the other arms kept theirs, what this one does keeps its proxy off its processor";
-            Finding { arm: Some(arm.id.clone()), ..finding("too-few-slices", Severity::Warn, measured, message, advice) }
+            let one = finding("too-few-slices", Severity::Warn, measured, message, advice);
+            Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..one }
         });
         found.collect()
     },
@@ -123,13 +138,9 @@ pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
         let message =
             "proxy, generator and origin share their processors: only CPU costs mean anything".to_owned();
         let advice = "use a machine with two processors or more";
-        vec![finding(
-            "shared-processor",
-            Severity::Warn,
-            Measured::count(shared as f64, 0.0, "processors"),
-            message,
-            advice,
-        )]
+        let measured = Measured::count(shared as f64, 0.0, "processors");
+        let one = finding("shared-processor", Severity::Fail, measured, message, advice);
+        vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
     },
     withhold: None,
 };
@@ -161,9 +172,9 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{HopUse, Severity};
+    use hoptax_result::{Severity, StudyResult, Verdict};
 
-    use crate::study::tests::fired;
+    use crate::study::tests::{fired, taken};
 
     #[test]
     fn steal_fires() {
@@ -171,12 +182,30 @@ mod tests {
         assert_eq!(steal(0.004), None);
         assert_eq!(steal(0.02), Some(Severity::Warn));
         assert_eq!(steal(0.06), Some(Severity::Fail));
+        takes_time_alone(|result| result.host.steal_share = 0.06);
+    }
+
+    /// Rates and response times are gone, and nothing else.
+    fn takes_time_alone(spoil: impl Fn(&mut StudyResult)) {
+        let taken = taken(spoil);
+        assert!(taken.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{taken:?}");
+        assert!(taken.contains(&"+lua saturation MaxRate".to_owned()), "{taken:?}");
+        assert!(taken.iter().all(|place| !place.ends_with("Cpu")), "{taken:?}");
     }
 
     #[test]
     fn a_crowded_proxy_fires() {
         let (severity, _) = fired("proxy-run-delay", |result| result.host.proxy_run_delay_share = 0.03);
         assert_eq!(severity, Some(Severity::Warn));
+        let delayed = |delayed: u64| {
+            move |result: &mut StudyResult| {
+                result.arms.iter_mut().for_each(|arm| arm.slices.delayed = delayed);
+            }
+        };
+        assert_eq!(fired("proxy-run-delay", delayed(20)).0, None);
+        assert_eq!(fired("proxy-run-delay", delayed(60)).0, Some(Severity::Warn));
+        assert_eq!(fired("proxy-run-delay", delayed(100)).0, Some(Severity::Fail));
+        takes_time_alone(delayed(100));
     }
 
     #[test]
@@ -204,8 +233,6 @@ mod tests {
     fn an_arm_without_a_cost_is_told() {
         let (severity, result) = fired("too-few-slices", |result| {
             let arm = &mut result.arms[2];
-            arm.hops =
-                vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }];
             (arm.cpu_us_per_request, arm.slices.set_aside) = (None, 55);
         });
         assert_eq!(severity, Some(Severity::Warn));
@@ -213,9 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_processor_fires() {
-        let (severity, _) = fired("shared-processor", |result| result.environment.proxy_cpus = vec![0, 1]);
-        assert_eq!(severity, Some(Severity::Warn));
+    fn on_a_shared_processor_only_cpu_costs_are_left() {
+        let shared = |result: &mut StudyResult| result.environment.proxy_cpus = vec![0, 1];
+        let (severity, result) = fired("shared-processor", shared);
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
+        takes_time_alone(shared);
     }
 
     #[test]

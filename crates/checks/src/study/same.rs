@@ -1,57 +1,133 @@
-//! The A/A arm: two copies of one configuration must not differ.
+//! The A/A arms: copies of the baseline must not differ from it.
 
-use hoptax_result::{ArmKind, Severity, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, Finding, Interval, Measure, Severity, StudyResult};
+use hoptax_stats::chance_of_difference;
 
-use crate::thresholds;
+use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
 
-/// The A/A interval must contain zero.
+/// What is judged of an A/A arm: its cost, and the level that it is a cost against.
+type Judged = (Measure, fn(&ArmResult) -> Option<Interval>, fn(&ArmResult) -> Option<Interval>);
+
+const JUDGED: [Judged; 5] = [
+    (Measure::Cpu, |arm| arm.cost.cpu_us_per_request, |other| other.cpu_us_per_request),
+    (Measure::MaxRate, |arm| arm.cost.max_rate, |other| other.max_rate),
+    (Measure::ResponseP50, |arm| arm.cost.response_us.p50, |other| other.response_us.p50),
+    (Measure::ResponseP90, |arm| arm.cost.response_us.p90, |other| other.response_us.p90),
+    (Measure::ResponseP99, |arm| arm.cost.response_us.p99, |other| other.response_us.p99),
+];
+
+/// Each interval of an A/A arm should hold zero, as nineteen in twenty do.
 pub(super) const SAME: Check<StudyResult> = Check {
     id: "same-differs",
     protects_from: "a rig that sees a difference where there is none",
-    source: "A/A tests; Kohavi, Tang and Xu, Trustworthy Online Controlled Experiments (2020), chapter 19",
-    judge: |result, limits| {
-        let baseline = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
-        let baseline_us = baseline.and_then(|arm| arm.cpu_us_per_request).map(|interval| interval.estimate);
-        let found = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same).filter_map(|arm| {
-            let cost = arm.cost.cpu_us_per_request?;
-            if cost.contains(0.0) {
-                return None;
-            }
-            let fail_us = baseline_us? * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
-            let severity = if cost.estimate.abs() > fail_us { Severity::Fail } else { Severity::Warn };
-            let message = format!(
-                "`{}` is a second copy of the baseline and yet seems to cost {:+.2} us [{:+.2}, {:+.2}]",
-                arm.id, cost.estimate, cost.low, cost.high
-            );
-            let advice = if severity == Severity::Fail {
-                "the machine changes what is measured: stop other work on it and run again"
-            } else {
-                "one sound study in twenty shows this; believe no cost that is as small"
-            };
-            Some(finding("same-differs", severity, Measured::us(cost.estimate, fail_us), message, advice))
-        });
-        found.collect()
-    },
+    source: "A/A tests; Kohavi, Tang and Xu, Trustworthy Online Controlled Experiments (2020), chapter 19; several arms: Bonferroni",
+    judge: |result, limits| JUDGED.iter().filter_map(|judged| of_measure(result, limits, judged)).collect(),
     withhold: None,
 };
 
+/// The A/A arm that differs most at one measure, if by more than chance explains among so many.
+fn of_measure(
+    result: &StudyResult,
+    limits: &Limits,
+    (measure, cost_of, level_of): &Judged,
+) -> Option<Finding> {
+    let same: Vec<(&ArmResult, Interval)> = result
+        .arms
+        .iter()
+        .filter(|arm| arm.kind == ArmKind::Same)
+        .filter_map(|arm| Some((arm, cost_of(arm)?)))
+        .collect();
+    let chance = |cost: &Interval| {
+        let rounds = result.plan.rounds_completed;
+        chance_of_difference(cost, rounds, result.plan.confidence).unwrap_or(1.0) * same.len() as f64
+    };
+    let (arm, cost) = same.iter().min_by(|a, b| chance(&a.1).total_cmp(&chance(&b.1)))?;
+    let chance = chance(cost);
+    if chance > 1.0 - result.plan.confidence {
+        return None;
+    }
+    let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
+    let level = level_of(other)?.estimate;
+    let most = level * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
+    let is_rare = chance < limits.of(&thresholds::SAME_RARE);
+    let severity = match (is_rare, cost.estimate.abs() > most) {
+        (true, true) => Severity::Fail,
+        _ => Severity::Warn,
+    };
+    let message = format!(
+        "`{}` is the baseline again and yet differs from it in {} by {:+.1} % [{:+.1}, {:+.1}]; chance shows that once in \
+         {:.0} studies",
+        arm.id,
+        measure.word(),
+        cost.estimate / level * 100.0,
+        cost.low / level * 100.0,
+        cost.high / level * 100.0,
+        (1.0 / chance).min(1e6)
+    );
+    let advice = if severity == Severity::Fail {
+        "the machine changes what is measured: stop other work on it and run again"
+    } else if is_rare {
+        "intervals of this measure are too narrow here: believe no cost that is as small"
+    } else {
+        "one sound study in twenty shows this: believe no cost that is as small"
+    };
+    let measured =
+        Measured::percent(cost.estimate.abs() / level, limits.of(&thresholds::SAME_COST_FAIL_SHARE));
+    let one = finding("same-differs", severity, measured, message, advice);
+    Some(Finding { measures: vec![*measure], ..one })
+}
+
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Severity, Verdict};
+    use hoptax_result::{Severity, StudyResult, Verdict};
 
-    use crate::study::tests::{fired, interval};
+    use crate::study::tests::{fired, interval, taken};
+
+    fn differs(estimate: f64, half_width: f64) -> impl Fn(&mut StudyResult) {
+        move |result| result.arms[1].cost.cpu_us_per_request = Some(interval(estimate, half_width))
+    }
 
     #[test]
     fn a_difference_between_twins_fires() {
-        let differ = |estimate: f64, half_width: f64| {
-            fired("same-differs", |result| {
-                result.arms[1].cost.cpu_us_per_request = Some(interval(estimate, half_width));
-            })
-        };
-        assert_eq!(differ(0.3, 0.31).0, None);
-        assert_eq!(differ(-0.3, 0.2).0, Some(Severity::Warn));
-        let (severity, result) = differ(2.0, 0.5);
+        let fires = |estimate: f64, half_width: f64| fired("same-differs", differs(estimate, half_width)).0;
+        assert_eq!(fires(0.3, 0.31), None);
+        assert_eq!(fires(-0.3, 0.2), Some(Severity::Warn));
+        // Many standard errors and small: the intervals are too narrow.
+        assert_eq!(fires(0.3, 0.05), Some(Severity::Warn));
+        let (severity, result) = fired("same-differs", differs(2.0, 0.5));
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
+        assert!(taken(differs(2.0, 0.5)).iter().all(|place| place.ends_with(" Cpu")));
+    }
+
+    #[test]
+    fn four_standard_errors_are_not_called_one_in_twenty() {
+        let advice =
+            |half_width: f64| fired("same-differs", differs(-0.3, half_width)).1.findings[0].advice.clone();
+        assert!(advice(0.28).contains("one sound study in twenty"));
+        assert!(advice(0.1).contains("too narrow"));
+    }
+
+    #[test]
+    fn one_of_twenty_twins_may_differ() {
+        let (severity, _) = fired("same-differs", |result| {
+            differs(-0.3, 0.28)(result);
+            for number in 2..=20 {
+                let mut twin = result.arms[1].clone();
+                twin.id = format!("same#{number}");
+                twin.cost.cpu_us_per_request = Some(interval(0.05, 0.28));
+                result.arms.push(twin);
+            }
+        });
+        assert_eq!(severity, None);
+    }
+
+    #[test]
+    fn tails_are_judged_too() {
+        let (severity, result) = fired("same-differs", |result| {
+            result.arms[1].cost.response_us.p99 = Some(interval(90.0, 30.0));
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+        assert_eq!(result.verdict, Verdict::Caution);
     }
 }

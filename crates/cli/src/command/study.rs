@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         Ending::Interrupted => Some("it was interrupted".to_owned()),
         Ending::Failed(error) => Some(error.to_string()),
     };
-    let mut result = summary::summarise(&plan, outcome.rounds, environment, outcome.wall_s, ended_early);
+    let mut result = summary::summarise(&plan, &outcome.rounds, environment, outcome.wall_s, ended_early);
     result.plan.resumed_after_rounds = facts.resumed_after_rounds;
     judge_study(&mut result);
     finish(&directory, &result, &outcome.ending)

@@ -269,6 +269,8 @@ impl Worker {
         if in_flight.recorded {
             let failure = self.traffic.expectation.failure(&answer);
             current.record_answer(&in_flight, index, answer, failure, last_byte_ns);
+        } else {
+            current.first().early_answers += 1;
         }
         if matches!(current.run.release, Release::Closed) && last_byte_ns < current.run.end_ns {
             self.start_any(current, slot, last_byte_ns);

@@ -10,6 +10,7 @@ use hoptax_functions::Proof;
 use hoptax_host::accounting::{
     ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, processor_ticks, ticks_between,
 };
+use hoptax_host::environment;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 
@@ -116,7 +117,12 @@ impl<'a> Meter<'a> {
             proofs: Vec::new(),
             began,
             round,
-            record: RoundRecord::default(),
+            record: RoundRecord {
+                round,
+                began_at: environment::now(),
+                boot_id: environment::boot_id(),
+                ..RoundRecord::default()
+            },
             recording: Recording::new(),
             last: plan.subjects.iter().map(|_| None).collect(),
         }
@@ -180,8 +186,10 @@ impl<'a> Meter<'a> {
         let (proxy, hops_cpu_ns) = after.since(&before);
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
-        let steal_ticks =
-            if self.setting.placement.is_apart() { ours.steal + theirs.steal } else { ours.steal };
+        // Of the processor that lost most: what one of many lost is not made good by the others.
+        let used_processors = self.setting.placement.generator.iter().chain(&self.setting.placement.proxy);
+        let lost = used_processors.map(|one| ticks_between(&before.ticks, &after.ticks, &[*one]).steal);
+        let steal_ticks = lost.max().unwrap_or(0);
         let wall_s = wall_ns as f64 / 1e9;
         let slice = SliceRecord {
             round: self.round,
@@ -194,6 +202,7 @@ impl<'a> Meter<'a> {
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
             recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
+            answered: self.recording.book.answered + self.recording.early_answers,
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             origin_cpu_ns: after.origin_cpu_ns - before.origin_cpu_ns,
@@ -202,18 +211,14 @@ impl<'a> Meter<'a> {
             proxy_run_delay_ns: proxy.run_delay_ns,
             steal_ticks,
             handover_ns,
+            generator_cpu_ns: used.cpu_ns,
+            generator_run_delay_ns: used.run_delay_ns,
+            busy_ticks: ours.total.saturating_sub(ours.idle) as f64,
+            total_ticks: ours.total as f64,
             response_p50_us: self.recording.response.quantile_us(0.5),
-            set_aside: false,
-            slowdown: None,
         };
-
-        let generator = self.record.generator.entry(block.load).or_default();
-        generator.cpu_ns += used.cpu_ns;
-        generator.run_delay_ns += used.run_delay_ns;
-        generator.wall_ns += wall_ns;
-        generator.busy_ticks += ours.total.saturating_sub(ours.idle);
-        generator.total_ticks += ours.total;
-        self.record.steal.0 += steal_ticks;
+        let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
+        self.record.steal.0 += steal;
         self.record.steal.1 += ours.total + if self.setting.placement.is_apart() { theirs.total } else { 0 };
         self.keep_idle((number, arm), &before);
         self.record.add(slice, &self.recording, load.open.is_some());
@@ -244,6 +249,7 @@ impl<'a> Meter<'a> {
 
     /// The record of the round, while everything is still alive.
     pub(super) fn finish(mut self, subjects: &Subjects) -> Result<RoundRecord, RunError> {
+        self.record.ended_at = environment::now();
         let now = self.read_proofs(subjects)?;
         for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
             let (Some(arm), Some(before), Some(now)) = (self.plan.arms.get(subject.arm), before, now) else {

@@ -4,7 +4,7 @@
 //! Where they are close, costs vary several times less. So as soon as the host has had them close for a tenth of the slices,
 //! slices wait for that, and are measured again when the host moved them apart all the same, while there is time. Which slices
 //! wait is seen from what the host did alone, never from what was measured. In the end those count that were measured where the
-//! processors mostly were ([`crate::record::set_aside`]).
+//! processors mostly were ([`crate::disturbance`]).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,8 @@ use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 use hoptax_stats::quantile;
 
-use crate::record::{HandoverLimits, RoundRecord, SliceRecord, took_ticks};
+use crate::disturbance::{HandoverLimits, took_ticks, was_delayed};
+use crate::record::{RoundRecord, SliceRecord};
 
 /// Between two looks while waiting.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -25,6 +26,9 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// not hold a study up for ever. When it is spent, slices are measured once and set aside.
 const LOST_SHARE: f64 = 2.0;
 
+/// Slices in which the proxy waited for its processor that are measured again however many they are.
+const MOST_DELAYED_AGAIN: u32 = 8;
+
 /// Watches where the host has the processors of generator and proxy.
 #[derive(Debug)]
 pub(super) struct Quiet {
@@ -33,6 +37,10 @@ pub(super) struct Quiet {
     readings: Vec<f64>,
     /// What may still be lost.
     allowance: Duration,
+    /// Whether proxies share processors with callers on purpose: waiting for them is no disturbance then.
+    shares_processors: bool,
+    /// Slices so far, and in how many of them the proxy waited for its processor.
+    seen: (u32, u32),
 }
 
 /// How the wait before a slice ended.
@@ -53,7 +61,7 @@ impl Quiet {
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
         let slices = earlier.iter().flat_map(|round| &round.slices);
         let readings = slices.filter_map(|slice| slice.handover_ns).collect();
-        Ok(Self { probe, readings, allowance: FIRST_WAIT })
+        Ok(Self { probe, readings, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
     }
 
     /// Where the processors are when they are close; None before the first slice.
@@ -95,13 +103,24 @@ impl Quiet {
         let is_apart =
             slice.handover_ns.zip(self.close()).is_some_and(|(reading, close)| close.is_apart(reading));
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
-        if !is_apart && !took_ticks(slice) {
+        if !is_apart && !took_ticks(slice) && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
             return false;
         }
         let has_time = self.allowance > length;
         self.allowance = self.allowance.saturating_sub(length);
         has_time
+    }
+}
+
+impl Quiet {
+    /// Whether the proxy waited for its processor in this slice and seldom did before: beside work that never ends, another
+    /// measurement would come to the same.
+    fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
+        let is_delayed = !self.shares_processors && was_delayed(slice);
+        self.seen.0 += 1;
+        self.seen.1 += u32::from(is_delayed);
+        is_delayed && self.seen.1 <= MOST_DELAYED_AGAIN.max(self.seen.0 / 4)
     }
 }
 
@@ -121,7 +140,8 @@ mod tests {
     }
 
     fn quiet(readings: &[f64]) -> Quiet {
-        Quiet { probe: None, readings: readings.to_vec(), allowance: FIRST_WAIT }
+        let readings = readings.to_vec();
+        Quiet { probe: None, readings, allowance: FIRST_WAIT, shares_processors: false, seen: (0, 0) }
     }
 
     #[test]
@@ -146,6 +166,19 @@ mod tests {
         let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0]);
         assert!(asks_again(&mut quiet, 370.0, 0));
         assert!(!asks_again(&mut quiet, 55.0, 0));
+    }
+
+    #[test]
+    fn a_proxy_that_waited_is_measured_again_unless_it_always_does() {
+        let delayed = SliceRecord { wall_s: 0.1, proxy_run_delay_ns: 20_000_000, ..SliceRecord::default() };
+        let still = SliceRecord { wall_s: 0.1, ..SliceRecord::default() };
+        let mut seldom = quiet(&[]);
+        let again =
+            (0..200).filter(|number| seldom.asks_again(if number % 10 == 0 { &delayed } else { &still }));
+        assert_eq!(again.count(), 20);
+        let mut always = quiet(&[]);
+        let again = (0..200).filter(|_| always.asks_again(&delayed)).count();
+        assert!(again < 20, "{again}");
     }
 
     #[test]

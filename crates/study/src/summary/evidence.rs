@@ -1,148 +1,186 @@
-//! The evidence beside the numbers: books, slices, and what generator, proxies and host did.
+//! From the records of rounds to the evidence of a result: names in place of numbers, slices judged by the host alone, and the
+//! machine's speed around each.
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Book, GeneratorUse, HostUse, ProxyUse, Slices};
-use hoptax_stats::median;
+use hoptax_result::{ArmRound, Disturbance, Sample, StudyRound};
+use hoptax_stats::{Observation, slowdowns};
 
-use super::pairs::{Measure, values};
-use crate::plan::Plan;
-use crate::record::{GeneratorRecord, RoundRecord, SliceRecord};
+use super::{histogram, limits};
+use crate::disturbance::Rule;
+use crate::measure::{self, CPU};
+use crate::plan::{Arm, Load, Plan};
+use crate::record::{RoundRecord, SliceRecord, Times};
 
-/// The quantile of send lag that the checks judge.
-const LAG: f64 = 0.99;
-
-fn slices_of(rounds: &[RoundRecord], arm: usize) -> impl Iterator<Item = &SliceRecord> {
-    rounds.iter().flat_map(|round| &round.slices).filter(move |slice| slice.arm == arm)
+/// What the records come to.
+pub(super) struct Evidence {
+    pub(super) rounds: Vec<StudyRound>,
+    /// The rule by which slices were set aside, in words.
+    pub(super) rule: String,
+    /// How much of what its neighbours deviate a slice deviates too; none where nothing can be said.
+    pub(super) neighbour_weight: Option<f64>,
 }
 
-/// How many slices of an arm count.
-pub(super) fn slices(rounds: &[RoundRecord], arm: usize) -> Slices {
-    let mut slices = Slices::default();
-    for round in rounds {
-        // Whether a measurement counts, by what was planned.
-        let mut planned: BTreeMap<(usize, u32, u32), bool> = BTreeMap::new();
-        for slice in round.slices.iter().filter(|slice| slice.arm == arm) {
-            *planned.entry((slice.load, slice.block, slice.copy)).or_default() |= !slice.set_aside;
-            *(if slice.set_aside { &mut slices.set_aside } else { &mut slices.used }) += 1;
-        }
-        slices.lost += planned.values().filter(|counts| !**counts).count() as u64;
+/// Turns records into evidence.
+pub(super) fn evidence(plan: &Plan, records: &[RoundRecord]) -> Evidence {
+    let rule = Rule::of(records, plan.link.is_some());
+    let judged: Vec<Vec<Judged<'_>>> = records.iter().map(|record| judge(record, &rule)).collect();
+    let (slowdowns, neighbour_weight) = speeds(plan, records, &judged);
+    let rounds = records.iter().zip(&judged).zip(&slowdowns);
+    let rounds = rounds.map(|((record, judged), slowdowns)| round(plan, record, judged, slowdowns)).collect();
+    Evidence { rounds, rule: rule.text(), neighbour_weight }
+}
+
+/// A slice, by its number in the record, and what disturbed it.
+struct Judged<'a> {
+    number: usize,
+    slice: &'a SliceRecord,
+    by: Vec<Disturbance>,
+}
+
+impl Judged<'_> {
+    /// Whether it counts for something.
+    fn counts(&self) -> bool {
+        !self.by.iter().any(|disturbance| disturbance.spoils_cpu_time())
     }
-    slices
-}
 
-/// Share of the answers of an arm under an open loop that came within so many nanoseconds. None without answers.
-pub(super) fn share_below(rounds: &[RoundRecord], load: usize, arm: usize, ns: u64) -> Option<f64> {
-    let (mut below, mut all) = (0, 0);
-    for round in rounds {
-        let responses = round.response(load, arm);
-        below += responses.count_between(0, ns);
-        all += responses.len();
+    /// Whether it counts for everything.
+    fn is_clean(&self) -> bool {
+        self.by.is_empty()
     }
-    (all > 0).then(|| below as f64 / all as f64)
 }
 
-/// All requests of an arm.
-pub(super) fn book(rounds: &[RoundRecord], arm: usize) -> Book {
-    slices_of(rounds, arm).fold(Book::default(), |mut sum, slice| {
-        sum.add(&slice.book);
-        sum
-    })
+fn judge<'a>(record: &'a RoundRecord, rule: &Rule) -> Vec<Judged<'a>> {
+    let slices = record.slices.iter().enumerate();
+    slices.map(|(number, slice)| Judged { number, slice, by: rule.disturbances(slice) }).collect()
 }
 
-/// Failed requests of an arm by kind.
-pub(super) fn failures(rounds: &[RoundRecord], arm: usize) -> BTreeMap<String, u64> {
-    let mut sum = BTreeMap::new();
-    for (kind, count) in rounds.iter().filter_map(|round| round.failures.get(&arm)).flatten() {
-        *sum.entry(kind.clone()).or_default() += count;
-    }
-    sum
-}
-
-/// How busy a proxy was under the closed loop, and without a load. None without a closed loop.
-pub(super) fn proxy_use(plan: &Plan, rounds: &[RoundRecord], arm: usize) -> Option<ProxyUse> {
-    let is_closed = |slice: &&SliceRecord| plan.loads.get(slice.load).is_some_and(|load| load.open.is_none());
-    let (mut cpu_ns, mut recorded_s) = (0.0, 0.0);
-    for slice in slices_of(rounds, arm).filter(is_closed).filter(|slice| !slice.set_aside) {
-        cpu_ns += slice.proxy_cpu_ns as f64;
-        recorded_s += slice.recorded_s;
-    }
-    let (idle_ns, idle_wall_ns) = rounds
-        .iter()
-        .filter_map(|round| round.idle.get(&arm))
-        .fold((0.0, 0.0), |(cpu, wall), idle| (cpu + idle.cpu_ns as f64, wall + idle.wall_ns as f64));
-    (recorded_s > 0.0).then(|| ProxyUse {
-        core_share: cpu_ns / 1e9 / recorded_s,
-        idle_us_per_second: if idle_wall_ns > 0.0 { idle_ns / 1e3 / (idle_wall_ns / 1e9) } else { 0.0 },
-    })
-}
-
-/// What the generator did under each load.
-pub(super) fn generator(plan: &Plan, rounds: &[RoundRecord]) -> Vec<GeneratorUse> {
-    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    plan.loads
-        .iter()
-        .enumerate()
-        .map(|(index, load)| {
-            let used = rounds.iter().filter_map(|round| round.generator.get(&index)).fold(
-                GeneratorRecord::default(),
-                |mut sum, one| {
-                    sum.cpu_ns += one.cpu_ns;
-                    sum.run_delay_ns += one.run_delay_ns;
-                    sum.wall_ns += one.wall_ns;
-                    sum.busy_ticks += one.busy_ticks;
-                    sum.total_ticks += one.total_ticks;
-                    sum
-                },
-            );
-            let mut own_lag = hoptax_load::histogram();
-            rounds
-                .iter()
-                .filter_map(|round| round.own_lag.get(&index))
-                .for_each(|one| one.add_to(&mut own_lag));
-            GeneratorUse {
-                load: load.name.clone(),
-                own_lag_p99_us: (!own_lag.is_empty()).then(|| own_lag.value_at_quantile(LAG) as f64 / 1e3),
-                core_share: share(used.cpu_ns, used.wall_ns),
-                processors_share: share(used.busy_ticks, used.total_ticks),
-                run_delay_share: share(used.run_delay_ns, used.wall_ns),
+/// By what factor the machine was slower around each slice, by round and the number of the slice, and the weight of its
+/// neighbours in that. Each load is looked at by itself: it has a speed of its own.
+fn speeds(
+    plan: &Plan,
+    records: &[RoundRecord],
+    judged: &[Vec<Judged<'_>>],
+) -> (Vec<BTreeMap<usize, f64>>, Option<f64>) {
+    let mut factors: Vec<BTreeMap<usize, f64>> = records.iter().map(|_| BTreeMap::new()).collect();
+    let mut weight = None;
+    let usual = plan.cpu_load();
+    for load in 0..plan.loads.len() {
+        let (mut places, mut observations) = (Vec::new(), Vec::new());
+        for (round, (record, slices)) in records.iter().zip(judged).enumerate() {
+            for one in slices.iter().filter(|one| one.slice.load == load && one.counts()) {
+                if let Some(value) = CPU.of(record, one.slice).filter(|value| *value > 0.0) {
+                    places.push((round, one.number));
+                    let (block, arm) = (one.slice.block, one.slice.arm);
+                    observations.push(Observation { round, block, arm, value });
+                }
             }
-        })
-        .collect()
+        }
+        let Some(found) = slowdowns(&observations) else { continue };
+        for ((round, number), factor) in places.into_iter().zip(found.factors) {
+            if let Some(factors) = factors.get_mut(round) {
+                factors.insert(number, factor);
+            }
+        }
+        if Some(load) == usual {
+            weight = Some(found.weight);
+        }
+    }
+    (factors, weight)
 }
 
-/// What the host took, and whether the baseline changed.
-pub(super) fn host(plan: &Plan, rounds: &[RoundRecord], neighbour_weight: Option<f64>) -> HostUse {
-    let (steal, total) =
-        rounds.iter().fold((0, 0), |sum, round| (sum.0 + round.steal.0, sum.1 + round.steal.1));
-    let (mut delay_s, mut wall_s) = (0.0, 0.0);
-    let mut handovers_ns = Vec::new();
-    for slice in rounds.iter().flat_map(|round| &round.slices).filter(|slice| !slice.set_aside) {
-        handovers_ns.extend(slice.handover_ns);
-        delay_s += slice.proxy_run_delay_ns as f64 / 1e9;
-        wall_s += slice.wall_s;
+fn round(
+    plan: &Plan,
+    record: &RoundRecord,
+    judged: &[Judged<'_>],
+    slowdowns: &BTreeMap<usize, f64>,
+) -> StudyRound {
+    let mut samples = Vec::new();
+    for (arm_number, arm) in plan.arms.iter().enumerate() {
+        for (load_number, load) in plan.loads.iter().enumerate() {
+            let of = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
+            let slices: Vec<&Judged<'_>> = judged.iter().filter(of).collect();
+            if !slices.is_empty() {
+                samples.push(sample(record, (arm, load), &slices, slowdowns));
+            }
+        }
     }
-    HostUse {
-        steal_share: if total == 0 { 0.0 } else { steal as f64 / total as f64 },
-        handover_ns: median(&handovers_ns),
-        waited_s: rounds.iter().map(|round| round.waited_ns as f64 / 1e9).sum(),
-        proxy_run_delay_share: if wall_s > 0.0 { delay_s / wall_s } else { 0.0 },
-        drift_share: drift(plan, rounds),
-        neighbour_weight,
-    }
-}
-
-/// The baseline's CPU time per request in the last third of the rounds over that in the first third, less one.
-fn drift(plan: &Plan, rounds: &[RoundRecord]) -> Option<f64> {
-    let third = rounds.len() / 3;
-    let level = |rounds: &[RoundRecord]| {
-        let all: Vec<f64> = rounds
+    StudyRound {
+        round: record.round,
+        began_at: record.began_at.clone(),
+        ended_at: record.ended_at.clone(),
+        boot_id: record.boot_id.clone(),
+        waited_s: record.waited_ns as f64 / 1e9,
+        ticks: record.steal.1,
+        steal_ticks: record.steal.0,
+        samples,
+        arms: plan
+            .arms
             .iter()
-            .flat_map(|round| values(plan, round, 0, Measure::CpuUsPerRequest).into_values())
-            .collect();
-        median(&all)
+            .enumerate()
+            .map(|(number, arm)| (arm.id.clone(), arm_round(record, number)))
+            .collect(),
+    }
+}
+
+fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
+    let idle = record.idle.get(&arm).filter(|idle| idle.wall_ns > 0);
+    ArmRound {
+        memory_bytes: record.memory_bytes.get(&arm).cloned().unwrap_or_default(),
+        unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
+        idle_us_per_second: idle.map(|idle| idle.cpu_ns as f64 / 1e3 / (idle.wall_ns as f64 / 1e9)),
+    }
+}
+
+fn sample(
+    record: &RoundRecord,
+    (arm, load): (&Arm, &Load),
+    slices: &[&Judged<'_>],
+    slowdowns: &BTreeMap<usize, f64>,
+) -> Sample {
+    let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
+        slices.iter().map(|one| measure.of(record, one.slice)).collect()
     };
-    let (first, last) = (rounds.get(..third)?, rounds.get(rounds.len() - third..)?);
-    let (first, last) = (level(first)?, level(last)?);
-    (first > 0.0).then(|| last / first - 1.0)
+    let columns = measure::ALL.iter().map(|measure| (measure.id.to_owned(), column(measure)));
+    let mut values: BTreeMap<String, Vec<Option<f64>>> =
+        columns.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
+    if let Some(limit) = arm.limit().filter(|_| load.expect.len() > 1) {
+        let admitted = limits::admitted(record, slices.iter().map(|one| one.number), limit);
+        values.insert(measure::ADMITTED.id.to_owned(), admitted);
+    }
+    let mut sample = Sample {
+        arm: arm.id.clone(),
+        load: load.name.clone(),
+        began_s: slices.iter().map(|one| one.slice.began_s).collect(),
+        block: slices.iter().map(|one| one.slice.block).collect(),
+        copy: slices.iter().map(|one| one.slice.copy).collect(),
+        set_aside: slices.iter().map(|one| one.by.clone()).collect(),
+        slowdown: slices.iter().map(|one| slowdowns.get(&one.number).copied()).collect(),
+        values,
+        ..Sample::default()
+    };
+    for one in slices {
+        if one.counts() {
+            sample.book.add(&one.slice.book);
+            for (kind, count) in record.failures.get(&one.number).into_iter().flatten() {
+                *sample.failures.entry(kind.clone()).or_default() += count;
+            }
+        } else {
+            sample.set_aside_book.add(&one.slice.book);
+        }
+    }
+    let clean = || slices.iter().filter(|one| one.is_clean()).map(|one| one.number);
+    sample.responses = histogram::merged(clean().filter_map(|number| record.responses.get(&number)));
+    // How late the generator was is its own doing, whatever the proxy waited for.
+    let counted = slices.iter().filter(|one| one.counts()).map(|one| one.number);
+    sample.own_lag = histogram::merged(counted.filter_map(|number| record.own_lag.get(&number)));
+    let mut by_status: BTreeMap<u16, Vec<&Times>> = BTreeMap::new();
+    for (status, times) in clean().filter_map(|number| record.by_status.get(&number)).flatten() {
+        by_status.entry(*status).or_default().push(times);
+    }
+    let statuses = by_status.into_iter();
+    sample.statuses = statuses
+        .filter_map(|(status, times)| Some((status, histogram::merged(times.into_iter())?)))
+        .collect();
+    sample
 }

@@ -1,6 +1,6 @@
 use hoptax_functions::Catalogue;
 use hoptax_load::Recording;
-use hoptax_result::Book;
+use hoptax_result::{Book, Cost, ResponseCost};
 
 use super::*;
 use crate::file;
@@ -40,8 +40,8 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         steal_ticks: 0,
         handover_ns: Some(60.0),
         response_p50_us: Some(100.0),
-        set_aside: false,
-        slowdown: None,
+        answered: 4000,
+        ..SliceRecord::default()
     }
 }
 
@@ -63,7 +63,9 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
                     slice.proxy_cpu_ns += (extra_us * 4_000_000.0) as u64;
                 }
                 slice.proxy_cpu_ns = (slice.proxy_cpu_ns as f64 * SLOWER[block as usize]) as u64;
-                record.add(slice, &Recording::new(), spec.open.is_some());
+                let mut recording = Recording::new();
+                (0..100).for_each(|answer| recording.response.record(100_000 + answer));
+                record.add(slice, &recording, spec.open.is_some());
             }
         }
     }
@@ -71,7 +73,7 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
 }
 
 fn summarised(rounds: &[RoundRecord]) -> StudyResult {
-    summarise(&plan(), rounds.to_vec(), Environment::default(), 1.0, None)
+    summarise(&plan(), rounds, Environment::default(), 1.0, None)
 }
 
 /// The same rounds with the baseline's slices a second time, as those of another copy.
@@ -103,7 +105,7 @@ fn costs_are_differences_from_the_mean_of_all_copies() {
 #[test]
 fn a_slice_that_was_measured_again_is_not_lost() {
     let disturb = |slice: &mut SliceRecord| slice.steal_ticks = 1;
-    let lost = |rounds: &[RoundRecord]| summarised(rounds).arms[index("baseline")].slices;
+    let lost = |rounds: &[RoundRecord]| summarised(rounds).arms[index("baseline")].slices.clone();
     let again = with_a_copy(rounds(0, [0.0; 3]), disturb);
     assert_eq!((lost(&again).set_aside, lost(&again).lost), (12, 0));
     let never = with_a_copy(rounds(0, [0.0; 3]), |slice| {
@@ -190,7 +192,11 @@ fn an_arm_that_answers_nothing_has_no_numbers() {
     let mut rounds = rounds(lua, [1.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {
         slice.book = Book { planned: 10, sent: 10, failed: 10, ..Book::default() };
+        slice.answered = 0;
         slice.response_p50_us = None;
+    }
+    for round in &mut rounds {
+        round.responses.clear();
     }
     let result = summarised(&rounds);
     assert_eq!(result.arms[lua].cost, Cost::default());
@@ -206,4 +212,48 @@ fn drift_compares_the_last_third_of_the_rounds_with_the_first() {
     }
     let drift = summarised(&rounds).host.drift_share.unwrap();
     assert!((drift - 0.1).abs() < 1e-6, "{drift}");
+}
+
+#[test]
+fn every_number_can_be_computed_again_from_the_result_alone() {
+    let result = summarised(&rounds(index("lua"), [4.0, 5.0, 6.5]));
+    let text = serde_json::to_string(&result).unwrap();
+    let mut read: StudyResult = serde_json::from_str(&text).unwrap();
+    let mut taken = 0;
+    read.for_each_number(&mut |_, number| {
+        taken += u32::from(number.is_some());
+        number.clear();
+    });
+    assert!(taken > 20, "{taken}");
+    assert_ne!(read, result);
+    fill(&mut read);
+    assert_eq!(read, result);
+}
+
+#[test]
+fn where_the_proxy_waited_for_its_processor_only_cpu_time_counts() {
+    let lua = index("lua");
+    let mut rounds = rounds(lua, [1.0; 3]);
+    for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
+        slice.proxy_run_delay_ns = 40_000_000;
+    }
+    let result = summarised(&rounds);
+    let arm = &result.arms[lua];
+    assert!((arm.cost.cpu_us_per_request.unwrap().estimate - 1.0).abs() < 1e-9);
+    assert_eq!((arm.max_rate, arm.cost.max_rate), (None, None));
+    assert_eq!((arm.slices.used, arm.slices.lost, arm.slices.delayed), (0, 0, 18));
+}
+
+#[test]
+fn what_was_set_aside_is_not_counted_and_kept_apart() {
+    let mut rounds = rounds(0, [0.0; 3]);
+    let disturbed = rounds[0].slices.iter_mut().find(|slice| slice.load == 1).unwrap();
+    disturbed.steal_ticks = 1;
+    disturbed.book = Book { planned: 4000, sent: 4000, failed: 4000, ..Book::default() };
+    disturbed.generator_cpu_ns = 200_000_000;
+    let arm = disturbed.arm;
+    let result = summarised(&rounds);
+    assert_eq!(result.arms[arm].loads.last().unwrap().book.failed, 0);
+    assert_eq!(result.arms[arm].book.failed, 4000, "the whole book has all of it");
+    assert!(result.generator[1].core_share.abs() < 1e-9, "{:?}", result.generator);
 }

@@ -1,0 +1,121 @@
+//! Functions whose cost is known beforehand must show it.
+
+use hoptax_result::{ArmResult, Finding, Measure, Severity, StudyResult};
+
+use crate::thresholds;
+use crate::{Check, Measured, finding};
+
+/// A delay of so many milliseconds must cost so many.
+pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
+    id: "known-answer",
+    protects_from: "a rig that measures something else than it says",
+    source: "ground truth: a delay of d ms must cost d ms",
+    judge: |result, _| {
+        let load = result.plan.response_load().map(|load| load.name.clone());
+        let found = result.arms.iter().filter_map(|arm| {
+            let known = arm.known_answer?;
+            let seen = arm.cost.response_us.p50?.estimate;
+            let (low, high) = known.response_p50_low_us.zip(known.response_p50_high_us)?;
+            if (low..=high).contains(&seen) {
+                return None;
+            }
+            let message = format!(
+                "`{}` must cost {low:.0} to {high:.0} us at the median of response time and shows {seen:.0} us",
+                arm.id
+            );
+            let measured = Measured::us(seen, if seen < low { low } else { high });
+            let advice = "do not believe the other latencies of this study either; run it again on a quiet machine";
+            let finding = finding("known-answer", Severity::Fail, measured, message, advice);
+            Some(Finding { load: load.clone(), measures: Measure::RESPONSES.to_vec(), ..finding })
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+/// A filter that burns so many microseconds of CPU time must cost so many.
+pub(super) const CPU_TIME: Check<StudyResult> = Check {
+    id: "known-cpu",
+    protects_from: "an account of CPU time that is too large or too small by a factor",
+    source: "ground truth: a filter that burns n us by its thread's own clock must cost n us",
+    judge: |result, limits| {
+        let (warn, fail) =
+            (limits.of(&thresholds::KNOWN_CPU_SHARE), limits.of(&thresholds::KNOWN_CPU_FAIL_SHARE));
+        let known = |arm: &ArmResult| Some((arm.known_answer?.cpu_us?, arm.cost.cpu_us_per_request?));
+        let found = result.arms.iter().filter_map(|arm| {
+            let (expected_us, seen) = known(arm).filter(|(expected_us, _)| *expected_us > 0.0)?;
+            // What the filter costs without burning anything is not known beforehand.
+            let is_empty = |other: &&ArmResult| {
+                other.function == arm.function && known(other).is_some_and(|(expected_us, _)| expected_us <= 0.0)
+            };
+            let (_, empty) = known(result.arms.iter().find(is_empty)?)?;
+            let seen_us = seen.estimate - empty.estimate;
+            let half_us = seen.half_width().hypot(empty.half_width());
+            let beyond = ((seen_us - expected_us).abs() - half_us) / expected_us;
+            let (severity, threshold) = crate::severity_above(beyond, warn, fail)?;
+            let message = format!(
+                "`{}` burns {expected_us:.0} us of CPU time and seems to cost {seen_us:.2} ±{half_us:.2} us",
+                arm.id
+            );
+            let measured = Measured::percent((seen_us - expected_us).abs() / expected_us, threshold);
+            let advice = "do not believe the costs in CPU time of this study; look for what else runs on the proxy's processor";
+            let finding = finding("known-cpu", severity, measured, message, advice);
+            Some(Finding { measures: vec![Measure::Cpu], ..finding })
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{KnownAnswer, Severity, StudyResult, Verdict};
+
+    use crate::study::tests::{fired, interval, taken};
+
+    fn missed(low: f64, high: f64) -> impl Fn(&mut StudyResult) {
+        move |result| {
+            result.arms[2].known_answer = Some(KnownAnswer {
+                response_p50_low_us: Some(low),
+                response_p50_high_us: Some(high),
+                cpu_us: None,
+            });
+        }
+    }
+
+    #[test]
+    fn a_missed_known_answer_takes_response_times_and_no_cpu_time() {
+        let known = |low: f64, high: f64| fired("known-answer", missed(low, high)).0;
+        assert_eq!(known(4.9, 5.7), None);
+        assert_eq!(known(4900.0, 5700.0), Some(Severity::Fail));
+        assert_eq!(known(1.0, 2.0), Some(Severity::Fail));
+        let taken = taken(missed(1.0, 2.0));
+        assert!(taken.contains(&"+same fixed-rate ResponseP50".to_owned()), "{taken:?}");
+        assert!(taken.iter().all(|place| place.contains("Response")), "{taken:?}");
+    }
+
+    /// Two arms of a filter that burns nothing and ten microseconds, with what these seem to cost.
+    fn burning(empty_us: f64, ten_us: f64) -> impl Fn(&mut StudyResult) {
+        move |result| {
+            for (cpu_us, cost_us) in [(0.0, empty_us), (10.0, ten_us)] {
+                let mut arm = result.arms[2].clone();
+                arm.id = format!("burn{{us={cpu_us}}}");
+                arm.function = Some("control/burn".to_owned());
+                arm.known_answer = Some(KnownAnswer { cpu_us: Some(cpu_us), ..KnownAnswer::default() });
+                arm.cost.cpu_us_per_request = Some(interval(cost_us, 0.1));
+                result.arms.push(arm);
+            }
+        }
+    }
+
+    #[test]
+    fn a_filter_that_seems_to_burn_another_time_than_it_does_fires() {
+        let burns = |empty_us: f64, ten_us: f64| fired("known-cpu", burning(empty_us, ten_us));
+        assert_eq!(burns(0.5, 10.6).0, None);
+        assert_eq!(burns(0.5, 10.9).0, Some(Severity::Warn));
+        let (severity, result) = burns(0.5, 13.0);
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
+        assert_eq!(burns(0.5, 8.0).0, Some(Severity::Fail));
+        assert!(taken(burning(0.5, 13.0)).iter().all(|place| place.ends_with(" Cpu")));
+    }
+}

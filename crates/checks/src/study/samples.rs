@@ -1,0 +1,143 @@
+//! Numbers that rest on too little, or say too little.
+
+use hoptax_result::{ArmResult, Finding, Interval, Measure, ResponseCost, Severity, StudyResult};
+
+use crate::thresholds;
+use crate::{Check, Measured, finding};
+
+/// Too few answers for the 99th percentile.
+pub(super) const TOO_FEW: Check<StudyResult> = Check {
+    id: "too-few-samples",
+    protects_from: "a tail quantile that a handful of requests decided",
+    source: "our own: n (1 - p) of at least 100",
+    judge: |result, limits| {
+        let needed = (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round();
+        let of_arm = |arm: &ArmResult| -> Vec<Finding> {
+            let open = |name: &String| {
+                result.plan.loads.iter().any(|load| load.name == *name && load.rate.is_some())
+            };
+            let few = arm.loads.iter().filter(|load| open(&load.load) && (load.responses as f64) < needed);
+            few.map(|load| {
+                let message = format!("{} answers do not support p99: it is withheld", load.responses);
+                let measured = Measured::count(load.responses as f64, needed, "requests");
+                let advice = "more rounds, more blocks or a higher rate";
+                Finding {
+                    arm: Some(arm.id.clone()),
+                    load: Some(load.load.clone()),
+                    measures: vec![Measure::ResponseP99],
+                    withholds: true,
+                    ..finding("too-few-samples", Severity::Warn, measured, message, advice)
+                }
+            })
+            .collect()
+        };
+        result.arms.iter().flat_map(of_arm).collect()
+    },
+    withhold: None,
+};
+
+/// A cost whose interval is wider than what it is held against says nothing.
+pub(super) const VAGUE: Check<StudyResult> = Check {
+    id: "vague-cost",
+    protects_from: "a number that could as well be another",
+    source: "our own: half of an interval against the level that the cost is added to",
+    judge: |result, limits| {
+        let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+        let mut found = Vec::new();
+        for arm in &result.arms {
+            let Some(other) = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
+            else {
+                continue;
+            };
+            let mut judge = |load: Option<&str>,
+                             measure: Measure,
+                             cost: Option<Interval>,
+                             level: Option<Interval>| {
+                let Some(share) = cost.zip(level).map(|(cost, level)| cost.half_width() / level.estimate)
+                else {
+                    return;
+                };
+                if share <= limit {
+                    return;
+                }
+                let message = format!(
+                    "half of the interval of its cost in {} is {:.0} % of what it is compared with: it is withheld",
+                    measure.word(),
+                    share * 100.0
+                );
+                let advice = "more rounds, or more blocks of this load";
+                let measured = Measured::percent(share, limit);
+                let one = finding("vague-cost", Severity::Info, measured, message, advice);
+                let (arm, load) = (Some(arm.id.clone()), load.map(str::to_owned));
+                found.push(Finding {
+                    arm,
+                    load,
+                    measures: vec![measure],
+                    withholds: true,
+                    costs_alone: true,
+                    ..one
+                });
+            };
+            let cpu_load = result.plan.cpu_load().map(|load| load.name.as_str());
+            judge(cpu_load, Measure::Cpu, arm.cost.cpu_us_per_request, other.cpu_us_per_request);
+            for load in &arm.loads {
+                let Some(others) = other.loads.iter().find(|one| one.load == load.load) else { continue };
+                let name = Some(load.load.as_str());
+                if name != cpu_load {
+                    judge(name, Measure::Cpu, load.cost.cpu_us_per_request, others.cpu_us_per_request);
+                }
+                let quantile = |of: fn(&ResponseCost) -> Option<Interval>| {
+                    (of(&load.cost.response_us), of(&others.response_us))
+                };
+                for (measure, (cost, level)) in Measure::RESPONSES.into_iter().zip([
+                    quantile(|response| response.p50),
+                    quantile(|response| response.p90),
+                    quantile(|response| response.p99),
+                ]) {
+                    judge(name, measure, cost, level);
+                }
+            }
+        }
+        found
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Severity, StudyResult};
+
+    use crate::study::tests::{fired, interval, taken};
+
+    #[test]
+    fn too_few_answers_take_p99_and_leave_p50() {
+        let few = |result: &mut StudyResult| result.arms[2].loads[1].responses = 9_999;
+        assert_eq!(fired("too-few-samples", few).0, Some(Severity::Warn));
+        assert_eq!(taken(few), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+    }
+
+    #[test]
+    fn a_cost_that_is_wider_than_half_of_the_baseline_is_withheld_and_others_stand() {
+        let vague = |half_width: f64| {
+            move |result: &mut StudyResult| {
+                // The baseline's p99 is 200 us.
+                let arm = &mut result.arms[2];
+                let cost = Some(interval(10.0, half_width));
+                arm.loads[1].cost.response_us.p99 = cost;
+                arm.cost.response_us.p99 = cost;
+            }
+        };
+        assert_eq!(fired("vague-cost", vague(99.0)).0, None);
+        assert_eq!(fired("vague-cost", vague(101.0)).0, Some(Severity::Info));
+        assert_eq!(taken(vague(101.0)), ["+lua fixed-rate ResponseP99"]);
+    }
+
+    #[test]
+    fn a_vague_cost_in_cpu_time_is_withheld() {
+        let vague = |result: &mut StudyResult| {
+            result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+        };
+        assert_eq!(fired("vague-cost", vague).0, Some(Severity::Info));
+        assert!(taken(vague).contains(&"+lua saturation Cpu".to_owned()));
+    }
+}

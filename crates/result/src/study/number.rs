@@ -1,0 +1,199 @@
+//! Every number of a study by its place: what findings take away, and what outputs call withheld.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ArmLoad, ArmResult, Cost, Interval, ResponseCost, StudyResult};
+use crate::Finding;
+
+/// What a number of a study measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// CPU time of the proxies.
+    Cpu,
+    /// CPU time of origin and companion, and of all together.
+    OtherCpu,
+    /// Requests per second, whatever set them.
+    Rate,
+    /// Requests per second that a proxy can take.
+    MaxRate,
+    /// Median response time.
+    ResponseP50,
+    /// 90th percentile of response time.
+    ResponseP90,
+    /// 99th percentile of response time, and shares of slow answers.
+    ResponseP99,
+    /// Bytes that a link carried.
+    LinkBytes,
+    /// What a limit let pass.
+    Admitted,
+    /// Resident memory.
+    Memory,
+}
+
+impl Measure {
+    /// Quantiles of response time.
+    pub const RESPONSES: [Self; 3] = [Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
+    /// What depends on when requests leave and answers come.
+    pub const TIMED: [Self; 5] =
+        [Self::Rate, Self::MaxRate, Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
+
+    /// The words for it, as findings name it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPU time",
+            Self::OtherCpu => "CPU time of origin and companion",
+            Self::Rate => "rate",
+            Self::MaxRate => "maximum rate",
+            Self::ResponseP50 => "p50",
+            Self::ResponseP90 => "p90",
+            Self::ResponseP99 => "p99",
+            Self::LinkBytes => "bytes",
+            Self::Admitted => "admitted",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// Where a number stands in a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The arm.
+    pub arm: &'a str,
+    /// The arm that it is a difference from; none for the arm's own level.
+    pub compared_with: Option<&'a str>,
+    /// The load that it was measured under; none where all loads have a part in it.
+    pub load: Option<&'a str>,
+    /// What it measures.
+    pub measure: Measure,
+}
+
+/// A number in its place.
+#[derive(Debug)]
+pub enum Number<'a> {
+    /// With its interval.
+    Interval(&'a mut Option<Interval>),
+    /// Without one.
+    Share(&'a mut Option<f64>),
+}
+
+impl Number<'_> {
+    /// Takes it away.
+    pub fn clear(self) {
+        match self {
+            Self::Interval(interval) => *interval = None,
+            Self::Share(share) => *share = None,
+        }
+    }
+
+    /// Whether it is there.
+    pub fn is_some(&self) -> bool {
+        match self {
+            Self::Interval(interval) => interval.is_some(),
+            Self::Share(share) => share.is_some(),
+        }
+    }
+}
+
+impl Finding {
+    /// Whether it takes away the number at `place`: one in its scope, or one that is a difference from such a number.
+    pub fn takes_away(&self, place: &Place<'_>) -> bool {
+        let is_arm = |arm: &String| arm == place.arm || Some(arm.as_str()) == place.compared_with;
+        self.withholds
+            && (place.compared_with.is_some() || !self.costs_alone)
+            && (self.measures.is_empty() || self.measures.contains(&place.measure))
+            && self.arm.as_ref().is_none_or(is_arm)
+            && self.load.as_ref().is_none_or(|load| Some(load.as_str()) == place.load)
+    }
+}
+
+impl StudyResult {
+    /// Visits every number that the result states about its arms.
+    pub fn for_each_number(&mut self, visit: &mut dyn FnMut(&Place<'_>, Number<'_>)) {
+        let name = |load: Option<&super::LoadSpec>| load.map(|load| load.name.clone());
+        let usual = Usual {
+            cpu: name(self.plan.cpu_load()),
+            rate: name(self.plan.rate_load()),
+            response: name(self.plan.response_load()),
+        };
+        for arm in &mut self.arms {
+            visit_arm(arm, &usual, visit);
+        }
+    }
+}
+
+/// The loads that numbers are taken from where none is named.
+struct Usual {
+    cpu: Option<String>,
+    rate: Option<String>,
+    response: Option<String>,
+}
+
+fn visit_arm(arm: &mut ArmResult, usual: &Usual, visit: &mut dyn FnMut(&Place<'_>, Number<'_>)) {
+    let (id, other) = (arm.id.as_str(), arm.compared_with.as_deref());
+    let (cpu, rate, response) = (usual.cpu.as_deref(), usual.rate.as_deref(), usual.response.as_deref());
+    let level = |load, measure| Place { arm: id, compared_with: None, load, measure };
+    let cost = |load, measure| Place { arm: id, compared_with: other, load, measure };
+    visit(&level(cpu, Measure::Cpu), Number::Interval(&mut arm.cpu_us_per_request));
+    visit(&level(cpu, Measure::OtherCpu), Number::Interval(&mut arm.companion_cpu_us_per_request));
+    visit(&level(rate, Measure::MaxRate), Number::Interval(&mut arm.max_rate));
+    visit_responses(&mut arm.response_us, |measure| level(response, measure), visit);
+    visit(&cost(cpu, Measure::Cpu), Number::Interval(&mut arm.cost.cpu_us_per_request));
+    visit(&cost(cpu, Measure::Cpu), Number::Interval(&mut arm.cost.cpu_share));
+    visit(&cost(rate, Measure::MaxRate), Number::Interval(&mut arm.cost.max_rate));
+    visit(&cost(response, Measure::ResponseP99), Number::Interval(&mut arm.cost.over_1_ms_share));
+    visit_responses(&mut arm.cost.response_us, |measure| cost(response, measure), visit);
+    for hop in &mut arm.hops {
+        visit(&level(cpu, Measure::Cpu), Number::Interval(&mut hop.cpu_us_per_request));
+        visit(&level(None, Measure::Memory), Number::Interval(&mut hop.memory_bytes));
+    }
+    for load in &mut arm.loads {
+        visit_load(load, (id, other), visit);
+    }
+}
+
+fn visit_load(
+    load: &mut ArmLoad,
+    (id, other): (&str, Option<&str>),
+    visit: &mut dyn FnMut(&Place<'_>, Number<'_>),
+) {
+    let name = Some(load.load.as_str());
+    let level = |measure| Place { arm: id, compared_with: None, load: name, measure };
+    let cost = |measure| Place { arm: id, compared_with: other, load: name, measure };
+    visit(&level(Measure::Rate), Number::Interval(&mut load.rate));
+    visit(&cost(Measure::Rate), Number::Interval(&mut load.rate_ratio));
+    visit(&level(Measure::Cpu), Number::Interval(&mut load.cpu_us_per_request));
+    for other_cpu in [
+        &mut load.origin_cpu_us_per_request,
+        &mut load.companion_cpu_us_per_request,
+        &mut load.together_cpu_us_per_request,
+    ] {
+        visit(&level(Measure::OtherCpu), Number::Interval(other_cpu));
+    }
+    visit(&level(Measure::LinkBytes), Number::Interval(&mut load.link_bytes_per_request));
+    visit(&level(Measure::Admitted), Number::Interval(&mut load.admitted_ratio));
+    visit(&level(Measure::ResponseP99), Number::Share(&mut load.within_1_ms_share));
+    visit(&level(Measure::ResponseP99), Number::Share(&mut load.over_10_ms_share));
+    visit_responses(&mut load.response_us, level, visit);
+    let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate } = &mut load.cost;
+    visit(&cost(Measure::Cpu), Number::Interval(cpu_us_per_request));
+    visit(&cost(Measure::Cpu), Number::Interval(cpu_share));
+    visit(&cost(Measure::MaxRate), Number::Interval(max_rate));
+    visit(&cost(Measure::ResponseP99), Number::Interval(over_1_ms_share));
+    visit_responses(response_us, cost, visit);
+    for status in &mut load.statuses {
+        visit(&level(Measure::Rate), Number::Interval(&mut status.per_second));
+        visit_responses(&mut status.response_us, level, visit);
+    }
+}
+
+fn visit_responses<'a>(
+    responses: &mut ResponseCost,
+    place: impl Fn(Measure) -> Place<'a>,
+    visit: &mut dyn FnMut(&Place<'_>, Number<'_>),
+) {
+    visit(&place(Measure::ResponseP50), Number::Interval(&mut responses.p50));
+    visit(&place(Measure::ResponseP90), Number::Interval(&mut responses.p90));
+    visit(&place(Measure::ResponseP99), Number::Interval(&mut responses.p99));
+}

@@ -1,0 +1,52 @@
+//! How often chance alone shows a difference as large as one that was measured.
+
+use hoptax_result::Interval;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The probability, two-sided, that a difference whose true value is zero is estimated as far from zero as `cost`, given that
+/// `cost` is a Student interval over `rounds` rounds at `confidence`.
+///
+/// **Method.** The standard error is the half-width over the quantile of Student's distribution with `rounds - 1` degrees of
+/// freedom that the interval was made with; the estimate over it is Student's under the hypothesis. For intervals that were
+/// made in another way it is an approximation.
+///
+/// **Degenerate cases.** `None` with fewer than two rounds, without a width, and where a number is not finite.
+pub fn chance_of_difference(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
+    let student = StudentsT::new(0.0, 1.0, f64::from(rounds) - 1.0).ok()?;
+    let quantile = -student.inverse_cdf((1.0 - confidence) / 2.0);
+    let error = cost.half_width() / quantile;
+    let t = cost.estimate.abs() / error;
+    // False for what is not a number, too.
+    (error > 0.0 && t.is_finite()).then(|| 2.0 * student.cdf(-t))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(estimate: f64, half_width: f64) -> Interval {
+        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    }
+
+    #[test]
+    fn an_interval_that_just_touches_zero_is_as_likely_as_its_confidence_leaves() {
+        for rounds in [3, 10, 16] {
+            let chance = chance_of_difference(&cost(2.0, 2.0), rounds, 0.95).unwrap();
+            assert!((chance - 0.05).abs() < 1e-9, "{rounds}: {chance}");
+        }
+    }
+
+    #[test]
+    fn further_from_zero_is_rarer() {
+        // Twice the integral of Student's density with 9 degrees of freedom from 2 * 2.262157163 on, by the midpoint rule.
+        let chance = chance_of_difference(&cost(-4.0, 2.0), 10, 0.95).unwrap();
+        assert!((chance - 0.001_437_869).abs() < 1e-8, "{chance}");
+    }
+
+    #[test]
+    fn what_has_no_chance_has_none() {
+        assert_eq!(chance_of_difference(&cost(1.0, 1.0), 1, 0.95), None);
+        assert_eq!(chance_of_difference(&cost(1.0, 0.0), 10, 0.95), None);
+        assert_eq!(chance_of_difference(&cost(f64::NAN, 1.0), 10, 0.95), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! Which slices are set aside: by what the host did while they ran, never by what was measured in them.
+
+use hoptax_result::Disturbance;
+use hoptax_stats::median;
+
+use crate::record::{RoundRecord, SliceRecord};
+
+/// Share of a slice that the host may take of a processor: a tick in a slice of a second or more, none in a shorter one.
+const MOST_STEAL: f64 = 0.01;
+/// Length of a tick, seconds.
+const TICK_S: f64 = 0.01;
+/// Share of a slice that a proxy may wait for its processor.
+const MOST_RUN_DELAY: f64 = 0.05;
+/// How many times as long, or as short, as the usual one a handover may be. Readings of one placement of the processors are
+/// within a fifth of each other; those of another are several times as long.
+const MOST_HANDOVER: f64 = 1.5;
+
+/// The rule of a study, fixed by the host's readings over all of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    handover: Option<HandoverLimits>,
+    /// Where proxies share processors with callers on purpose, waiting for them is no disturbance.
+    shares_processors: bool,
+}
+
+impl Rule {
+    /// The rule of a study with these rounds.
+    pub fn of(rounds: &[RoundRecord], shares_processors: bool) -> Self {
+        let slices = rounds.iter().flat_map(|round| &round.slices);
+        let readings: Vec<f64> = slices.filter_map(|slice| slice.handover_ns).collect();
+        Self { handover: HandoverLimits::around(median(&readings)), shares_processors }
+    }
+
+    /// What disturbed a slice; nothing if it counts.
+    pub fn disturbances(&self, slice: &SliceRecord) -> Vec<Disturbance> {
+        let is_disturbed = |disturbance: &Disturbance| match disturbance {
+            Disturbance::Steal => took_ticks(slice),
+            Disturbance::Handover => {
+                slice.handover_ns.zip(self.handover).is_some_and(|(reading, limits)| !limits.hold(reading))
+            }
+            Disturbance::RunDelay => !self.shares_processors && was_delayed(slice),
+        };
+        Disturbance::ALL.into_iter().filter(is_disturbed).collect()
+    }
+
+    /// The rule as results state it.
+    pub fn text(&self) -> String {
+        let mut rule =
+            "a slice is set aside when the host took more than 1 % of it from a processor in use (a tick is 10 ms)"
+                .to_owned();
+        if let Some(HandoverLimits { low_ns, high_ns }) = self.handover {
+            rule += &format!(
+                ", or when a cache line did not take {low_ns:.0} to {high_ns:.0} ns between the generator's processor \
+                 and the proxy's and back just before and after it (1.5 times the median of the study, either way): then \
+                 the host had moved them"
+            );
+        }
+        if !self.shares_processors {
+            rule += "; where the proxy waited more than 5 % of it for a processor that none of its own threads had, only its \
+                     CPU time counts";
+        }
+        rule
+    }
+}
+
+/// Between which handovers the processors are where the study has them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HandoverLimits {
+    /// The shortest, nanoseconds.
+    low_ns: f64,
+    /// The longest, nanoseconds.
+    high_ns: f64,
+}
+
+impl HandoverLimits {
+    /// Around the usual handover, if there is one.
+    pub fn around(usual_ns: Option<f64>) -> Option<Self> {
+        let usual_ns = usual_ns?;
+        Some(Self { low_ns: usual_ns / MOST_HANDOVER, high_ns: usual_ns * MOST_HANDOVER })
+    }
+
+    /// Whether a reading is between them.
+    pub fn hold(self, reading_ns: f64) -> bool {
+        !self.is_apart(reading_ns) && reading_ns >= self.low_ns
+    }
+
+    /// Whether the host has the processors further apart.
+    pub fn is_apart(self, reading_ns: f64) -> bool {
+        reading_ns > self.high_ns
+    }
+}
+
+/// Whether the host took more of a slice than it may.
+pub fn took_ticks(slice: &SliceRecord) -> bool {
+    slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
+}
+
+/// Whether the proxy waited for its processor for more of a slice than it may.
+pub fn was_delayed(slice: &SliceRecord) -> bool {
+    slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice() -> SliceRecord {
+        SliceRecord { wall_s: 0.2, recorded_s: 0.2, handover_ns: Some(60.0), ..SliceRecord::default() }
+    }
+
+    /// What disturbed each slice, and what the rule says.
+    fn judged(slices: &[SliceRecord]) -> (Vec<Vec<Disturbance>>, String) {
+        let rounds = [RoundRecord { slices: slices.to_vec(), ..RoundRecord::default() }];
+        let rule = Rule::of(&rounds, false);
+        (slices.iter().map(|slice| rule.disturbances(slice)).collect(), rule.text())
+    }
+
+    /// Whether each slice with such a handover is set aside.
+    fn apart(readings: &[f64]) -> Vec<bool> {
+        let with = |handover_ns: &f64| SliceRecord { handover_ns: Some(*handover_ns), ..slice() };
+        let slices: Vec<SliceRecord> = readings.iter().map(with).collect();
+        judged(&slices).0.iter().map(|by| by.as_slice() == [Disturbance::Handover]).collect()
+    }
+
+    #[test]
+    fn steal_and_run_delay_are_told_apart() {
+        let slices = [
+            slice(),
+            SliceRecord { steal_ticks: 1, ..slice() },
+            SliceRecord { proxy_run_delay_ns: 10_000_000, ..slice() },
+            SliceRecord { proxy_run_delay_ns: 10_000_001, ..slice() },
+        ];
+        let expected = [vec![], vec![Disturbance::Steal], vec![], vec![Disturbance::RunDelay]];
+        assert_eq!(judged(&slices).0, expected);
+    }
+
+    #[test]
+    fn processors_that_were_moved_apart_set_aside_even_when_the_study_began_so() {
+        let aside = apart(&[500.0, 480.0, 60.0, 70.0, 60.0, 91.0, 60.0]);
+        assert_eq!(aside, [true, true, false, false, false, false, false]);
+    }
+
+    #[test]
+    fn processors_that_were_seldom_together_set_those_slices_aside() {
+        let aside = apart(&[350.0, 360.0, 60.0, 370.0, 380.0, 400.0, 340.0]);
+        assert_eq!(aside, [false, false, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn the_rule_says_its_limits_and_without_readings_does_not_speak_of_them() {
+        let (_, rule) = judged(&[slice()]);
+        assert!(rule.contains("40 to 90 ns"), "{rule}");
+        let (by, rule) = judged(&[SliceRecord { handover_ns: None, ..slice() }]);
+        assert!(by[0].is_empty() && !rule.contains("cache line"), "{rule}");
+    }
+}

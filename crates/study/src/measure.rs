@@ -1,0 +1,194 @@
+//! What is measured in each slice: one entry for each measure, by the name that results have it under.
+
+use hoptax_result::Disturbance;
+
+use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
+
+/// Something that a slice says.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Its name, with its unit.
+    pub id: &'static str,
+    /// Its value in a slice; none where the slice cannot say.
+    of: fn(&RoundRecord, &SliceRecord) -> Option<f64>,
+    /// Whether time that the proxy waited for its processor spoils it.
+    is_timed: bool,
+}
+
+/// CPU time of the proxies per answered request, less their idle use, microseconds.
+pub const CPU: Measure = counted("cpu_us_per_request", |round, slice| {
+    let idle = round.idle.get(&slice.arm).copied().unwrap_or_default();
+    busy_us_per_request(slice, slice.proxy_cpu_ns, idle.cpu_ns, idle.wall_ns)
+});
+
+/// That of each proxy by itself, in the order in which a request meets them.
+pub const HOP_CPU: [Measure; MAX_HOPS] = [
+    counted("hop_1_cpu_us_per_request", hop::<0>),
+    counted("hop_2_cpu_us_per_request", hop::<1>),
+    counted("hop_3_cpu_us_per_request", hop::<2>),
+];
+
+/// CPU time of the origins per answered request, microseconds.
+pub const ORIGIN_CPU: Measure =
+    counted("origin_cpu_us_per_request", |_, slice| per_request(slice, slice.origin_cpu_ns as f64 / 1e3));
+
+/// CPU time of the companion per answered request, microseconds.
+pub const COMPANION_CPU: Measure = counted("companion_cpu_us_per_request", |_, slice| {
+    per_request(slice, slice.companion_cpu_ns as f64 / 1e3)
+});
+
+/// That of proxies, origins and companion together.
+pub const TOGETHER_CPU: Measure = counted("together_cpu_us_per_request", |round, slice| {
+    [CPU, ORIGIN_CPU, COMPANION_CPU].into_iter().map(|part| part.of(round, slice)).sum()
+});
+
+/// Bytes that the link carried per answered request.
+pub const LINK_BYTES: Measure =
+    counted("link_bytes_per_request", |_, slice| per_request(slice, slice.link_bytes as f64));
+
+/// Answered requests per second.
+pub const RATE: Measure = timed("rate", |_, slice| {
+    (slice.book.answered > 0 && slice.recorded_s > 0.0).then(|| slice.book.answered as f64 / slice.recorded_s)
+});
+
+/// Median response time, microseconds.
+pub const RESPONSE_P50: Measure = timed("response_p50_us", |_, slice| slice.response_p50_us);
+
+/// Time from the reading of the accounts before to that after the slice, seconds.
+pub const WALL: Measure = counted("wall_s", |_, slice| Some(slice.wall_s));
+
+/// Time over which requests were released and recorded, seconds.
+pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.recorded_s));
+
+/// Share of their processors that the proxies used.
+pub const PROXY_CORE: Measure = counted("proxy_core_share", |_, slice| {
+    (slice.recorded_s > 0.0).then(|| slice.proxy_cpu_ns as f64 / 1e9 / slice.recorded_s)
+});
+
+/// Share of the slice that the proxy waited for a processor.
+pub const PROXY_RUN_DELAY: Measure =
+    counted("proxy_run_delay_share", |_, slice| share(slice.proxy_run_delay_ns as f64 / 1e9, slice.wall_s));
+
+/// Share of the recorded time that the generator's thread was on a processor.
+pub const GENERATOR_CORE: Measure =
+    counted("generator_core_share", |_, slice| share(slice.generator_cpu_ns as f64 / 1e9, slice.wall_s));
+
+/// Share of the recorded time that it waited for one.
+pub const GENERATOR_RUN_DELAY: Measure = counted("generator_run_delay_share", |_, slice| {
+    share(slice.generator_run_delay_ns as f64 / 1e9, slice.wall_s)
+});
+
+/// Share of the time that the processors of generator and origin were busy.
+pub const PROCESSORS_BUSY: Measure =
+    counted("processors_busy_share", |_, slice| share(slice.busy_ticks, slice.total_ticks));
+
+/// Ticks of 10 ms that the host took from a processor in use.
+pub const STEAL: Measure = counted("steal_ticks", |_, slice| Some(slice.steal_ticks as f64));
+
+/// Round trip of a cache line between the processors of generator and proxy, nanoseconds.
+pub const HANDOVER: Measure = counted("handover_ns", |_, slice| slice.handover_ns);
+
+/// What a limit let pass over what it should have. A slice alone cannot say, as its bucket remembers those before:
+/// `summary::limits` computes it, and it is not in the list.
+pub const ADMITTED: Measure = timed("admitted_ratio", |_, _| None);
+
+/// All of them.
+pub const ALL: &[Measure] = &[
+    CPU,
+    HOP_CPU[0],
+    HOP_CPU[1],
+    HOP_CPU[2],
+    ORIGIN_CPU,
+    COMPANION_CPU,
+    TOGETHER_CPU,
+    LINK_BYTES,
+    RATE,
+    RESPONSE_P50,
+    WALL,
+    RECORDED,
+    PROXY_CORE,
+    PROXY_RUN_DELAY,
+    GENERATOR_CORE,
+    GENERATOR_RUN_DELAY,
+    PROCESSORS_BUSY,
+    STEAL,
+    HANDOVER,
+];
+
+impl Measure {
+    /// Its value in a slice, whatever disturbed that; none where the slice cannot say.
+    pub fn of(&self, round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
+        (self.of)(round, slice)
+    }
+
+    /// Whether a slice that was so disturbed says nothing of it.
+    pub fn is_spoilt_by(&self, disturbances: &[Disturbance]) -> bool {
+        disturbances.iter().any(|disturbance| self.is_timed || disturbance.spoils_cpu_time())
+    }
+}
+
+/// A measure that counts what was spent: a proxy that waits for its processor spends nothing meanwhile.
+const fn counted(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
+    Measure { id, of, is_timed: false }
+}
+
+/// A measure of time.
+const fn timed(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
+    Measure { id, of, is_timed: true }
+}
+
+fn per_request(slice: &SliceRecord, value: f64) -> Option<f64> {
+    (slice.answered > 0).then(|| value / slice.answered as f64)
+}
+
+fn busy_us_per_request(slice: &SliceRecord, cpu_ns: u64, idle_cpu_ns: u64, idle_wall_ns: u64) -> Option<f64> {
+    let idle_share = if idle_wall_ns == 0 { 0.0 } else { idle_cpu_ns as f64 / idle_wall_ns as f64 };
+    per_request(slice, cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6)
+}
+
+fn hop<const NUMBER: usize>(round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
+    let idle = round.idle.get(&slice.arm).copied().unwrap_or_default();
+    let (cpu_ns, idle_cpu_ns) = (*slice.hops_cpu_ns.get(NUMBER)?, *idle.hops_cpu_ns.get(NUMBER)?);
+    if cpu_ns == 0 { None } else { busy_us_per_request(slice, cpu_ns, idle_cpu_ns, idle.wall_ns) }
+}
+
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_measure_has_a_name_of_its_own() {
+        let names: BTreeSet<&str> = ALL.iter().map(|measure| measure.id).collect();
+        assert_eq!(names.len(), ALL.len());
+    }
+
+    #[test]
+    fn a_proxy_that_waited_for_its_processor_still_spent_what_it_spent() {
+        let by = [Disturbance::RunDelay];
+        assert!(!CPU.is_spoilt_by(&by) && RATE.is_spoilt_by(&by) && RESPONSE_P50.is_spoilt_by(&by));
+        assert!(CPU.is_spoilt_by(&[Disturbance::Steal]) && CPU.is_spoilt_by(&[Disturbance::Handover]));
+        assert!(!RATE.is_spoilt_by(&[]));
+    }
+
+    #[test]
+    fn cpu_time_is_that_of_all_answers_over_the_same_time() {
+        let slice = SliceRecord {
+            wall_s: 0.22,
+            recorded_s: 0.2,
+            answered: 880,
+            book: hoptax_result::Book { answered: 800, ..Default::default() },
+            proxy_cpu_ns: 880 * 20_000,
+            ..SliceRecord::default()
+        };
+        let round = RoundRecord::default();
+        assert_eq!(CPU.of(&round, &slice), Some(20.0));
+        assert_eq!(RATE.of(&round, &slice), Some(4000.0));
+        assert_eq!(CPU.of(&round, &SliceRecord::default()), None);
+    }
+}

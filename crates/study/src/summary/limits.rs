@@ -1,0 +1,128 @@
+//! What a limit let pass, over what it should have.
+
+use std::collections::BTreeMap;
+
+use crate::record::{RoundRecord, Times};
+
+/// The status of what a limit lets pass.
+const ADMITTED: u16 = 200;
+
+/// What a limit let pass in each of these slices of one arm, over what it should have: what its bucket held when the slice began
+/// and what was filled in during it, or as much as was asked for. A slice before which the bucket is not known says nothing: the
+/// first of a round, as the warm-up is not in the record.
+pub(super) fn admitted(
+    record: &RoundRecord,
+    slices: impl Iterator<Item = usize>,
+    limit: f64,
+) -> Vec<Option<f64>> {
+    let numbers: Vec<usize> = slices.collect();
+    let Some(arm) = numbers.first().and_then(|number| record.slices.get(*number)).map(|slice| slice.arm)
+    else {
+        return Vec::new();
+    };
+    let held = held(record, arm, limit);
+    let ratio = |number: &usize| {
+        let slice = record.slices.get(*number)?;
+        let expected = (slice.book.answered as f64).min(held.get(number)? + limit * slice.recorded_s);
+        (expected > 0.0).then_some(passed(record, *number)?.0 / expected)
+    };
+    numbers.iter().map(ratio).collect()
+}
+
+/// How many answers of a slice passed the limit, and how many it refused.
+fn passed(round: &RoundRecord, number: usize) -> Option<(f64, f64)> {
+    let answers = round.by_status.get(&number)?;
+    let all = answers.values().map(Times::count).sum::<u64>();
+    let passed = answers.get(&ADMITTED).map_or(0, Times::count);
+    Some((passed as f64, (all - passed) as f64))
+}
+
+/// What the bucket of an arm held when each of its slices began, by the number of the slice, where that is known. A bucket holds
+/// what is filled in within a second, and is empty when a slice ends in which it refused.
+fn held(round: &RoundRecord, arm: usize, limit: f64) -> BTreeMap<usize, f64> {
+    let mut held = BTreeMap::new();
+    // When the last slice of each copy ended, and what its bucket held then.
+    let mut before: BTreeMap<u32, (f64, Option<f64>)> = BTreeMap::new();
+    for (number, slice) in round.slices.iter().enumerate().filter(|(_, slice)| slice.arm == arm) {
+        let at_start = before.get(&slice.copy).and_then(|&(ended_s, left)| {
+            let filled = limit * (slice.began_s - ended_s).max(0.0);
+            if filled >= limit { Some(limit) } else { Some((left? + filled).min(limit)) }
+        });
+        held.extend(at_start.map(|at_start| (number, at_start)));
+        let left = match passed(round, number) {
+            Some((_, refused)) if refused > 0.0 => Some(0.0),
+            Some((passed, _)) => {
+                at_start.map(|held| (held + limit * slice.recorded_s - passed).clamp(0.0, limit))
+            }
+            None => None,
+        };
+        before.insert(slice.copy, (slice.began_s + slice.wall_s, left));
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use hoptax_load::{Distribution, Recording};
+    use hoptax_result::Book;
+
+    use super::*;
+    use crate::record::SliceRecord;
+
+    /// A round with slices of 1 s of the limit, each by when it began and how many of its 500 requests passed.
+    fn round(slices: &[(f64, u64)]) -> RoundRecord {
+        let mut record = RoundRecord::default();
+        for (block, &(began_s, passed)) in (0..).zip(slices) {
+            let book = Book { planned: 500, sent: 500, answered: 500, ..Book::default() };
+            let slice = SliceRecord {
+                block,
+                arm: 1,
+                began_s,
+                wall_s: 1.0,
+                recorded_s: 1.0,
+                book,
+                ..SliceRecord::default()
+            };
+            record.add(slice, &Recording::new(), true);
+            let of = |count: u64| {
+                let mut times = Distribution::new();
+                (0..count).for_each(|_| times.record(50_000));
+                times
+            };
+            record.add_statuses(&BTreeMap::from([(200, of(passed)), (429, of(500 - passed))]));
+        }
+        record
+    }
+
+    /// The ratio of the last of these slices.
+    fn ratio(slices: &[(f64, u64)]) -> Option<f64> {
+        let round = round(slices);
+        admitted(&round, 0..slices.len(), 100.0).into_iter().last().flatten()
+    }
+
+    #[test]
+    fn a_bucket_gives_what_it_holds_and_what_is_filled_in() {
+        // Full again after two seconds: a hundred at once, and a hundred in the second.
+        assert_eq!(ratio(&[(0.0, 7), (3.0, 200)]), Some(1.0));
+        assert_eq!(ratio(&[(0.0, 7), (3.0, 250)]), Some(1.25));
+        // Half a second after its last slice it is half full.
+        assert_eq!(ratio(&[(0.0, 7), (1.5, 150)]), Some(1.0));
+    }
+
+    #[test]
+    fn a_bucket_that_was_asked_for_no_more_than_was_filled_in_stays_full() {
+        // In three slices one after the other: at first it refuses, then a hundred a second pass, then five hundred are asked.
+        let mut record = round(&[(0.0, 7), (3.0, 100), (4.0, 200)]);
+        record.by_status.get_mut(&1).unwrap().remove(&429);
+        record.slices[1].book.answered = 100;
+        let ratios = admitted(&record, 0..3, 100.0);
+        assert!((ratios[2].unwrap() - 1.0).abs() < 1e-9, "{ratios:?}");
+    }
+
+    #[test]
+    fn the_first_slice_of_a_round_says_nothing() {
+        assert_eq!(ratio(&[(0.0, 7)]), None);
+    }
+}

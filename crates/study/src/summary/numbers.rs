@@ -1,0 +1,265 @@
+//! The numbers of a result, from its evidence.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{
+    ArmLoad, ArmResult, Book, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, ResponseCost,
+    Sample, Slices, StudyResult,
+};
+use hoptax_stats::{mean_over_rounds, median};
+
+use super::samples::{Rounds, Speed};
+use super::{histogram, response, statuses};
+use crate::measure::{self, Measure};
+
+/// The quantiles of send lag that the checks judge.
+const LAGS: [f64; 2] = [0.5, 0.99];
+
+/// Computes every number of a result from its rounds, its plan, and what its arms are. Findings and verdict are left as they are:
+/// the checks fill them.
+pub fn fill(result: &mut StudyResult) {
+    let rounds = std::mem::take(&mut result.rounds);
+    let times = response::decode(&rounds);
+    let all = Rounds { all: &rounds, times: &times, confidence: result.plan.confidence };
+    result.plan.rounds_completed = rounds.len() as u32;
+    result.generator = result.plan.loads.iter().map(|load| generator(&all, load)).collect();
+    result.host = host(&all, result);
+    let proxied: BTreeSet<String> =
+        result.arms.iter().filter(|arm| !arm.hops.is_empty()).map(|arm| arm.id.clone()).collect();
+    let mut arms = std::mem::take(&mut result.arms);
+    for arm in &mut arms {
+        fill_arm(&all, result, arm, &proxied);
+    }
+    (result.arms, result.rounds) = (arms, rounds);
+}
+
+fn fill_arm(rounds: &Rounds<'_>, result: &StudyResult, arm: &mut ArmResult, proxied: &BTreeSet<String>) {
+    let plan = &result.plan;
+    let name = |load: Option<&LoadSpec>| load.map(|load| load.name.clone()).unwrap_or_default();
+    let (cpu_load, rate_load, response_load) =
+        (name(plan.cpu_load()), name(plan.rate_load()), name(plan.response_load()));
+    let has_proxy = !arm.hops.is_empty();
+    arm.rounds = rounds.all.len() as u32;
+    arm.slices = slices(rounds, &arm.id);
+    arm.loads = plan
+        .loads
+        .iter()
+        .filter(|load| rounds.samples(&arm.id, &load.name).next().is_some())
+        .map(|load| under(rounds, result, arm, load, proxied))
+        .collect();
+    let of = |load: &str| arm.loads.iter().find(|one| one.load == load);
+    let (cpu, responses) = (of(&cpu_load), of(&response_load));
+    arm.cpu_us_per_request = cpu.and_then(|load| load.cpu_us_per_request);
+    arm.companion_cpu_us_per_request = cpu.and_then(|load| load.companion_cpu_us_per_request);
+    arm.max_rate = of(&rate_load).filter(|_| has_proxy).and_then(|load| load.rate);
+    arm.response_us = responses.map(|load| load.response_us.clone()).unwrap_or_default();
+    arm.cost = Cost {
+        cpu_us_per_request: cpu.and_then(|load| load.cost.cpu_us_per_request),
+        cpu_share: cpu.and_then(|load| load.cost.cpu_share),
+        response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
+        over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
+        max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
+    };
+    arm.responses = responses.map_or(0, |load| load.responses);
+    let samples: Vec<&Sample> =
+        rounds.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.arm == arm.id).collect();
+    arm.book = samples.iter().fold(Book::default(), |mut sum, sample| {
+        sum.add(&sample.book);
+        sum.add(&sample.set_aside_book);
+        sum
+    });
+    arm.failures = failures(samples.into_iter());
+    let of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
+    let unproven: BTreeSet<String> = of_arm().flat_map(|round| round.unproven.clone()).collect();
+    arm.unproven = unproven.into_iter().collect();
+    let idle: Vec<f64> = of_arm().filter_map(|round| round.idle_us_per_second).collect();
+    arm.proxy_use = proxy_use(rounds, &arm.id, &rate_load).filter(|_| has_proxy).map(|core_share| ProxyUse {
+        core_share,
+        idle_us_per_second: if idle.is_empty() { 0.0 } else { idle.iter().sum::<f64>() / idle.len() as f64 },
+    });
+    let hop = |(number, hop): (usize, &HopUse)| {
+        let memory: Vec<f64> =
+            of_arm().filter_map(|round| Some(*round.memory_bytes.get(number)? as f64)).collect();
+        let cpu = measure::HOP_CPU.get(number);
+        HopUse {
+            name: hop.name.clone(),
+            cpu_us_per_request: cpu.and_then(|cpu| rounds.level(&arm.id, &cpu_load, cpu)),
+            memory_bytes: mean_over_rounds(&memory, rounds.confidence),
+        }
+    };
+    arm.hops = arm.hops.iter().enumerate().map(hop).collect();
+}
+
+fn under(
+    rounds: &Rounds<'_>,
+    result: &StudyResult,
+    arm: &ArmResult,
+    load: &LoadSpec,
+    proxied: &BTreeSet<String>,
+) -> ArmLoad {
+    let (id, name) = (arm.id.as_str(), load.name.as_str());
+    let other = arm.compared_with.as_deref();
+    let is_open = load.loop_ == Loop::Open;
+    let has_proxy = !arm.hops.is_empty();
+    let level = |measure: &Measure| rounds.level(id, name, measure);
+    let cost = |measure: &Measure, speed: Speed, compare: fn(f64, f64) -> f64| {
+        rounds.cost((id, other?), name, (measure, speed), compare)
+    };
+    // Without a proxy on the other side there is nothing that a share could be of, and its rate is the generator's.
+    let has_both = has_proxy && other.is_some_and(|other| proxied.contains(other));
+    let cpu = &measure::CPU;
+    let times = response::rounds(rounds, id, other, name);
+    let samples: Vec<&Sample> = rounds.samples(id, name).map(|(_, sample)| sample).collect();
+    let book = samples.iter().fold(Book::default(), |mut sum, sample| {
+        sum.add(&sample.book);
+        sum
+    });
+    // What is spent where there is no proxy is nothing.
+    let cpu_cost = cost(cpu, Speed::Usual, |own, other| own - other);
+    ArmLoad {
+        load: load.name.clone(),
+        rate: level(&measure::RATE),
+        rate_ratio: cost(&measure::RATE, Speed::AsMeasured, |own, other| own / other),
+        cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
+        origin_cpu_us_per_request: level(&measure::ORIGIN_CPU),
+        companion_cpu_us_per_request: arm.asks_companion.then(|| level(&measure::COMPANION_CPU)).flatten(),
+        together_cpu_us_per_request: level(&measure::TOGETHER_CPU),
+        link_bytes_per_request: result.plan.link.and_then(|_| level(&measure::LINK_BYTES)),
+        response_us: if is_open {
+            response::levels(&times, rounds.confidence)
+        } else {
+            ResponseCost::default()
+        },
+        cost: Cost {
+            cpu_us_per_request: cpu_cost.filter(|_| has_proxy),
+            cpu_share: has_both
+                .then(|| cost(cpu, Speed::Usual, |own, other| (own - other) / other))
+                .flatten(),
+            response_us: if is_open && other.is_some() {
+                response::costs(&times, rounds.confidence)
+            } else {
+                ResponseCost::default()
+            },
+            over_1_ms_share: other
+                .filter(|_| is_open)
+                .and_then(|_| response::slow_share(&times, rounds.confidence)),
+            max_rate: (has_both && !is_open)
+                .then(|| cost(&measure::RATE, Speed::AsMeasured, |own, other| own - other))
+                .flatten(),
+        },
+        statuses: statuses::statuses(rounds, id, name),
+        admitted_ratio: level(&measure::ADMITTED),
+        within_1_ms_share: response::share_within(&times, 1_000_000),
+        over_10_ms_share: response::share_within(&times, 10_000_000).map(|share| 1.0 - share),
+        responses: response::answers(&times),
+        book,
+        failures: failures(samples.into_iter()),
+    }
+}
+
+fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u64> {
+    let mut sum = BTreeMap::new();
+    for (kind, count) in samples.flat_map(|sample| &sample.failures) {
+        *sum.entry(kind.clone()).or_default() += count;
+    }
+    sum
+}
+
+/// How many slices of an arm count.
+fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
+    let mut slices = Slices::default();
+    for sample in rounds.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.arm == arm) {
+        // By what was planned: whether some measurement counts for something, and for everything.
+        let mut planned: BTreeMap<(u32, u32), (bool, bool)> = BTreeMap::new();
+        for ((block, copy), by) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside) {
+            let counts = planned.entry((*block, *copy)).or_default();
+            counts.0 |= !by.iter().any(|disturbance| disturbance.spoils_cpu_time());
+            counts.1 |= by.is_empty();
+            *(if by.is_empty() { &mut slices.used } else { &mut slices.set_aside }) += 1;
+            for disturbance in by {
+                *slices.set_aside_by.entry(*disturbance).or_default() += 1;
+            }
+        }
+        slices.lost += planned.values().filter(|(something, _)| !something).count() as u64;
+        slices.delayed +=
+            planned.values().filter(|(something, everything)| *something && !everything).count() as u64;
+    }
+    slices
+}
+
+/// Share of their processors that the proxies of an arm used in the closed loop. None without one.
+fn proxy_use(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<f64> {
+    let of_arm: Vec<f64> = rounds
+        .samples(arm, load)
+        .flat_map(|(_, sample)| {
+            let values = super::samples::column(sample, &measure::PROXY_CORE).zip(&sample.set_aside);
+            values.filter(|(_, by)| by.is_empty()).filter_map(|(value, _)| value).collect::<Vec<f64>>()
+        })
+        .collect();
+    (!of_arm.is_empty()).then(|| of_arm.iter().sum::<f64>() / of_arm.len() as f64)
+}
+
+/// What the generator did under a load.
+fn generator(rounds: &Rounds<'_>, load: &LoadSpec) -> GeneratorUse {
+    let share = |measure: &Measure| rounds.share(&load.name, measure).unwrap_or(0.0);
+    let mut own_lag = hoptax_load::histogram();
+    for sample in rounds.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.load == load.name)
+    {
+        for (value, count) in histogram::counts(sample.own_lag.as_ref()) {
+            own_lag.saturating_record_n(value, count);
+        }
+    }
+    let [p50, p99] =
+        LAGS.map(|quantile| (!own_lag.is_empty()).then(|| own_lag.value_at_quantile(quantile) as f64 / 1e3));
+    GeneratorUse {
+        load: load.name.clone(),
+        own_lag_p50_us: p50,
+        own_lag_p99_us: p99,
+        core_share: share(&measure::GENERATOR_CORE),
+        processors_share: share(&measure::PROCESSORS_BUSY),
+        run_delay_share: share(&measure::GENERATOR_RUN_DELAY),
+    }
+}
+
+/// What the host took, and whether the baseline changed.
+fn host(rounds: &Rounds<'_>, result: &StudyResult) -> HostUse {
+    let (steal, total) =
+        rounds.all.iter().fold((0, 0), |sum, round| (sum.0 + round.steal_ticks, sum.1 + round.ticks));
+    let delays: Vec<f64> = result
+        .plan
+        .loads
+        .iter()
+        .filter_map(|load| rounds.share(&load.name, &measure::PROXY_RUN_DELAY))
+        .collect();
+    HostUse {
+        steal_share: if total == 0 { 0.0 } else { steal as f64 / total as f64 },
+        handover_ns: median(&rounds.all_values(&measure::HANDOVER)),
+        waited_s: rounds.all.iter().map(|round| round.waited_s).sum(),
+        proxy_run_delay_share: delays.into_iter().fold(0.0, f64::max),
+        drift_share: drift(rounds, result),
+        neighbour_weight: result.host.neighbour_weight,
+    }
+}
+
+/// The baseline's CPU time per request in the last third of the rounds over that in the first third, less one.
+fn drift(rounds: &Rounds<'_>, result: &StudyResult) -> Option<f64> {
+    let third = rounds.all.len() / 3;
+    let load = &result.plan.cpu_load()?.name;
+    let level = |all: &[hoptax_result::StudyRound]| {
+        let part = Rounds { all, ..*rounds };
+        let values: Vec<f64> = part
+            .samples(&result.plan.baseline, load)
+            .flat_map(|(_, sample)| {
+                let values = super::samples::column(sample, &measure::CPU).zip(&sample.set_aside);
+                values
+                    .filter(|(_, by)| !measure::CPU.is_spoilt_by(by))
+                    .filter_map(|(value, _)| value)
+                    .collect::<Vec<f64>>()
+            })
+            .collect();
+        median(&values)
+    };
+    let (first, last) = (rounds.all.get(..third)?, rounds.all.get(rounds.all.len() - third..)?);
+    let (first, last) = (level(first)?, level(last)?);
+    (first > 0.0).then(|| last / first - 1.0)
+}

@@ -1,0 +1,85 @@
+//! Quantiles of response time: of all rounds together, never means of quantiles.
+
+use std::collections::BTreeMap;
+
+use super::pending::{RoundTimes, quantile_cost, quantile_level, share_cost};
+use hoptax_result::{Interval, ResponseCost, Sample, StudyRound};
+
+use super::histogram;
+use super::samples::Rounds;
+
+/// Response times of one round, nanoseconds and how often each came, by arm and load.
+pub(super) type Times = BTreeMap<(String, String), Vec<(u64, u64)>>;
+
+/// The response times of all rounds.
+pub(super) fn decode(rounds: &[StudyRound]) -> Vec<Times> {
+    let of_sample = |sample: &Sample| {
+        let counts = histogram::counts(Some(sample.responses.as_ref()?));
+        Some(((sample.arm.clone(), sample.load.clone()), counts))
+    };
+    rounds.iter().map(|round| round.samples.iter().filter_map(of_sample).collect()).collect()
+}
+
+/// Response times of one round of an arm and of what it is compared with.
+pub(super) struct Round<'a> {
+    pub(super) own: &'a [(u64, u64)],
+    pub(super) other: &'a [(u64, u64)],
+}
+
+/// Slower than this is slow, nanoseconds.
+const SLOW_NS: u64 = 1_000_000;
+
+/// The response times of an arm under an open load, round by round.
+pub(super) fn rounds<'a>(rounds: &Rounds<'a>, arm: &str, other: Option<&str>, load: &str) -> Vec<Round<'a>> {
+    let of_round = |times: &'a Times| {
+        let of =
+            |arm: &str| times.get(&(arm.to_owned(), load.to_owned())).map_or([].as_slice(), Vec::as_slice);
+        Round { own: of(arm), other: other.map(of).unwrap_or_default() }
+    };
+    rounds.times.iter().map(of_round).collect()
+}
+
+fn both<'a>(rounds: &[Round<'a>]) -> Vec<RoundTimes<'a>> {
+    rounds.iter().map(|round| RoundTimes { arm: round.own, other: round.other }).collect()
+}
+
+/// A quantile of an arm's own, microseconds.
+pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Interval> {
+    let own: Vec<&[(u64, u64)]> = rounds.iter().map(|round| round.own).collect();
+    quantile_level(&own, p, confidence).map(in_us)
+}
+
+/// All of an arm's own, microseconds.
+pub(super) fn levels(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
+    let at = |p: f64| level(rounds, p, confidence);
+    ResponseCost { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+}
+
+/// Their differences from those of the other, microseconds.
+pub(super) fn costs(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
+    let both = both(rounds);
+    let at = |p: f64| quantile_cost(&both, p, confidence).map(in_us);
+    ResponseCost { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+}
+
+/// The difference of the share of answers that took longer than 1 ms.
+pub(super) fn slow_share(rounds: &[Round<'_>], confidence: f64) -> Option<Interval> {
+    share_cost(&both(rounds), SLOW_NS, confidence)
+}
+
+/// Share of the answers that came within so many nanoseconds. None without answers.
+pub(super) fn share_within(rounds: &[Round<'_>], ns: u64) -> Option<f64> {
+    let all: u64 = answers(rounds);
+    let own = rounds.iter().flat_map(|round| round.own);
+    let below: u64 = own.filter(|(value, _)| *value <= ns).map(|(_, count)| count).sum();
+    (all > 0).then(|| below as f64 / all as f64)
+}
+
+/// How many answers there are of the arm.
+pub(super) fn answers(rounds: &[Round<'_>]) -> u64 {
+    rounds.iter().flat_map(|round| round.own).map(|(_, count)| count).sum()
+}
+
+fn in_us(ns: Interval) -> Interval {
+    Interval { estimate: ns.estimate / 1e3, low: ns.low / 1e3, high: ns.high / 1e3 }
+}
