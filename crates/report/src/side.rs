@@ -1,6 +1,7 @@
 //! The tables beside the main one: what every arm did under each load, and what each proxy used.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
+use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
 use crate::words;
@@ -33,6 +34,7 @@ pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
     if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
         tables.push(hops(result));
     }
+    tables.extend(null(result));
     tables
 }
 
@@ -145,5 +147,73 @@ fn hops(result: &StudyResult) -> SideTable {
         title: "each proxy by itself".to_owned(),
         header: ["arm", "proxy", "CPU us", "memory MiB"].map(str::to_owned).to_vec(),
         rows,
+    }
+}
+
+/// A/A arms from which on they are a study of the rig itself.
+const NULL_ARMS: usize = 5;
+
+/// A measure of the null study: its name, and what an A/A arm seems to cost in it.
+type NullMeasure = (&'static str, fn(&ArmResult) -> Option<Interval>);
+
+const NULL_MEASURES: [NullMeasure; 6] = [
+    ("CPU time", |arm| arm.cost.cpu_us_per_request),
+    ("CPU time as a share", |arm| arm.cost.cpu_share),
+    ("maximum rate", |arm| arm.cost.max_rate),
+    ("p50", |arm| arm.cost.response_us.p50),
+    ("p90", |arm| arm.cost.response_us.p90),
+    ("p99", |arm| arm.cost.response_us.p99),
+];
+
+/// What many A/A arms say of the rig: how many of their intervals hold zero, and where their estimates lie.
+fn null(result: &StudyResult) -> Option<SideTable> {
+    let same: Vec<&ArmResult> = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same).collect();
+    if same.len() < NULL_ARMS {
+        return None;
+    }
+    let row = |(name, cost): &NullMeasure| {
+        let costs: Vec<Interval> = same.iter().filter_map(|arm| cost(arm)).collect();
+        let errors: Vec<f64> = costs
+            .iter()
+            .filter_map(|cost| {
+                let error = standard_error(cost, result.plan.rounds_completed, result.plan.confidence)?;
+                Some(cost.estimate / error)
+            })
+            .collect();
+        let count = errors.len() as f64;
+        let holding = costs.iter().filter(|cost| cost.contains(0.0)).count();
+        let mean = errors.iter().sum::<f64>() / count;
+        let rms = (errors.iter().map(|error| error * error).sum::<f64>() / count).sqrt();
+        let cells = vec![format!("{holding} of {}", costs.len()), format!("{mean:+.2}"), format!("{rms:.2}")];
+        (!errors.is_empty()).then(|| ((*name).to_owned(), cells))
+    };
+    Some(SideTable {
+        title: "what the A/A arms say of the intervals; their true cost is zero".to_owned(),
+        header: ["measure", "hold zero", "mean, standard errors", "root mean square"].map(str::to_owned).to_vec(),
+        rows: NULL_MEASURES.iter().filter_map(row).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn many_twins_are_a_study_of_the_rig() {
+        let mut result = fixture::study();
+        assert!(null(&result).is_none());
+        let same = result.arms.iter().find(|arm| arm.kind == ArmKind::Same).cloned().unwrap();
+        for (number, estimate) in [(2, -0.8), (3, 0.2), (4, 0.9), (5, 0.0)] {
+            let mut twin = same.clone();
+            twin.id = format!("same#{number}");
+            twin.cost.cpu_us_per_request =
+                Some(Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 });
+            result.arms.push(twin);
+        }
+        let table = null(&result).unwrap();
+        // Ten rounds: half a width is 2.262 standard errors, so these are 0.45, -3.62, 0.90, 4.07 and 0.
+        let expected = ["3 of 5", "+0.36", "2.48"].map(str::to_owned).to_vec();
+        assert_eq!(table.rows[0], ("CPU time".to_owned(), expected));
     }
 }

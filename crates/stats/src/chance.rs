@@ -1,4 +1,4 @@
-//! How often chance alone shows a difference as large as one that was measured.
+//! What an interval over rounds says in standard errors, and how often chance alone shows as much.
 
 use hoptax_result::Interval;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -12,12 +12,24 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 ///
 /// **Degenerate cases.** `None` with fewer than two rounds, without a width, and where a number is not finite.
 pub fn chance_of_difference(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
-    let student = StudentsT::new(0.0, 1.0, f64::from(rounds) - 1.0).ok()?;
-    let quantile = -student.inverse_cdf((1.0 - confidence) / 2.0);
-    let error = cost.half_width() / quantile;
-    let t = cost.estimate.abs() / error;
+    let student = student(rounds)?;
+    let t = cost.estimate.abs() / standard_error(cost, rounds, confidence)?;
+    t.is_finite().then(|| 2.0 * student.cdf(-t))
+}
+
+/// The standard error of the estimate of `cost`, in its unit, given that `cost` is a Student interval over `rounds` rounds at
+/// `confidence`.
+///
+/// **Degenerate cases.** `None` with fewer than two rounds, and without a width.
+pub fn standard_error(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
+    let quantile = -student(rounds)?.inverse_cdf((1.0 - confidence) / 2.0);
     // False for what is not a number, too.
-    (error > 0.0 && t.is_finite()).then(|| 2.0 * student.cdf(-t))
+    Some(cost.half_width() / quantile).filter(|error| *error > 0.0)
+}
+
+/// Student's distribution of a mean over so many rounds.
+fn student(rounds: u32) -> Option<StudentsT> {
+    StudentsT::new(0.0, 1.0, f64::from(rounds) - 1.0).ok()
 }
 
 #[cfg(test)]

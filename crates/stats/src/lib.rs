@@ -53,7 +53,7 @@ mod slowdown;
 mod steady_state;
 
 pub use batches::quantile_ranks;
-pub use chance::chance_of_difference;
+pub use chance::{chance_of_difference, standard_error};
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;

@@ -56,8 +56,8 @@ pub(super) fn plan(
                 is_unloaded: false,
                 summary: "No proxy: the generator speaks to the origin".to_owned(),
             }),
-            SAME => arms.push(Arm {
-                id: SAME.to_owned(),
+            same if is_same(same) => arms.push(Arm {
+                id: same.to_owned(),
                 kind: ArmKind::Same,
                 function: None,
                 compared_with: Some(baseline),
@@ -65,7 +65,7 @@ pub(super) fn plan(
                 subject: SubjectSection::default(),
                 upstreams: 1,
                 is_unloaded: false,
-                summary: "A second copy of the baseline, whose true cost is zero".to_owned(),
+                summary: "The baseline again, whose true cost is zero".to_owned(),
             }),
             call => match function_arm(call, &mut arms, catalogue) {
                 Ok(arm) if matches!(entry, ArmEntry::Unloaded(_)) => arms.push(unloaded(arm)),
@@ -77,6 +77,12 @@ pub(super) fn plan(
         }
     }
     arms
+}
+
+/// Whether a name is that of an A/A arm: `same`, or `same#2` and so on where a study has several.
+fn is_same(name: &str) -> bool {
+    let number = |rest: &str| rest.strip_prefix('#')?.parse::<u32>().ok();
+    name.strip_prefix(SAME).is_some_and(|rest| rest.is_empty() || number(rest).is_some_and(|number| number > 1))
 }
 
 /// The baseline under these conditions, added if it is not there yet.
