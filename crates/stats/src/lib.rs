@@ -41,6 +41,7 @@
 
 mod batches;
 mod chance;
+mod critical;
 mod exponential;
 mod hodges_lehmann;
 mod meets;
@@ -48,7 +49,11 @@ mod modes;
 mod over_rounds;
 mod paired;
 mod quantile;
+mod quantile_cost;
+mod random_effects;
 mod rank_correlation;
+mod sequential;
+mod share_cost;
 mod slowdown;
 mod steady_state;
 
@@ -61,6 +66,10 @@ pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
 pub use paired::paired_cost;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
+pub use quantile_cost::{RoundTimes, quantile_cost, quantile_level};
+pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
+pub use sequential::{LOOK_CONFIDENCE, half_width_after, looks, precise_enough, rounds_needed};
+pub use share_cost::{share_cost, slow_share};
 pub use slowdown::{Observation, Slowdowns, slowdowns};
 pub use steady_state::truncation;

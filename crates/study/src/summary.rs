@@ -10,7 +10,6 @@ mod evidence;
 mod histogram;
 mod limits;
 mod numbers;
-mod pending;
 mod response;
 mod samples;
 mod statuses;

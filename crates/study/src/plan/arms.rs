@@ -82,7 +82,8 @@ pub(super) fn plan(
 /// Whether a name is that of an A/A arm: `same`, or `same#2` and so on where a study has several.
 fn is_same(name: &str) -> bool {
     let number = |rest: &str| rest.strip_prefix('#')?.parse::<u32>().ok();
-    name.strip_prefix(SAME).is_some_and(|rest| rest.is_empty() || number(rest).is_some_and(|number| number > 1))
+    name.strip_prefix(SAME)
+        .is_some_and(|rest| rest.is_empty() || number(rest).is_some_and(|number| number > 1))
 }
 
 /// The baseline under these conditions, added if it is not there yet.

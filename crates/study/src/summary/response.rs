@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::pending::{RoundTimes, quantile_cost, quantile_level, share_cost};
 use hoptax_result::{Interval, ResponseCost, Sample, StudyRound};
+use hoptax_stats::{RoundTimes, quantile_cost, quantile_level, share_cost};
 
 use super::histogram;
 use super::samples::Rounds;

@@ -1,0 +1,55 @@
+//! Critical values: by how many standard errors an interval reaches on either side.
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// The `t` that a Student variable with `freedom` degrees of freedom stays within, on either side of zero, with
+/// probability `confidence`.
+///
+/// **Degenerate cases.** `None` when `confidence` does not lie strictly between 0 and 1, when `freedom` is not
+/// positive, and when `t` is too large for a number.
+pub(crate) fn two_sided_t(freedom: f64, confidence: f64) -> Option<f64> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    // The lower tail keeps digits that `1 - tail` would round away.
+    Some(-student.inverse_cdf((1.0 - confidence) / 2.0)).filter(|t| t.is_finite())
+}
+
+/// The same for a standard normal variable, which is what a Student variable becomes with many degrees of freedom.
+pub(crate) fn two_sided_normal(confidence: f64) -> Option<f64> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    Some(-Normal::standard().inverse_cdf((1.0 - confidence) / 2.0)).filter(|z| z.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_is_that_of_the_tables() {
+        // R: qt(0.975, 1), qt(0.975, 2), qt(0.975, 9), qt(0.98, 9).
+        for (freedom, confidence, expected) in
+            [(1.0, 0.95, 12.706_205), (2.0, 0.95, 4.302_653), (9.0, 0.95, 2.262_157), (9.0, 0.96, 2.398_441)]
+        {
+            let t = two_sided_t(freedom, confidence).unwrap();
+            assert!((t - expected).abs() < 1e-6, "{freedom} {confidence}: {t}");
+        }
+    }
+
+    #[test]
+    fn the_normal_value_is_that_of_the_tables() {
+        assert!((two_sided_normal(0.95).unwrap() - 1.959_964).abs() < 1e-6);
+        assert_eq!(two_sided_normal(1.0), None);
+        assert_eq!(two_sided_normal(f64::NAN), None);
+    }
+
+    #[test]
+    fn what_has_no_t_is_not_answered() {
+        for (freedom, confidence) in [(0.0, 0.95), (-1.0, 0.95), (3.0, 0.0), (3.0, 1.0), (3.0, f64::NAN)] {
+            assert_eq!(two_sided_t(freedom, confidence), None, "{freedom} {confidence}");
+        }
+    }
+}

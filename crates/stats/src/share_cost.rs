@@ -1,0 +1,143 @@
+//! What an arm costs in answers that are too slow: the difference of the shares slower than a threshold.
+
+use std::cmp::Ordering;
+
+use hoptax_result::Interval;
+
+use crate::{RoundTimes, mean_over_rounds};
+
+/// In how many rounds answers must have been slow before their share has an interval.
+const ROUNDS_WITH_SLOW_ANSWERS: usize = 5;
+
+/// The share of answers that took longer than `threshold_ns`, from 0 to 1. `times` holds values in nanoseconds and
+/// how often each came.
+///
+/// **Degenerate cases.** `None` without an answer.
+pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
+    let answers = answers(times);
+    let slow: f64 =
+        times.iter().filter(|(value, _)| *value > threshold_ns).map(|(_, count)| *count as f64).sum();
+    (answers > 0.0).then(|| slow / answers)
+}
+
+/// By how much an arm's share of answers slower than `threshold_ns` exceeds that of what it is compared with, with
+/// its `confidence` interval; from -1 to 1, and the ends of the interval may lie beyond.
+///
+/// **Method.** In each round the difference of the two shares, and over rounds [`mean_over_rounds`] of these.
+///
+/// **Why a share and not a quantile.** A share is a mean, so it has no bias however few answers it is made of, and
+/// rounds can be averaged. Where a few stalls of the machine make the tail, the p99 jumps between a quarter of a
+/// millisecond and ten, while the share slower than one millisecond moves by a part of a percent.
+///
+/// **When there is none.** Slow answers come in runs: a stall of a few milliseconds makes dozens of them, and most
+/// rounds have none. The mean of such a skewed quantity is too low more often than too high, and its standard error
+/// is too small at the same time: the interval of an arm that met one stall in ten rounds holds the truth in half of
+/// studies (`tests/tail_coverage.rs`). So the side with fewer answers must have slow ones in at least five rounds;
+/// when both have the same number, one of them must. With none in any of `n` rounds, all that can be said is that
+/// fewer than `3 / n` of the rounds have any (J. A. Hanley and A. Lippman-Hand, "If Nothing Goes Wrong, Is Everything
+/// All Right?", *JAMA* 249(13), 1983), and nothing of how many they would be: no interval of the share is honest, and
+/// [`slow_share`] of each side is all that can be shown.
+///
+/// **What remains.** With five rounds, the 95 % interval covers in 94 to 98 % of studies where the arm costs nothing,
+/// and in 88 to 95 % where it doubles or triples the stalls, because the difference of a skewed quantity is skewed:
+/// where the interval fails, it lies too low.
+///
+/// **Degenerate cases.** Rounds without answers on either side are left out. `None` when the rounds with slow answers
+/// are too few, with fewer than two rounds left, and when `confidence` does not lie strictly between 0 and 1.
+pub fn share_cost(rounds: &[RoundTimes<'_>], threshold_ns: u64, confidence: f64) -> Option<Interval> {
+    let complete: Vec<RoundShares> =
+        rounds.iter().filter_map(|round| RoundShares::of(round, threshold_ns)).collect();
+    let sum = |of: fn(&RoundShares) -> f64| complete.iter().map(of).sum::<f64>();
+    let slow_rounds_of_arm = complete.iter().filter(|round| round.arm > 0.0).count();
+    let slow_rounds_of_other = complete.iter().filter(|round| round.other > 0.0).count();
+    let slow_rounds = match sum(|round| round.arm_answers).total_cmp(&sum(|round| round.other_answers)) {
+        Ordering::Less => slow_rounds_of_arm,
+        Ordering::Equal => slow_rounds_of_arm.max(slow_rounds_of_other),
+        Ordering::Greater => slow_rounds_of_other,
+    };
+    if slow_rounds < ROUNDS_WITH_SLOW_ANSWERS {
+        return None;
+    }
+    let differences: Vec<f64> = complete.iter().map(|round| round.arm - round.other).collect();
+    mean_over_rounds(&differences, confidence)
+}
+
+/// The shares of slow answers in a round, and of how many answers.
+struct RoundShares {
+    arm: f64,
+    arm_answers: f64,
+    other: f64,
+    other_answers: f64,
+}
+
+impl RoundShares {
+    /// None for a round without answers on either side.
+    fn of(round: &RoundTimes<'_>, threshold_ns: u64) -> Option<Self> {
+        Some(Self {
+            arm: slow_share(round.arm, threshold_ns)?,
+            arm_answers: answers(round.arm),
+            other: slow_share(round.other, threshold_ns)?,
+            other_answers: answers(round.other),
+        })
+    }
+}
+
+fn answers(times: &[(u64, u64)]) -> f64 {
+    times.iter().map(|(_, count)| *count as f64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: &[(u64, u64)] = &[(200_000, 1000)];
+    const STALLED: &[(u64, u64)] = &[(200_000, 980), (5_000_000, 20)];
+    const MANY_STALLED: &[(u64, u64)] = &[(200_000, 8910), (5_000_000, 90)];
+    const THRESHOLD_NS: u64 = 1_000_000;
+
+    #[test]
+    fn a_share_counts_what_is_slower_than_the_threshold() {
+        assert_eq!(slow_share(&[(10, 3), (20, 2), (30, 5)], 20), Some(0.5));
+        assert_eq!(slow_share(QUIET, THRESHOLD_NS), Some(0.0));
+        assert_eq!(slow_share(&[], 20), None);
+        assert_eq!(slow_share(&[(10, 0)], 20), None);
+    }
+
+    #[test]
+    fn the_interval_is_that_of_the_differences_of_rounds() {
+        let mut rounds = vec![RoundTimes { arm: STALLED, other: MANY_STALLED }; 5];
+        rounds.push(RoundTimes { arm: QUIET, other: MANY_STALLED });
+        let expected = mean_over_rounds(&[0.01, 0.01, 0.01, 0.01, 0.01, -0.01], 0.95).unwrap();
+        let cost = share_cost(&rounds, THRESHOLD_NS, 0.95).unwrap();
+        assert!((cost.estimate - expected.estimate).abs() < 1e-12 && (cost.low - expected.low).abs() < 1e-12);
+    }
+
+    #[test]
+    fn shares_of_few_rounds_have_no_interval() {
+        let with = |slow: usize, quiet: usize| {
+            let mut rounds = vec![RoundTimes { arm: STALLED, other: MANY_STALLED }; slow];
+            rounds.extend(vec![RoundTimes { arm: QUIET, other: MANY_STALLED }; quiet]);
+            share_cost(&rounds, THRESHOLD_NS, 0.95)
+        };
+        assert_eq!(with(0, 10), None);
+        assert_eq!(with(4, 6), None);
+        assert!(with(5, 5).is_some());
+    }
+
+    #[test]
+    fn with_as_many_answers_either_side_may_be_the_slow_one() {
+        let rounds = [RoundTimes { arm: QUIET, other: STALLED }; 5];
+        let cost = share_cost(&rounds, THRESHOLD_NS, 0.95).unwrap();
+        assert!((cost.estimate + 0.02).abs() < 1e-12);
+        assert_eq!(share_cost(&[RoundTimes { arm: QUIET, other: QUIET }; 5], THRESHOLD_NS, 0.95), None);
+    }
+
+    #[test]
+    fn rounds_without_answers_are_left_out() {
+        let complete = RoundTimes { arm: STALLED, other: STALLED };
+        let mut rounds = vec![complete; 5];
+        rounds.insert(2, RoundTimes { arm: &[], ..complete });
+        assert_eq!(share_cost(&rounds, THRESHOLD_NS, 0.95), share_cost(&[complete; 5], THRESHOLD_NS, 0.95));
+        assert_eq!(share_cost(&rounds, THRESHOLD_NS, 1.0), None);
+    }
+}
