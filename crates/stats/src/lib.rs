@@ -57,7 +57,7 @@ pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;
 pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
-pub use paired::paired_cost;
+pub use paired::{paired_cost, paired_cost_of_copies};
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use rank_correlation::serial_correlation;
 pub use slowdown::{Observation, Slowdowns, slowdowns};
