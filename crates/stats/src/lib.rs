@@ -64,7 +64,7 @@ pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;
 pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
-pub use paired::paired_cost;
+pub use paired::{paired_cost, paired_cost_of_copies};
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_cost::{RoundTimes, quantile_cost, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};

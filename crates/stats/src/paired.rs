@@ -37,11 +37,46 @@ use crate::{hodges_lehmann, mean_over_rounds};
 /// **Degenerate cases.** Rounds without a pair are left out. `None` when fewer than two are left, when
 /// `confidence` does not lie strictly between 0 and 1, and when a difference is not finite.
 pub fn paired_cost(rounds: &[Vec<f64>], confidence: f64) -> Option<Interval> {
-    let centres = rounds
-        .iter()
-        .filter(|differences| !differences.is_empty())
-        .map(|differences| hodges_lehmann(differences))
-        .collect::<Option<Vec<f64>>>()?;
+    over_rounds(rounds.iter().map(std::slice::from_ref), confidence)
+}
+
+/// The same where arms have copies. `rounds` holds for each round the pairs of processes, one of the arm with one of
+/// what it is compared with, and for each pair its differences, one for each block in which both slices count.
+///
+/// **Method.** The [`hodges_lehmann()`] estimate of each pair of processes; their mean within a round; over rounds,
+/// [`mean_over_rounds`] of these.
+///
+/// **Why pair by pair.** The difference of two single slices is as often too high as too low by as much, whatever
+/// the skew of their noise and of the levels of processes. It is no longer so once one side has been averaged, or
+/// once the pairs of several copies are put into one estimate: an estimate that discards what is far off then does
+/// so on one side more than on the other. In the simulation of `tests/copies.rs`, where one slice in seventy is read a
+/// fifth too high and nothing says so, a function that costs nothing is found to cost, in standard errors, with
+/// nine copies of the baseline:
+///
+/// | estimate within a round | 2 blocks | 12 blocks |
+/// |---|---|---|
+/// | pair by pair | PP2 | PP12 |
+/// | against the mean of the copies | MC2 | MC12 |
+/// | all pairs of slices in one Hodges-Lehmann estimate | AP2 | AP12 |
+///
+/// With two blocks the estimate of a pair is its mean, so that a disturbed slice is in the cost, and in the width of
+/// the interval; nothing can be told from two.
+///
+/// **Degenerate cases.** Pairs without a difference, and rounds without a pair, are left out. A pair counts the same
+/// however many blocks it has. `None` as for [`paired_cost`].
+pub fn paired_cost_of_copies(rounds: &[Vec<Vec<f64>>], confidence: f64) -> Option<Interval> {
+    over_rounds(rounds.iter().map(Vec::as_slice), confidence)
+}
+
+fn over_rounds<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>, confidence: f64) -> Option<Interval> {
+    let mut centres = Vec::new();
+    for pairs in rounds {
+        let observed = pairs.iter().filter(|differences| !differences.is_empty());
+        let of_pairs = observed.map(|pair| hodges_lehmann(pair)).collect::<Option<Vec<f64>>>()?;
+        if !of_pairs.is_empty() {
+            centres.push(of_pairs.iter().sum::<f64>() / of_pairs.len() as f64);
+        }
+    }
     mean_over_rounds(&centres, confidence)
 }
 
@@ -76,5 +111,19 @@ mod tests {
     #[test]
     fn a_difference_that_is_not_finite_is_not_hidden() {
         assert_eq!(paired_cost(&[vec![1.0, f64::NAN, 1.0], vec![1.0], vec![1.1]], 0.95), None);
+    }
+
+    #[test]
+    fn one_copy_is_the_plain_cost() {
+        let rounds = vec![vec![1.0, 1.1, 0.9], vec![], vec![1.2, 1.4]];
+        let copies: Vec<Vec<Vec<f64>>> = rounds.iter().map(|round| vec![round.clone()]).collect();
+        assert_eq!(paired_cost_of_copies(&copies, 0.95), paired_cost(&rounds, 0.95));
+    }
+
+    #[test]
+    fn a_round_is_the_mean_of_its_pairs_that_were_observed() {
+        let rounds = vec![vec![vec![1.0, 1.0, 40.0, 1.0], vec![3.0], vec![]], vec![vec![], vec![4.0]]];
+        assert_eq!(paired_cost_of_copies(&rounds, 0.95), mean_over_rounds(&[2.0, 4.0], 0.95));
+        assert_eq!(paired_cost_of_copies(&[vec![vec![1.0], vec![f64::NAN]], vec![vec![1.0]]], 0.95), None);
     }
 }

@@ -38,10 +38,10 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < NEAR
 }
 
-/// Two rounds and more of two blocks of up to six arms, in any order.
+/// Two rounds and more of two blocks of four to seven arms, in any order.
 fn observations() -> impl Strategy<Value = Vec<Observation>> {
-    let block = || (1..6_usize).prop_flat_map(|arms| Just((0..arms).collect::<Vec<_>>()).prop_shuffle());
-    let values = vec((block(), block(), vec(1e-3..1e3, 12)), 2..6);
+    let block = || (4..8_usize).prop_flat_map(|arms| Just((0..arms).collect::<Vec<_>>()).prop_shuffle());
+    let values = vec((block(), block(), vec(1e-3..1e3, 14)), 2..6);
     values.prop_map(|rounds| {
         let mut observations = Vec::new();
         for (round, (first, second, values)) in rounds.into_iter().enumerate() {
@@ -56,13 +56,13 @@ fn observations() -> impl Strategy<Value = Vec<Observation>> {
 proptest! {
     #[test]
     fn slowdowns_are_factors_and_do_not_know_the_unit(observations in observations(), unit in 1e-3..1e3) {
-        let found = slowdowns(&observations).expect("arm 0 is in every round");
+        let found = slowdowns(&observations).expect("four arms are in every round");
         prop_assert_eq!(found.factors.len(), observations.len());
         prop_assert!((0.0..=1.0).contains(&found.weight));
         prop_assert!(found.factors.iter().all(|factor| factor.is_finite() && *factor > 0.0));
         let scaled: Vec<Observation> =
             observations.iter().map(|one| Observation { value: one.value * unit, ..*one }).collect();
-        let scaled = slowdowns(&scaled).expect("arm 0 is in every round");
+        let scaled = slowdowns(&scaled).expect("four arms are in every round");
         for (one, other) in found.factors.iter().zip(&scaled.factors) {
             prop_assert!((one / other - 1.0).abs() < NEAR, "{one} {other}");
         }

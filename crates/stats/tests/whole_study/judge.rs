@@ -1,0 +1,232 @@
+//! What a study says of its arms, by the method of the library and by rejected ones, and how that compares with the truth.
+
+use hoptax_result::Interval;
+use hoptax_stats::{
+    Slowdowns, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns,
+};
+
+use crate::simulation::{BASELINE_US, Machine, Scenario, Study};
+
+/// How slices of an arm and of the copies of the baseline become one number for each round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Estimate {
+    /// That of the library.
+    PairByPair,
+    /// Rejected: against the mean of the copies in a block.
+    MeanOfCopies,
+    /// Rejected: the differences of all pairs of slices as one sample.
+    AllPairs,
+}
+
+/// How values are brought to the machine's usual speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Adjustment {
+    /// Not at all.
+    None,
+    /// As the library does for a comparison.
+    Between,
+    /// Rejected for a comparison: by factors that leave out an observation's own arm alone.
+    OwnArmLeftOut,
+    /// Rejected: by the median block, the arm itself included.
+    OwnArmIncluded,
+}
+
+/// What is to be known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Quantity {
+    CostUs,
+    /// Cost as a share of the baseline.
+    Share,
+    /// The arm's rate over that of the baseline.
+    Rate,
+}
+
+impl Quantity {
+    fn compare(self, arm_us: f64, baseline_us: f64) -> f64 {
+        match self {
+            Self::CostUs => arm_us - baseline_us,
+            Self::Share => (arm_us - baseline_us) / baseline_us,
+            // A closed loop gets as many answers as the proxy has time for.
+            Self::Rate => baseline_us / arm_us,
+        }
+    }
+}
+
+/// The slices of one process of a round, by block; those set aside are absent.
+type Process = Vec<Option<f64>>;
+
+impl Study {
+    /// The slices of an arm by round and copy.
+    fn processes(&self, arm: usize, values: &[Option<f64>]) -> Vec<Vec<Process>> {
+        let copies = if arm == 0 { self.scenario.copies } else { 1 };
+        let mut rounds = vec![vec![vec![None; self.scenario.blocks]; copies]; self.scenario.rounds];
+        for ((one, copy), value) in self.observations.iter().zip(&self.copies).zip(values) {
+            if one.arm == arm {
+                rounds[one.round][*copy][one.block as usize] = *value;
+            }
+        }
+        rounds
+    }
+
+    fn as_measured(&self) -> Vec<Option<f64>> {
+        self.observations.iter().map(|one| Some(one.value)).collect()
+    }
+
+    fn divided_by(&self, factors: impl IntoIterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+        self.observations.iter().zip(factors).map(|(one, factor)| Some(one.value / factor?)).collect()
+    }
+
+    /// The values of an arm and of the baseline at the usual speed, and whether that could be said.
+    fn values(&self, arm: usize, adjustment: Adjustment, found: Option<&Slowdowns>) -> Vec<Option<f64>> {
+        match (adjustment, found) {
+            (Adjustment::OwnArmIncluded, _) => self.divided_by(self.block_medians()),
+            (Adjustment::None, _) | (_, None) => self.as_measured(),
+            (Adjustment::Between, Some(found)) => self.divided_by(found.between(arm, 0)),
+            (Adjustment::OwnArmLeftOut, Some(found)) => self.divided_by(found.factors.iter().copied().map(Some)),
+        }
+    }
+
+    /// By what factor the values of a block are above those that their arms have at the median.
+    fn block_medians(&self) -> Vec<Option<f64>> {
+        let of = |arm: usize| {
+            let own = self.observations.iter().filter(|one| one.arm == arm);
+            median(&own.map(|one| one.value).collect::<Vec<f64>>()).expect("every arm was observed")
+        };
+        let arms: Vec<f64> = (0..=self.scenario.functions).map(of).collect();
+        let mut blocks = vec![vec![Vec::new(); self.scenario.blocks]; self.scenario.rounds];
+        for one in self.observations.iter().filter(|one| self.is_proxied(one.arm)) {
+            blocks[one.round][one.block as usize].push(one.value / arms[one.arm]);
+        }
+        self.observations.iter().map(|one| median(&blocks[one.round][one.block as usize])).collect()
+    }
+
+    /// Without copies of the baseline there is none: then an arm is compared with the origin, which has no proxy to use
+    /// CPU time.
+    fn is_proxied(&self, arm: usize) -> bool {
+        arm > 0 || self.scenario.copies > 0
+    }
+
+    /// The interval of what an arm differs from the baseline.
+    fn compared(&self, arm: usize, quantity: Quantity, estimate: Estimate, values: &[Option<f64>]) -> Interval {
+        let own = self.processes(arm, values);
+        let baseline = self.processes(0, values);
+        let compare = |own: &Option<f64>, other: &Option<f64>| Some(quantity.compare((*own)?, (*other)?));
+        let pair = |own: &Process, other: &Process| -> Vec<f64> {
+            own.iter().zip(other).filter_map(|(own, other)| compare(own, other)).collect()
+        };
+        let mean = |copies: &[Process], block: usize| {
+            let values: Vec<f64> = copies.iter().filter_map(|copy| copy[block]).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let rounds = own.iter().zip(&baseline).map(|(own, copies)| match estimate {
+            Estimate::PairByPair => copies.iter().map(|copy| pair(&own[0], copy)).collect(),
+            Estimate::AllPairs => vec![copies.iter().flat_map(|copy| pair(&own[0], copy)).collect()],
+            Estimate::MeanOfCopies => {
+                vec![pair(&own[0], &(0..self.scenario.blocks).map(|block| mean(copies, block)).collect())]
+            }
+        });
+        paired_cost_of_copies(&rounds.collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
+    }
+
+    /// The interval of an arm's own CPU time.
+    pub(crate) fn level(&self, arm: usize) -> Interval {
+        let of_round = |copies: &Vec<Process>| {
+            median(&copies.iter().flatten().flatten().copied().collect::<Vec<f64>>())
+        };
+        let rounds = self.processes(arm, &self.as_measured());
+        mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), 0.95)
+            .expect("there are two rounds")
+    }
+
+    /// The interval of what an arm costs against an origin without a proxy: all its CPU time.
+    pub(crate) fn against_direct(&self, arm: usize, adjustment: Adjustment) -> Interval {
+        let values = self.values(arm, adjustment, slowdowns(&self.observations).as_ref());
+        let rounds: Vec<Vec<f64>> = self
+            .processes(arm, &values)
+            .iter()
+            .map(|copies| copies[0].iter().flatten().copied().collect())
+            .collect();
+        paired_cost(&rounds, 0.95).expect("there are two rounds")
+    }
+}
+
+/// How intervals compare with the truth.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    intervals: f64,
+    held: f64,
+    half_widths: f64,
+    errors: f64,
+    squares: f64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, interval: &Interval, truth: f64) {
+        let error = interval.estimate - truth;
+        self.intervals += 1.0;
+        self.held += f64::from(u8::from(interval.contains(truth)));
+        self.half_widths += interval.half_width();
+        self.errors += error;
+        self.squares += error * error;
+    }
+
+    /// Share of the intervals that hold the truth, percent.
+    pub(crate) fn coverage(&self) -> f64 {
+        100.0 * self.held / self.intervals
+    }
+
+    pub(crate) fn half_width(&self) -> f64 {
+        self.half_widths / self.intervals
+    }
+
+    /// Mean error over the standard deviation of the errors.
+    pub(crate) fn bias(&self) -> f64 {
+        let mean = self.errors / self.intervals;
+        mean / (self.squares / self.intervals - mean * mean).sqrt()
+    }
+
+    pub(crate) fn assert_sound(&self, case: &str) {
+        println!("{:.1} %, bias {:+.3}, width {:.4}: {case}", self.coverage(), self.bias(), self.half_width());
+        assert!((93.0..=97.0).contains(&self.coverage()), "{} % of intervals hold the truth: {case}", self.coverage());
+        assert!(self.bias().abs() < 0.2, "estimates lean by {} standard errors: {case}", self.bias());
+    }
+}
+
+/// The intervals of all functions in many studies, with the truth at the speed that the machine usually had.
+pub(crate) fn tally(
+    scenario: Scenario,
+    studies: u64,
+    quantity: Quantity,
+    (estimate, adjustment): (Estimate, Adjustment),
+) -> Tally {
+    tallies(scenario, studies, &[(quantity, estimate, adjustment)])[0]
+}
+
+/// The same for several methods on the same studies.
+pub(crate) fn tallies(
+    scenario: Scenario,
+    studies: u64,
+    methods: &[(Quantity, Estimate, Adjustment)],
+) -> Vec<Tally> {
+    let mut machine = Machine::new(1937 + 100 * scenario.functions as u64 + scenario.copies as u64);
+    let mut tallies = vec![Tally::default(); methods.len()];
+    for _ in 0..studies {
+        let study = machine.study(scenario);
+        let found = slowdowns(&study.observations);
+        for arm in 1..=scenario.functions {
+            for ((quantity, estimate, adjustment), tally) in methods.iter().zip(&mut tallies) {
+                let values = study.values(arm, *adjustment, found.as_ref());
+                let cost_us = scenario.cost_us(arm);
+                // A study that cannot tell how fast the machine was speaks of its speed in the long run.
+                let adjusted = found.as_ref().is_some_and(|found| found.between(arm, 0).iter().flatten().any(|it| *it != 1.0));
+                let slowdown = if adjusted { study.usual_slowdown } else { 1.0 };
+                let truth = match quantity {
+                    Quantity::CostUs => cost_us * slowdown,
+                    Quantity::Share | Quantity::Rate => quantity.compare(BASELINE_US + cost_us, BASELINE_US),
+                };
+                tally.add(&study.compared(arm, *quantity, *estimate, &values), truth);
+            }
+        }
+    }
+    tallies
+}
