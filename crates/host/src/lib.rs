@@ -13,3 +13,4 @@ pub mod link;
 pub mod namespace;
 pub mod pressure;
 pub mod processors;
+pub mod spinner;
