@@ -7,6 +7,7 @@ pub mod accounting;
 pub mod child;
 pub mod clock;
 pub mod environment;
+pub mod freeze;
 pub mod handover;
 pub mod limits;
 pub mod link;
