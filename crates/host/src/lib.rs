@@ -11,6 +11,7 @@ pub mod freeze;
 pub mod handover;
 pub mod limits;
 pub mod link;
+pub mod machine;
 pub mod namespace;
 pub mod pressure;
 pub mod processors;
