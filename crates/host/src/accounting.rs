@@ -117,6 +117,9 @@ fn parse_schedstat(text: &str) -> io::Result<TaskUse> {
     }
 }
 
+/// A tick of `/proc/stat`, nanoseconds: it counts in hundredths of a second (`USER_HZ`), whatever the kernel's own tick.
+const TICK_NS: u64 = 10_000_000;
+
 /// Time of one processor, in ticks of 10 ms, since the machine started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorTicks {
@@ -126,6 +129,22 @@ pub struct ProcessorTicks {
     pub idle: u64,
     /// Time that the host gave to others while this machine had work.
     pub steal: u64,
+}
+
+impl ProcessorTicks {
+    /// Ticks with work: what is neither idle nor stolen.
+    pub fn busy_ticks(&self) -> u64 {
+        self.total.saturating_sub(self.idle + self.steal)
+    }
+
+    /// The same time with `spinner_cpu_ns` of it counted as idle, for `/proc/stat` counts a spinner
+    /// ([`crate::spinner`]) as work. Whole ticks; never more than there was work, since the kernel may sample what it counts
+    /// at its ticks.
+    #[must_use]
+    pub fn with_spinner_as_idle(self, spinner_cpu_ns: u64) -> Self {
+        let ticks = (spinner_cpu_ns.saturating_add(TICK_NS / 2)) / TICK_NS;
+        Self { idle: self.idle + ticks.min(self.busy_ticks()), ..self }
+    }
 }
 
 /// The ticks of each processor, by its number.
@@ -236,5 +255,14 @@ mod tests {
         let later = parse_stat("cpu  9 9 9 9\ncpu0 2 0 0 10 0 0 0 8 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\nintr 5\n");
         assert_eq!(ticks_between(&earlier, &later, &[0]), ProcessorTicks { total: 14, idle: 10, steal: 3 });
         assert_eq!(ticks_between(&earlier, &later, &[1]), ProcessorTicks::default());
+    }
+
+    #[test]
+    fn a_spinner_is_idle_time_and_never_more_than_there_was_work() {
+        let ticks = ProcessorTicks { total: 100, idle: 20, steal: 10 };
+        assert_eq!(ticks.busy_ticks(), 70);
+        assert_eq!(ticks.with_spinner_as_idle(0), ticks);
+        assert_eq!(ticks.with_spinner_as_idle(496_000_000), ProcessorTicks { idle: 70, ..ticks });
+        assert_eq!(ticks.with_spinner_as_idle(5_000_000_000), ProcessorTicks { idle: 90, ..ticks });
     }
 }

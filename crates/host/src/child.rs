@@ -71,7 +71,7 @@ impl Child {
         &self.log
     }
 
-    /// How it ended, or None while it runs.
+    /// How it ended, or None while it runs or is stopped ([`crate::freeze`]).
     ///
     /// # Errors
     /// When the kernel does not say.
@@ -89,6 +89,8 @@ impl Child {
         {
             // It may just have ended by itself; who waits for it will see.
             let _ = kill_process(pid, Signal::TERM);
+            // A process that is stopped hears of it when it goes on.
+            let _ = kill_process(pid, Signal::CONT);
         }
         Ok(())
     }
@@ -194,6 +196,57 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         let status = child.end(Duration::from_millis(50)).unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    }
+
+    fn stop(child: &Child) {
+        let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") T ") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_stopped_child_has_not_ended_and_ends_when_asked_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Child::start(&spec(directory.path(), "exec sleep 1000")).unwrap();
+        stop(&child);
+        assert_eq!(child.ended().unwrap(), None);
+        child.ask_to_end().unwrap();
+        while child.ended().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let status = child.ended().unwrap().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
+    }
+
+    #[test]
+    fn a_stopped_child_is_gone_when_dropped() {
+        let directory = tempfile::tempdir().unwrap();
+        let child = Child::start(&spec(directory.path(), "exec sleep 1000")).unwrap();
+        stop(&child);
+        let process_id = child.id();
+        drop(child);
+        assert!(!is_alive(process_id));
+    }
+
+    #[test]
+    fn a_stopped_child_dies_with_the_thread_that_started_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let spec = spec(directory.path(), "exec sleep 1000");
+        // To the kernel, the thread that starts a child is its parent.
+        let mut child = std::thread::spawn(move || {
+            let child = Child::start(&spec).unwrap();
+            stop(&child);
+            child
+        })
+        .join()
+        .unwrap();
+        while child.ended().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let status = child.ended().unwrap().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     }
 

@@ -9,6 +9,7 @@ mod crosscheck;
 mod environment;
 mod finding;
 mod load;
+mod machine;
 mod study;
 mod tune;
 
@@ -27,6 +28,7 @@ pub use load::{
     LatencySet, LoadPlan, LoadRate, LoadResult, Loop, Loosened, LowerBounds, Mode, Pacing, QuantileIntervals,
     Range, Stage, TlsResult, Waiting, Window,
 };
+pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
 pub use study::{
     ArmKind, ArmLoad, ArmResult, ArmRound, Cost, Disturbance, GeneratorUse, Histogram, HopUse, HostUse,
     Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Place, ProxyUse, ResponseCost, Sample,

@@ -1,0 +1,261 @@
+//! What the machine can give to a measurement: a probe of about three seconds, before anything is measured.
+//!
+//! It asks what later makes a study void: how late tasks wake on processors that were idle, with the host halting them and
+//! without, how far the processors are from each other, and who else wants them. [`judgement`] says what follows from it.
+
+pub mod judgement;
+mod wake_ups;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_result::{MachineProbe, UsedByOthers};
+use hoptax_stats::median;
+
+use crate::accounting::{ProcessorTicks, TaskUse, processor_ticks, thread_use, ticks_between};
+use crate::clock::cost_and_step_back_ns;
+use crate::handover::HandoverProbe;
+use crate::processors::{self, Placement};
+use crate::spinner::Spinner;
+
+/// Processors that are probed: with more of them each would get too few wake-ups to say anything in the time.
+const MOST_PROCESSORS: usize = 8;
+/// What wake-ups may take, once with the processors halting and once without.
+const WAKE_UPS_TIME: Duration = Duration::from_millis(1_200);
+/// How long a thread on each processor asks for all of it.
+const BUSY_TIME: Duration = Duration::from_millis(300);
+/// Readings of the handover, of which the median counts.
+const HANDOVERS: usize = 21;
+
+/// CPU time that the probe itself used of each processor, nanoseconds.
+type OwnUse = BTreeMap<u32, u64>;
+
+/// Probes the processors of `placement`, of many the first [`MOST_PROCESSORS`], those of the proxy first. Takes about three
+/// seconds, in which nothing of a study may run. Starts threads of its own and leaves the calling one as it is.
+///
+/// A kernel that refuses the spinner, or a clock source that it does not show, is a result. Where there is one processor, what
+/// needs two is None.
+///
+/// # Errors
+/// When a processor of the placement may not be used, a thread cannot be had, or `/proc` is not there.
+pub fn probe(placement: &Placement) -> io::Result<MachineProbe> {
+    let began = Instant::now();
+    let probed = probed(placement);
+    let first_ticks = processor_ticks()?;
+    let (clock_read_ns, _) = cost_and_step_back_ns();
+
+    let mut own = OwnUse::new();
+    let halting = wake_ups::measure(&probed, WAKE_UPS_TIME, &mut own)?;
+    let busy_from = processor_ticks()?;
+    let (never_halted, spinner_refused) = match Spinner::start(&probed) {
+        Ok(spinner) => {
+            let never_halted = wake_ups::measure(&probed, WAKE_UPS_TIME, &mut own)?;
+            add(&mut own, spinner.cpu_ns()?);
+            (Some(never_halted), None)
+        }
+        Err(refused) => (None, Some(refused.to_string())),
+    };
+    let run_delay_share = run_delay_share(&probed, &mut own)?;
+    // Only a processor that is asked for work can be stolen.
+    let busy = ticks_between(&busy_from, &processor_ticks()?, &probed);
+    let handover_ns = handover_ns(placement)?;
+    let last_ticks = processor_ticks()?;
+
+    Ok(MachineProbe {
+        processors: everyone(placement).len() as u32,
+        halting,
+        never_halted,
+        spinner_refused,
+        handover_ns,
+        steal_share: if busy.total == 0 { 0.0 } else { busy.steal as f64 / busy.total as f64 },
+        run_delay_share,
+        clock_source: fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        clock_read_ns,
+        used_by_others: used_by_others(&first_ticks, &last_ticks, &probed, &own),
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// The processors of a placement, each once, the proxy's first.
+fn everyone(placement: &Placement) -> Vec<u32> {
+    let mut all = Vec::new();
+    for &processor in placement.proxy.iter().chain(&placement.generator) {
+        if !all.contains(&processor) {
+            all.push(processor);
+        }
+    }
+    all
+}
+
+/// Those that are probed: the first of the proxy and the first of the generator, then the others.
+fn probed(placement: &Placement) -> Vec<u32> {
+    let firsts = Placement {
+        proxy: placement.proxy.first().into_iter().chain(placement.generator.first()).copied().collect(),
+        generator: everyone(placement),
+    };
+    let mut probed = everyone(&firsts);
+    probed.truncate(MOST_PROCESSORS);
+    probed
+}
+
+/// What others used of each processor between two readings, less what the probe used itself. Never negative: the kernel may
+/// sample what it counts.
+fn used_by_others(
+    earlier: &[(u32, ProcessorTicks)],
+    later: &[(u32, ProcessorTicks)],
+    probed: &[u32],
+    own: &OwnUse,
+) -> Vec<UsedByOthers> {
+    let of = |&processor: &u32| {
+        let ticks = ticks_between(earlier, later, &[processor]);
+        let own_ns = own.get(&processor).copied().unwrap_or(0);
+        let theirs = ticks.with_spinner_as_idle(own_ns).busy_ticks();
+        let share = if ticks.total == 0 { 0.0 } else { theirs as f64 / ticks.total as f64 };
+        UsedByOthers { processor, share }
+    };
+    probed.iter().map(of).collect()
+}
+
+/// A thread on each processor that works all the time: the share of it in which it was ready and another ran, of the processors
+/// the worst.
+fn run_delay_share(probed: &[u32], own: &mut OwnUse) -> io::Result<f64> {
+    let until = Instant::now() + BUSY_TIME;
+    let used = on_each(probed, |_| {
+        let before = thread_use()?;
+        while Instant::now() < until {}
+        // Give the processor away once, so that the count is brought up to date.
+        thread::sleep(Duration::from_millis(1));
+        Ok(thread_use()? - before)
+    })?;
+    add(own, used.iter().map(|(processor, used)| (*processor, used.cpu_ns)));
+    Ok(used.iter().map(|(_, used)| waited_share(*used)).fold(0.0, f64::max))
+}
+
+fn waited_share(used: TaskUse) -> f64 {
+    let wanted_ns = used.cpu_ns + used.run_delay_ns;
+    if wanted_ns == 0 { 0.0 } else { used.run_delay_ns as f64 / wanted_ns as f64 }
+}
+
+/// The median handover between the first processors of generator and proxy; None where they share one.
+fn handover_ns(placement: &Placement) -> io::Result<Option<f64>> {
+    let (Some(&generator), Some(&proxy)) = (placement.generator.first(), placement.proxy.first()) else {
+        return Ok(None);
+    };
+    if generator == proxy {
+        return Ok(None);
+    }
+    let read = on_each(&[generator], |_| {
+        let mut probe = HandoverProbe::start(proxy)?;
+        let readings = (0..HANDOVERS).map(|_| {
+            thread::sleep(Duration::from_millis(1));
+            probe.read()
+        });
+        Ok(readings.collect::<Vec<_>>())
+    })?;
+    Ok(read.first().and_then(|(_, readings)| median(readings)))
+}
+
+/// Runs `work` on a thread pinned to each of `processors`, all at the same time.
+fn on_each<T: Send>(
+    processors: &[u32],
+    work: impl Fn(u32) -> io::Result<T> + Sync,
+) -> io::Result<Vec<(u32, T)>> {
+    thread::scope(|scope| {
+        let start = |&processor: &u32| {
+            let work = &work;
+            let handle = thread::Builder::new().name(format!("probe {processor}")).spawn_scoped(
+                scope,
+                move || -> io::Result<T> {
+                    processors::pin(&[processor])?;
+                    work(processor)
+                },
+            )?;
+            Ok((processor, handle))
+        };
+        let threads = processors.iter().map(start).collect::<io::Result<Vec<_>>>()?;
+        let end = |(processor, handle): (u32, thread::ScopedJoinHandle<'_, io::Result<T>>)| {
+            let done = handle.join().map_err(|_| io::Error::other("a thread of the probe was lost"))??;
+            Ok((processor, done))
+        };
+        threads.into_iter().map(end).collect()
+    })
+}
+
+fn add(own: &mut OwnUse, used_ns: impl IntoIterator<Item = (u32, u64)>) {
+    for (processor, ns) in used_ns {
+        *own.entry(processor).or_default() += ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(proxy: &[u32], generator: &[u32]) -> Placement {
+        Placement { proxy: proxy.to_vec(), generator: generator.to_vec() }
+    }
+
+    #[test]
+    fn the_first_of_proxy_and_generator_are_probed_before_all_others() {
+        assert_eq!(probed(&placement(&[0], &[0])), [0]);
+        assert_eq!(probed(&placement(&[1], &[0])), [1, 0]);
+        assert_eq!(probed(&placement(&[2, 3], &[0, 1])), [2, 0, 3, 1]);
+        let all: Vec<u32> = (0..64).collect();
+        let many = Placement::split(&all, 32);
+        assert_eq!(probed(&many), [32, 0, 33, 34, 35, 36, 37, 38]);
+        assert_eq!(everyone(&many).len(), 64);
+        assert!(probed(&placement(&[], &[])).is_empty());
+    }
+
+    #[test]
+    fn what_others_used_is_what_was_busy_less_what_we_used() {
+        let ticks = |total, idle, steal| ProcessorTicks { total, idle, steal };
+        let earlier = [(0, ticks(0, 0, 0)), (1, ticks(1000, 900, 0))];
+        let later = [(0, ticks(300, 100, 20)), (1, ticks(1300, 1170, 0))];
+        let own = OwnUse::from([(0, 1_500_000_000), (1, 900_000_000)]);
+        let used = used_by_others(&earlier, &later, &[1, 0, 7], &own);
+        assert_eq!(used.iter().map(|used| used.processor).collect::<Vec<_>>(), [1, 0, 7]);
+        // 30 ticks were busy on processor 1, of which we claim 90; 180 on processor 0, of which 150 were ours.
+        assert_eq!(used.iter().map(|used| used.share).collect::<Vec<_>>(), [0.0, 0.1, 0.0]);
+    }
+
+    #[test]
+    fn a_task_that_never_ran_or_waited_has_not_waited() {
+        assert_eq!(waited_share(TaskUse::default()).total_cmp(&0.0), std::cmp::Ordering::Equal);
+        assert_eq!(
+            waited_share(TaskUse { cpu_ns: 30, run_delay_ns: 10 }).total_cmp(&0.25),
+            std::cmp::Ordering::Equal
+        );
+    }
+
+    #[test]
+    fn this_machine_is_probed() {
+        let allowed = processors::allowed().unwrap();
+        let placement = Placement::split(&allowed, 1);
+        let probe = probe(&placement).unwrap();
+        assert_eq!(probe.processors as usize, allowed.len());
+        assert_eq!(probe.handover_ns.is_some(), placement.is_apart());
+        assert_eq!(probe.never_halted.is_none(), probe.spinner_refused.is_some());
+        assert_eq!(probe.used_by_others.len(), allowed.len().min(MOST_PROCESSORS));
+        for wake_ups in probe.halting.iter().chain(probe.never_halted.iter().flatten()) {
+            assert_eq!(wake_ups.by_another.is_some(), allowed.len() > 1);
+            for lateness in [wake_ups.by_another, wake_ups.by_timer].into_iter().flatten() {
+                assert!(lateness.p50_us > 0.0 && lateness.p50_us <= lateness.p99_us, "{lateness:?}");
+            }
+        }
+        for share in [probe.steal_share, probe.run_delay_share] {
+            assert!((0.0..=1.0).contains(&share), "{probe:?}");
+        }
+    }
+
+    #[test]
+    fn processors_that_may_not_be_used_are_an_error() {
+        assert!(probe(&placement(&[1_000_000], &[1_000_001])).is_err());
+    }
+}
