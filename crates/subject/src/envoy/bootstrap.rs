@@ -31,7 +31,7 @@ mod secure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use hoptax_functions::Fragment;
+use hoptax_functions::{Fragment, KeyExchangeGroup};
 use serde_json::{Map, Value, json};
 
 use merge::Merge;
@@ -116,8 +116,9 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
     let none = Fragment::default();
     let fragment = plan.fragment.as_ref().unwrap_or(&none);
     let mut merging = Merge::new(&fragment.replaces);
+    let group = fragment.key_exchange_group;
 
-    let cluster = merging.extend("cluster", &cluster(plan), &fragment.cluster)?;
+    let cluster = merging.extend("cluster", &cluster(plan, group), &fragment.cluster)?;
     let filter = if plan.codec == Codec::Tcp {
         let proxy = TcpProxy { type_url: TcpProxy::TYPE_URL, stat_prefix: INGRESS, cluster: ORIGIN };
         NetworkFilter {
@@ -137,7 +138,10 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
         address: Address::of(&plan.listen),
         filter_chains: [FilterChain {
             filters,
-            transport_socket: plan.downstream.as_ref().map(|mutual| secure::downstream(mutual, plan.codec)),
+            transport_socket: plan
+                .downstream
+                .as_ref()
+                .map(|mutual| secure::downstream(mutual, plan.codec, group)),
         }],
     };
     let listener = merging.extend("listener", &listener, &fragment.listener)?;
@@ -207,7 +211,7 @@ fn http_filters(fragment: &Fragment) -> Result<Vec<Map<String, Value>>, MergeErr
     Ok(filters)
 }
 
-fn cluster(plan: &ProxyPlan) -> Cluster {
+fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
     let endpoints = |origins: &[SocketAddr], zone: Option<&String>| LocalityEndpoints {
         locality: zone.map(|zone| Locality { zone: zone.clone() }),
         lb_endpoints: origins
@@ -229,7 +233,7 @@ fn cluster(plan: &ProxyPlan) -> Cluster {
         circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
         load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
         typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
-        transport_socket: plan.upstream.as_ref().map(|mutual| secure::upstream(mutual, plan.codec)),
+        transport_socket: plan.upstream.as_ref().map(|mutual| secure::upstream(mutual, plan.codec, group)),
     }
 }
 
