@@ -68,6 +68,19 @@ fn every_origin_becomes_an_endpoint() {
 }
 
 #[test]
+fn no_cluster_of_a_function_has_breakers_that_open() {
+    let clusters = json(&plan(Some(rendered("route/mirror"))))["static_resources"]["clusters"].take();
+    let limits: Vec<(&Value, &Value)> = clusters
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cluster| (&cluster["name"], &cluster["circuit_breakers"]["thresholds"][0]["max_requests"]))
+        .collect();
+    let never = Value::from(1_000_000_000);
+    assert_eq!(limits, [(&Value::from(ORIGIN), &never), (&Value::from("shadow"), &never)]);
+}
+
+#[test]
 fn origins_are_spread_over_the_zones_of_the_function() {
     let mut plan = plan(Some(rendered("balance/zone")));
     plan.origins = (8080..8084).map(|port| ([127, 0, 0, 1], port).into()).collect();
