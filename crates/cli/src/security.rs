@@ -42,6 +42,7 @@ pub(crate) fn client(
             Some(TlsVersion::V13) => Versions::Only13,
         },
         ciphers: arguments.tls_ciphers.clone(),
+        groups: arguments.tls_groups.clone(),
         // QUIC does not tell whether a session was taken up again, so that none is.
         resumes: arguments.tls_resumption == OnOff::On && !is_http3,
         alpn: alpn.map(<[u8]>::to_vec),

@@ -19,6 +19,7 @@ use hoptax_functions::{Catalogue, Context, FunctionCall, REQUEST_PATH};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::lab::{GENERATOR, Lab};
 
 /// An origin that keeps the heads of the requests that it gets.
 struct Witness {
@@ -90,13 +91,23 @@ fn get(address: SocketAddr, path: &str, headers: &BTreeMap<String, String>) -> S
 }
 
 fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
+    started(&spec(call, directory, witnesses))
+}
+
+fn started(spec: &ProxySpec) -> Proxy {
+    spec.configure().unwrap();
+    spec.validate().unwrap();
+    spec.start().unwrap().wait().unwrap()
+}
+
+fn spec(call: &str, directory: &Path, witnesses: &[Witness]) -> ProxySpec {
     let catalogue = Catalogue::load().unwrap();
     let fragment = (call != "baseline").then(|| {
         let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
         function.render(&knobs, &Context { directory, companion: None }).unwrap()
     });
     let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
-    let spec = ProxySpec {
+    ProxySpec {
         envoy: Envoy::find(None, &mut |_| {}).unwrap(),
         directory: directory.to_owned(),
         plan: ProxyPlan {
@@ -112,10 +123,7 @@ fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
         environment,
         workers: 1,
         processors: Vec::new(),
-    };
-    spec.configure().unwrap();
-    spec.validate().unwrap();
-    spec.start().unwrap().wait().unwrap()
+    }
 }
 
 /// Sends one request of the function's own through it, `path` and `headers` changed as `change` says.
@@ -132,13 +140,17 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
     let began = Instant::now();
     let answer = get(proxy.address, &path, &headers);
     let took = began.elapsed();
-    let stats = get(proxy.admin.unwrap(), "/stats", &BTreeMap::new());
+    let stats = statistics(&proxy);
     proxy.end().unwrap();
     let files = fs::read_dir(folder.path()).unwrap().map(|entry| {
         let path = entry.unwrap().path();
         (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())
     });
     Seen { answer, requests: witnesses[0].heads(), took, stats, files: files.collect() }
+}
+
+fn statistics(proxy: &Proxy) -> String {
+    get(proxy.admin.unwrap(), "/stats", &BTreeMap::new())
 }
 
 fn as_it_is(_: &mut String, _: &mut BTreeMap<String, String>) {}
@@ -216,6 +228,21 @@ fn every_function_is_accepted_and_at_work() {
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", arm["id"]);
     }
+    let deprecated: Vec<String> =
+        logs(&out).lines().filter(|line| line.contains("eprecated")).map(str::to_owned).collect();
+    assert_eq!(deprecated, Vec::<String>::new());
+}
+
+/// Everything that Envoy wrote into its logs below a folder.
+fn logs(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| match path.file_name().and_then(|name| name.to_str()) {
+            _ if path.is_dir() => logs(&path),
+            Some("envoy.log") => fs::read_to_string(&path).unwrap(),
+            _ => String::new(),
+        })
+        .collect()
 }
 
 #[test]
@@ -291,4 +318,87 @@ fn round_robin_uses_all_four_origins() {
     }
     let counts: Vec<usize> = witnesses.iter().map(|witness| witness.heads().len()).collect();
     assert_eq!(counts, [2, 2, 2, 2]);
+}
+
+/// Three, which neither the machine nor a control group would come to by themselves on the machines of CI.
+#[test]
+fn envoy_has_the_workers_of_the_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec("baseline", folder.path(), &[Witness::start()]);
+    spec.workers = 3;
+    let proxy = started(&spec);
+    assert!(statistics(&proxy).contains("\nserver.concurrency: 3\n"));
+    proxy.end().unwrap();
+}
+
+/// The client offers all groups, and Envoy 1.40 prefers X25519MLKEM768 where its configuration leaves that open.
+#[test]
+fn keys_are_exchanged_with_envoy_on_the_group_of_the_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = Lab::create(&folder.path().join("lab")).unwrap();
+    let ca = lab.authority().display().to_string();
+    for (group, registered, counted_as) in [
+        ("x25519", "X25519", "X25519"),
+        ("x25519mlkem768", "X25519MLKEM768", "X25519MLKEM768"),
+        ("p256", "secp256r1", "P-256"),
+    ] {
+        let call = format!("tls/terminate{{group={group}}}");
+        let mut spec = spec(&call, &folder.path().join(group), &[Witness::start()]);
+        spec.plan.downstream = Some(lab.mutual("server", GENERATOR, true, false));
+        let proxy = started(&spec);
+        let url = format!("https://{}{REQUEST_PATH}", proxy.address);
+        let load = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];
+        let more = ["--requests-per-connection", "1", "--ca", &ca, &url];
+        let ran = support::run(load.into_iter().chain(more));
+        let result = support::checked("load", &ran.stdout);
+        let tls = &result["tls"];
+        assert_eq!(tls["key_exchange_group"], registered, "{tls}");
+        assert_eq!(tls["version"], "1.3", "{tls}");
+        // Its first guess is X25519, and the two connections of the beginning cannot know better.
+        let retries = tls["hello_retry_requests"].as_u64().unwrap();
+        assert_eq!((1..=2).contains(&retries), group != "x25519", "{tls}");
+        let stats = statistics(&proxy);
+        let groups: Vec<&str> =
+            stats.lines().filter_map(|line| line.split_once(".ssl.curves.")?.1.split(':').next()).collect();
+        assert_eq!(groups, [counted_as], "{stats}");
+        proxy.end().unwrap();
+    }
+}
+
+/// That the group was negotiated is the proof of these functions.
+#[test]
+fn every_group_is_negotiated_on_both_sides_of_the_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("groups.yaml"), folder.path().join("out"));
+    let arms: String = ["tls/originate", "tls/terminate", "tls/terminate-mutual"]
+        .into_iter()
+        .flat_map(|id| {
+            ["x25519", "x25519mlkem768", "p256"].map(|group| format!("  - {id}{{group={group}}}\n"))
+        })
+        .collect();
+    let text = format!(
+        "name: groups\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: handshakes, loop: closed, \
+         connections: 4, requests_per_connection: 1, blocks: 1, slice: 50ms}}\n"
+    );
+    fs::write(&study, text).unwrap();
+    let ran = support::run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let arms = result["arms"].as_array().unwrap();
+    assert!(arms.len() >= 10, "{}", ran.stderr);
+    for arm in arms {
+        assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
+        assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
+    }
+}
+
+/// Without this, no line about deprecated fields would say nothing.
+#[test]
+fn envoy_tells_of_deprecated_fields_in_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec("baseline", folder.path(), &[Witness::start()]);
+    let cluster = serde_json::json!({"cluster": {"http2_protocol_options": {}}});
+    spec.plan.fragment = Some(serde_json::from_value(cluster).unwrap());
+    started(&spec).end().unwrap();
+    assert!(logs(folder.path()).contains("eprecated"));
 }

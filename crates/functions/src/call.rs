@@ -158,6 +158,15 @@ mod tests {
     }
 
     #[test]
+    fn spellings_of_one_call_are_one_call() {
+        let call = FunctionCall::parse("x{a=5,b=two}").unwrap();
+        for text in ["x{a=5,b=two }", " x { b=two , a = 05 } "] {
+            assert_eq!(FunctionCall::parse(text).unwrap(), call);
+            assert_eq!(FunctionCall::parse(text).unwrap().to_string(), call.to_string());
+        }
+    }
+
+    #[test]
     fn malformed_calls_say_what_is_wrong() {
         let calls =
             ["", "{routes=1}", "a{routes=1", "a}", "a{routes=1}b", "a{}", "a{routes}", "a{=1}", "a{b=}"];

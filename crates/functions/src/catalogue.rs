@@ -189,6 +189,8 @@ mod tests {
                 ("one.yaml", spoilt("a: 1", "a: {{ nowhere }}")),
                 ("one.yaml", spoilt("route: {a: 1}", "rout: {a: 1}")),
                 ("one.yaml", SOUND.to_owned() + "colour: red\n"),
+                ("one.yaml", SOUND.to_owned() + "changes: [{release: 1.40.1, what: All}]\n"),
+                ("one.yaml", SOUND.to_owned() + "changes: [{release: '1.40', what: ''}]\n"),
                 ("one.yaml", SOUND.to_owned() + "upstreams: 0\n"),
                 ("one.yaml", SOUND.to_owned() + "request: {headers: {X-A: b}}\n"),
                 ("one.yaml", SOUND.to_owned() + "knobs: {k: {default: 1, summary: K}}\n"),

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::function::{Context, Family, Function, KnownAnswer, RenderError, Request, Secured, environment};
+use crate::function::{
+    Change, Context, Family, Function, KnownAnswer, RenderError, Request, Secured, environment,
+};
 use crate::knob::{Knob, KnobRange, KnobValue};
 
 /// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, the path of the
@@ -44,6 +46,9 @@ pub enum FileError {
     /// The source is no address of a page.
     #[error("its source `{0}` is no https address")]
     Source(String),
+    /// A change of no release.
+    #[error("its change is of `{0}`, which is no release: write it as `1.40`, in quotes")]
+    Release(String),
     /// Nothing would show that the function was at work.
     #[error("it has no `proof`: name a statistic of Envoy that moves when the function is at work")]
     Proof,
@@ -97,6 +102,8 @@ struct FunctionFile {
     summary: String,
     source: String,
     #[serde(default)]
+    changes: Vec<Change>,
+    #[serde(default)]
     knobs: BTreeMap<String, KnobFile>,
     #[serde(default)]
     request: Request,
@@ -127,6 +134,12 @@ struct KnobFile {
     summary: String,
 }
 
+/// Whether this is a release without its patch number.
+fn is_release(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor))
+}
+
 fn nothing() -> String {
     "{}".to_owned()
 }
@@ -147,6 +160,12 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     if !file.source.starts_with("https://") {
         return Err(FileError::Source(file.source));
     }
+    if let Some(change) = file.changes.iter().find(|change| !is_release(&change.release)) {
+        return Err(FileError::Release(change.release.clone()));
+    }
+    if file.changes.iter().any(|change| change.what.trim().is_empty()) {
+        return Err(FileError::Empty("change"));
+    }
     if file.proof.is_empty() {
         return Err(FileError::Proof);
     }
@@ -166,6 +185,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         family: file.family,
         summary: file.summary,
         source: file.source,
+        changes: file.changes,
         knobs,
         request: file.request,
         upstreams: file.upstreams,

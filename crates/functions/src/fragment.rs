@@ -34,10 +34,37 @@ pub struct Fragment {
     pub clusters: Vec<Map<String, Value>>,
     /// Merged into the listener.
     pub listener: Map<String, Value>,
+    /// The group that keys are exchanged on where connections are secured.
+    pub key_exchange_group: KeyExchangeGroup,
     /// Merged into the bootstrap.
     pub bootstrap: Map<String, Value>,
     /// Fields that the plain proxy sets and that this fragment means to set otherwise, as dotted paths that begin
     /// with the name of one of the maps above: `connection_manager.generate_request_id`. A path at which nothing
     /// is replaced is an error too.
     pub replaces: Vec<String>,
+}
+
+/// A group that keys are exchanged on in a handshake of TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyExchangeGroup {
+    /// Curve25519.
+    #[default]
+    X25519,
+    /// Curve25519 together with ML-KEM-768, against attackers who will have quantum computers. Envoy 1.40 prefers it where the
+    /// other side offers it.
+    X25519Mlkem768,
+    /// The curve P-256 of NIST.
+    P256,
+}
+
+impl KeyExchangeGroup {
+    /// Its name in Envoy's `ecdh_curves` and in its statistics `ssl.curves`.
+    pub fn envoy_name(self) -> &'static str {
+        match self {
+            Self::X25519 => "X25519",
+            Self::X25519Mlkem768 => "X25519MLKEM768",
+            Self::P256 => "P-256",
+        }
+    }
 }

@@ -31,6 +31,8 @@ pub struct Function {
     pub summary: String,
     /// The page of Envoy's documentation that describes it.
     pub source: String,
+    /// What releases of Envoy changed of it, newest first.
+    pub changes: Vec<Change>,
     /// What changes its cost, by name.
     pub knobs: BTreeMap<String, Knob>,
     /// What a request must carry for the function to have work.
@@ -59,6 +61,16 @@ pub struct Function {
     /// How the connections on both sides are secured, if they are.
     pub secured: Secured,
     pub(crate) fragment: String,
+}
+
+/// What a release of Envoy changed of a function: what it does, its defaults, or the work behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The release, without its patch number: `1.40`.
+    pub release: String,
+    /// What changed, in a line.
+    pub what: String,
 }
 
 /// A family of functions.

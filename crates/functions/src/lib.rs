@@ -26,9 +26,9 @@ mod nearest;
 pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use file::FileError;
-pub use fragment::Fragment;
+pub use fragment::{Fragment, KeyExchangeGroup};
 pub use function::{
-    Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls, WASM_FILTERS,
+    Change, Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls, WASM_FILTERS,
 };
 pub use knob::{Knob, KnobRange, KnobValue, Knobs};
 

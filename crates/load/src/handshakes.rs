@@ -11,16 +11,24 @@ use crate::distribution::Distribution;
 pub struct Handshakes {
     full: u64,
     resumed: u64,
+    /// Those in which the server asked for a key of another group.
+    retried: u64,
     took: Distribution,
     /// The last of them; they do not differ unless servers do.
     last: Option<Handshake>,
+    /// Of the last that exchanged keys: one that takes up a session of TLS 1.2 does not.
+    group: Option<String>,
 }
 
 impl Handshakes {
     pub(crate) fn record(&mut self, took_ns: u64, handshake: &Handshake) {
         self.full += u64::from(!handshake.is_resumed);
         self.resumed += u64::from(handshake.is_resumed);
+        self.retried += u64::from(handshake.is_retried);
         self.took.record(took_ns);
+        if handshake.key_exchange_group.is_some() && self.group != handshake.key_exchange_group {
+            self.group.clone_from(&handshake.key_exchange_group);
+        }
         if self.last.as_ref() != Some(handshake) {
             self.last = Some(handshake.clone());
         }
@@ -29,7 +37,11 @@ impl Handshakes {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.full += other.full;
         self.resumed += other.resumed;
+        self.retried += other.retried;
         self.took += &other.took;
+        if other.group.is_some() {
+            self.group.clone_from(&other.group);
+        }
         if other.last.is_some() {
             self.last.clone_from(&other.last);
         }
@@ -50,9 +62,11 @@ impl Handshakes {
         Some(TlsResult {
             version: last.version.to_owned(),
             cipher: last.cipher.clone(),
+            key_exchange_group: self.group.clone(),
             alpn: last.alpn.as_ref().map(|alpn| String::from_utf8_lossy(alpn).into_owned()),
             full_handshakes: self.full,
             resumed_handshakes: self.resumed,
+            hello_retry_requests: self.retried,
             resumption_share: self.resumed as f64 / (self.full + self.resumed) as f64,
             handshake,
         })

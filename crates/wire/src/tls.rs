@@ -1,6 +1,7 @@
 //! TLS under any protocol: rustls, fed with bytes.
 
 mod config;
+mod hints;
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -27,10 +28,15 @@ pub struct Handshake {
     pub version: &'static str,
     /// The cipher suite, by its registered name.
     pub cipher: String,
+    /// The group that keys were exchanged on, by its registered name; None where no keys were exchanged, as when a session of
+    /// TLS 1.2 is taken up, and where it is not told, as by QUIC.
+    pub key_exchange_group: Option<String>,
     /// The protocol that was agreed on, if one was.
     pub alpn: Option<Vec<u8>>,
     /// Whether an earlier session was taken up again.
     pub is_resumed: bool,
+    /// Whether the client had sent a key for another group than the server's and was asked again, which takes a round trip.
+    pub is_retried: bool,
 }
 
 /// Why TLS cannot go on.
@@ -101,11 +107,14 @@ impl Tls {
             rustls::ProtocolVersion::TLSv1_2 => "1.2",
             _ => "1.3",
         };
+        let kind = self.connection.handshake_kind();
         Some(Handshake {
             version,
             cipher: format!("{:?}", cipher.suite()),
+            key_exchange_group: self.connection.negotiated_key_exchange_group().map(config::registered),
             alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),
-            is_resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            is_resumed: kind == Some(HandshakeKind::Resumed),
+            is_retried: kind == Some(HandshakeKind::FullWithHelloRetryRequest),
         })
     }
 
@@ -171,3 +180,6 @@ impl Tls {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,9 @@ pub(crate) struct SecurityArguments {
     /// The cipher suites that are offered, by their names (`TLS13_AES_128_GCM_SHA256`), with commas between; all if not given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_ciphers: Vec<String>,
+    /// The groups for the key exchange that are offered, by their names (`X25519MLKEM768`), with commas between, the first with a key of its own; all that are known, X25519 first, if not given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tls_groups: Vec<String>,
     /// Whether a new connection takes up an earlier session
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     pub(crate) tls_resumption: OnOff,

@@ -74,6 +74,9 @@ fn as_text(function: &Function) -> String {
 fn shown(function: &Function) -> Result<String, Failure> {
     let mut text = format!("{}: {}\n", function.id, function.summary);
     let _ = writeln!(text, "family  {}\nsource  {}", function.family.word(), function.source);
+    for change in &function.changes {
+        let _ = writeln!(text, "changed {}: {}", change.release, change.what);
+    }
     for (name, knob) in &function.knobs {
         let _ = writeln!(text, "knob    {name}={}: {}; {}", knob.default, knob.summary, knob.range);
     }
@@ -155,8 +158,13 @@ fn as_json(function: &Function) -> serde_json::Value {
             (name.clone(), shown)
         })
         .collect();
+    let changes: Vec<serde_json::Value> = function
+        .changes
+        .iter()
+        .map(|change| json!({"release": change.release, "what": change.what}))
+        .collect();
     json!({
         "id": function.id, "family": function.family.word(), "summary": function.summary,
-        "source": function.source, "knobs": knobs, "fragment": function.fragment(),
+        "source": function.source, "changes": changes, "knobs": knobs, "fragment": function.fragment(),
     })
 }

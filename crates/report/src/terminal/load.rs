@@ -130,18 +130,23 @@ fn accounts(result: &LoadResult) -> String {
     text
 }
 
-/// Version, cipher and handshakes.
+/// Version, cipher, group and handshakes.
 fn tls_line(tls: &TlsResult) -> String {
     let quantiles =
         [("p50", tls.handshake.p50_us), ("p99", tls.handshake.p99_us), ("most", tls.handshake.max_us)];
     let took: Vec<String> =
         quantiles.iter().filter_map(|(name, time)| Some(format!("{name} {}", us((*time)?)))).collect();
     format!(
-        "TLS        {} with {}{}; {} full handshakes, {} resumed; {} us\n",
+        "TLS        {} with {}{}{}; {} full handshakes{}, {} resumed; {} us\n",
         tls.version,
         tls.cipher,
+        tls.key_exchange_group.as_ref().map_or_else(String::new, |group| format!(", {group}")),
         tls.alpn.as_ref().map_or_else(String::new, |alpn| format!(", {alpn}")),
         grouped(tls.full_handshakes as f64, 0),
+        match tls.hello_retry_requests {
+            0 => String::new(),
+            retries => format!(" ({} with another group at first)", grouped(retries as f64, 0)),
+        },
         grouped(tls.resumed_handshakes as f64, 0),
         took.join(", "),
     )
@@ -302,9 +307,11 @@ mod tests {
         result.tls = Some(TlsResult {
             version: "1.3".to_owned(),
             cipher: "TLS13_AES_256_GCM_SHA384".to_owned(),
+            key_exchange_group: Some("X25519".to_owned()),
             alpn: Some("h2".to_owned()),
             full_handshakes: 16,
             resumed_handshakes: 1_000,
+            hello_retry_requests: 2,
             resumption_share: 0.984,
             handshake: Latency {
                 count: 1_016,

@@ -152,12 +152,17 @@ pub struct TlsResult {
     pub version: String,
     /// The cipher suite.
     pub cipher: String,
+    /// The group that keys were exchanged on, by its registered name, such as `X25519`; absent where it is not known.
+    pub key_exchange_group: Option<String>,
     /// The protocol, where the two sides spoke of it (ALPN).
     pub alpn: Option<String>,
     /// Handshakes from the beginning.
     pub full_handshakes: u64,
     /// Handshakes that took up an earlier session.
     pub resumed_handshakes: u64,
+    /// Handshakes in which the server asked for a key of another group, which takes a round trip more.
+    #[serde(default)]
+    pub hello_retry_requests: u64,
     /// The share of those.
     pub resumption_share: f64,
     /// From connected to secured, microseconds.

@@ -6,6 +6,7 @@
 //! | choice | reason |
 //! |---|---|
 //! | circuit breakers at 10⁹ | at their defaults of 1,024 they would queue or refuse under a closed loop of many connections, and the cluster must hold as many upstream connections as there are requests in flight |
+//! | the same for clusters that a function brings | copies of requests and spans that a breaker drops are work that nobody sees missing |
 //! | `generate_request_id` off | making a random id costs; the function `request-id` turns it on |
 //! | no access log, no HTTP filter but the router, one route that takes every path | each is a function |
 //! | the router's `dynamic_stats` left on | Envoy's default, and `stats/per-route` stands on it: without it the router counts no status code, for routes either. It is part of what plain proxying costs |
@@ -15,6 +16,11 @@
 //! | `stats_config`, flush interval left | statistics are kept as by default; their flush every 5 s is idle use, which is subtracted |
 //! | watchdogs that look every 10 s | by default they wake every thread ten times a second, and with a hundred proxies alive at once thousands of times a second that which is measured: an idle proxy takes 484 us of CPU a second with them and 211 without. No request touches them |
 //! | a limit of downstream connections | Envoy warns at start when there is none; counting touches each connection, not each request |
+//! | TLS 1.3 with one group for the key exchange, X25519, where connections are secured | 1.40 added X25519MLKEM768 to the defaults; what a handshake costs must not depend on the release unsaid |
+//! | `--concurrency` always given | without it, 1.40 has no more workers than the control group's limit |
+//! | `enable_reuse_port` left | the kernel shares connections out among workers by a hash: with several workers their shares differ from start to start, which rounds show. `accept-balance` shares them out evenly |
+//! | `x-envoy-expected-rq-timeout-ms`, `x-envoy-upstream-service-time`, `server`, `date` left | Envoy's defaults, and part of what plain proxying costs |
+//! | limits of buffers and windows left | 1 MiB for a connection, 16 MiB for a stream of HTTP/2: no body of a study reaches them |
 //!
 //! Of HTTP/2 and TCP, and with mutual TLS on either side, it is the same but for what these need; HTTP/2 comes with prior
 //! knowledge, which Envoy tells from the first bytes.
@@ -31,7 +37,7 @@ mod secure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use hoptax_functions::Fragment;
+use hoptax_functions::{Fragment, KeyExchangeGroup};
 use serde_json::{Map, Value, json};
 
 use merge::Merge;
@@ -41,7 +47,7 @@ use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
     Listener, LoadAssignment, Locality, LocalityEndpoints, NamedEndpoint, NetworkFilter, Node,
     OverloadManager, Plain, ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router,
-    StaticResources, TcpProxy, Thresholds, UpgradeConfig, VirtualHost, Watchdogs,
+    StaticResources, TcpProxy, Thresholds, Unlimited, UpgradeConfig, VirtualHost, Watchdogs,
 };
 pub use secure::Mutual;
 
@@ -116,8 +122,9 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
     let none = Fragment::default();
     let fragment = plan.fragment.as_ref().unwrap_or(&none);
     let mut merging = Merge::new(&fragment.replaces);
+    let group = fragment.key_exchange_group;
 
-    let cluster = merging.extend("cluster", &cluster(plan), &fragment.cluster)?;
+    let cluster = merging.extend("cluster", &cluster(plan, group), &fragment.cluster)?;
     let filter = if plan.codec == Codec::Tcp {
         let proxy = TcpProxy { type_url: TcpProxy::TYPE_URL, stat_prefix: INGRESS, cluster: ORIGIN };
         NetworkFilter {
@@ -137,11 +144,20 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
         address: Address::of(&plan.listen),
         filter_chains: [FilterChain {
             filters,
-            transport_socket: plan.downstream.as_ref().map(|mutual| secure::downstream(mutual, plan.codec)),
+            transport_socket: plan
+                .downstream
+                .as_ref()
+                .map(|mutual| secure::downstream(mutual, plan.codec, group)),
         }],
     };
     let listener = merging.extend("listener", &listener, &fragment.listener)?;
-    let more = fragment.clusters.iter().cloned().map(Merged::from);
+    // The default of 1,024 would drop copies and spans unseen where a companion is slow, and make their function cheap.
+    let unlimited = Unlimited { circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] } };
+    let more = fragment
+        .clusters
+        .iter()
+        .map(|cluster| merging.extend("clusters", &unlimited, cluster))
+        .collect::<Result<Vec<_>, _>>()?;
     let told = plan.listener_file.as_ref();
     let bootstrap = Plain {
         node: told.map(|_| Node { id: INGRESS, cluster: INGRESS }),
@@ -207,7 +223,7 @@ fn http_filters(fragment: &Fragment) -> Result<Vec<Map<String, Value>>, MergeErr
     Ok(filters)
 }
 
-fn cluster(plan: &ProxyPlan) -> Cluster {
+fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
     let endpoints = |origins: &[SocketAddr], zone: Option<&String>| LocalityEndpoints {
         locality: zone.map(|zone| Locality { zone: zone.clone() }),
         lb_endpoints: origins
@@ -229,7 +245,7 @@ fn cluster(plan: &ProxyPlan) -> Cluster {
         circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
         load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
         typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
-        transport_socket: plan.upstream.as_ref().map(|mutual| secure::upstream(mutual, plan.codec)),
+        transport_socket: plan.upstream.as_ref().map(|mutual| secure::upstream(mutual, plan.codec, group)),
     }
 }
 

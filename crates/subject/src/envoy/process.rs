@@ -124,6 +124,20 @@ impl ProxySpec {
         self.directory.join("envoy.log")
     }
 
+    /// What Envoy is told however it is run. The number of workers is always among it: without it, Envoy has as many as the
+    /// machine has threads and, since 1.40, no more than the limit of its control group.
+    fn common_arguments(&self) -> Vec<OsString> {
+        [
+            "--config-path".into(),
+            self.config().into(),
+            "--concurrency".into(),
+            self.workers.to_string().into(),
+            // Many Envoys run side by side; hot restart would have them share one region of memory.
+            "--disable-hot-restart".into(),
+        ]
+        .into()
+    }
+
     fn admin_address_file(&self) -> PathBuf {
         self.directory.join("admin-address")
     }
@@ -183,8 +197,8 @@ impl ProxySpec {
     /// When it refuses, with its reason.
     pub fn validate(&self) -> Result<(), ProxyError> {
         let output = Command::new(&self.envoy.program)
-            .args(["--mode", "validate", "--log-level", "error", "--config-path"])
-            .arg(self.config())
+            .args(["--mode", "validate", "--log-level", "error"])
+            .args(self.common_arguments())
             .stdin(Stdio::null())
             .output()
             .map_err(|source| ProxyError::Run { program: self.envoy.program.clone(), source })?;
@@ -210,19 +224,13 @@ impl ProxySpec {
             }
             _ => {}
         }
-        let arguments: Vec<OsString> = [
-            "--config-path".into(),
-            self.config().into(),
+        let mut arguments = self.common_arguments();
+        arguments.extend([
             "--admin-address-path".into(),
             admin_address_file.clone().into(),
-            "--concurrency".into(),
-            self.workers.to_string().into(),
-            // Many Envoys run side by side; hot restart would have them share one region of memory.
-            "--disable-hot-restart".into(),
             "--log-level".into(),
             "warning".into(),
-        ]
-        .into();
+        ]);
         let spec = ChildSpec {
             program: self.envoy.program.clone(),
             arguments,
@@ -424,7 +432,43 @@ fn listen_address(listeners: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::bootstrap::Codec;
     use super::*;
+
+    /// Without it Envoy asks the machine, and the control group.
+    #[test]
+    fn envoy_is_told_its_number_of_workers_however_it_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("envoy");
+        fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"$0.told\"\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let spec = ProxySpec {
+            envoy: Envoy { program, version: "1.40.0".to_owned() },
+            directory: folder.path().to_owned(),
+            plan: ProxyPlan {
+                admin_port: 0,
+                listen: ([127, 0, 0, 1], 0).into(),
+                origins: vec![([127, 0, 0, 1], 1).into()],
+                fragment: None,
+                codec: Codec::Http1,
+                downstream: None,
+                upstream: None,
+                listener_file: None,
+            },
+            environment: BTreeMap::new(),
+            workers: 3,
+            processors: Vec::new(),
+        };
+        spec.configure().unwrap();
+        spec.validate().unwrap();
+        let error = spec.start().unwrap().wait().unwrap_err();
+        assert!(matches!(error, ProxyError::Ended { .. }), "{error}");
+        let told = fs::read_to_string(folder.path().join("envoy.told")).unwrap();
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(told.lines().all(|line| line.contains("--concurrency 3 ")), "{told}");
+    }
 
     #[test]
     fn statistics_are_found_by_patterns() {

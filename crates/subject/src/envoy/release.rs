@@ -9,12 +9,16 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use hoptax_host::child::{Child, ChildSpec, last_lines};
 
 /// The release that is measured unless another is asked for.
 pub const PINNED_VERSION: &str = "1.40.0";
+
+/// Installs of this process so far, so that two at once do not share a folder.
+static INSTALLS: AtomicU32 = AtomicU32::new(0);
 
 /// The name under which Envoy is looked for on `PATH`.
 const PROGRAM: &str = "envoy";
@@ -208,7 +212,8 @@ impl Releases {
             let path = path.to_owned();
             move |source| ReleaseError::Write { path, source }
         };
-        let staging = self.folder.join(format!("installing-{version}-{}", std::process::id()));
+        let number = INSTALLS.fetch_add(1, Ordering::Relaxed);
+        let staging = self.folder.join(format!("installing-{version}-{}-{number}", std::process::id()));
         fs::create_dir_all(&staging).map_err(write(&staging))?;
         let installed = Self::run_installer(version, &staging).and_then(|()| {
             let binary = staging.join("envoy").join("_bin").join("envoy");

@@ -199,8 +199,10 @@ impl Http3 {
                         version: "1.3",
                         // QUIC keeps it to itself.
                         cipher: "not told".to_owned(),
+                        key_exchange_group: None,
                         alpn: Some(super::ALPN.to_vec()),
                         is_resumed: false,
+                        is_retried: false,
                     });
                     if let Some(id) = connection.streams().open(Dir::Uni) {
                         // Three bytes on a fresh stream always find room.

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::aws_lc_rs::kx_group;
+use rustls::crypto::{
+    CryptoProvider, SupportedKxGroup, aws_lc_rs, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -13,6 +16,13 @@ use rustls::{
     SupportedProtocolVersion, version,
 };
 use thiserror::Error;
+
+use super::hints::GroupHints;
+
+/// The groups that keys are exchanged on, in the order in which they are offered where none is asked for. The order is stated
+/// because that of rustls depends on its features, which any dependency may turn on.
+const GROUPS: [&dyn SupportedKxGroup; 4] =
+    [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1, kx_group::X25519MLKEM768];
 
 /// Sessions that a client remembers.
 const SESSIONS: usize = 4096;
@@ -79,6 +89,9 @@ pub struct ClientSecurity {
     pub versions: Versions,
     /// The cipher suites that are offered, by their registered names; all if there is none.
     pub ciphers: Vec<String>,
+    /// The groups for the key exchange that are offered, by their registered names, the first with a key of its own; if there
+    /// is none, X25519 and then the others that are known.
+    pub groups: Vec<String>,
     /// Whether sessions are taken up again.
     pub resumes: bool,
     /// The protocol that is offered (ALPN).
@@ -113,6 +126,12 @@ pub enum SetupError {
         /// As given.
         name: String,
     },
+    /// An unknown group.
+    #[error("there is no group `{name}` for the key exchange; there are {}", known_groups().join(", "))]
+    Group {
+        /// As given.
+        name: String,
+    },
     /// Anything else.
     #[error("{0}")]
     Refused(String),
@@ -128,8 +147,25 @@ fn known_ciphers() -> Vec<String> {
     aws_lc_rs::ALL_CIPHER_SUITES.iter().map(|suite| format!("{:?}", suite.suite())).collect()
 }
 
-fn provider(ciphers: &[String]) -> Result<Arc<CryptoProvider>, SetupError> {
+fn known_groups() -> Vec<String> {
+    GROUPS.iter().map(|group| registered(*group)).collect()
+}
+
+/// The name under which a group is registered with IANA: `X25519`, `secp256r1`, `X25519MLKEM768`.
+pub(super) fn registered(group: &dyn SupportedKxGroup) -> String {
+    format!("{:?}", group.name())
+}
+
+fn provider(ciphers: &[String], groups: &[String]) -> Result<Arc<CryptoProvider>, SetupError> {
     let mut provider = aws_lc_rs::default_provider();
+    provider.kx_groups = GROUPS.to_vec();
+    if !groups.is_empty() {
+        let group = |name: &String| {
+            let found = GROUPS.iter().find(|group| registered(**group) == *name);
+            found.copied().ok_or_else(|| SetupError::Group { name: name.clone() })
+        };
+        provider.kx_groups = groups.iter().map(group).collect::<Result<_, _>>()?;
+    }
     if !ciphers.is_empty() {
         let suite = |name: &String| {
             let is_it = |suite: &&rustls::SupportedCipherSuite| format!("{:?}", suite.suite()) == *name;
@@ -146,7 +182,7 @@ fn provider(ciphers: &[String]) -> Result<Arc<CryptoProvider>, SetupError> {
 /// # Errors
 /// When something of it is unknown or does not fit together.
 pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, SetupError> {
-    let provider = provider(&security.ciphers)?;
+    let provider = provider(&security.ciphers, &security.groups)?;
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&security.versions.supported())?;
     let builder = if security.trusts_all {
@@ -158,8 +194,11 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
         Some(identity) => builder.with_client_auth_cert(identity.certificates, identity.key)?,
         None => builder.with_no_client_auth(),
     };
-    config.resumption =
-        if security.resumes { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
+    config.resumption = if security.resumes {
+        Resumption::in_memory_sessions(SESSIONS)
+    } else {
+        Resumption::store(Arc::new(GroupHints::default()))
+    };
     config.alpn_protocols = security.alpn.into_iter().collect();
     Ok(Arc::new(config))
 }
@@ -169,7 +208,7 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
 /// # Errors
 /// When something of it does not fit together.
 pub fn server_config(security: ServerSecurity) -> Result<Arc<ServerConfig>, SetupError> {
-    let provider = provider(&[])?;
+    let provider = provider(&[], &[])?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&security.versions.supported())?;
     let builder = if security.client_authorities.is_empty() {
@@ -190,6 +229,20 @@ pub fn server_config(security: ServerSecurity) -> Result<Arc<ServerConfig>, Setu
         config.send_tls13_tickets = 0;
     }
     Ok(Arc::new(config))
+}
+
+/// The same server, which takes one group alone.
+#[cfg(test)]
+pub(super) fn restricted_to(server: &ServerConfig, group: &str) -> Arc<ServerConfig> {
+    let mut provider = CryptoProvider::clone(server.crypto_provider());
+    provider.kx_groups.retain(|known| registered(*known) == group);
+    let mut restricted = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&Versions::Both.supported())
+        .expect("both versions are known")
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::clone(&server.cert_resolver));
+    restricted.ticketer = Arc::clone(&server.ticketer);
+    Arc::new(restricted)
 }
 
 fn roots(authorities: Vec<CertificateDer<'static>>) -> Result<RootCertStore, SetupError> {

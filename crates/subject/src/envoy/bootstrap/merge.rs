@@ -10,13 +10,6 @@ use serde_json::{Map, Value};
 #[serde(transparent)]
 pub struct Merged(Map<String, Value>);
 
-impl From<Map<String, Value>> for Merged {
-    /// A message that is the fragment's own.
-    fn from(message: Map<String, Value>) -> Self {
-        Self(message)
-    }
-}
-
 /// Why a plan has no bootstrap.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {

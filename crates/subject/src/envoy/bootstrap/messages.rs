@@ -183,6 +183,12 @@ pub(super) struct TcpProxy {
     pub(super) cluster: &'static str,
 }
 
+/// What a cluster of a function gets from us.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Unlimited {
+    pub(super) circuit_breakers: CircuitBreakers,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct CircuitBreakers {
     pub(super) thresholds: [Thresholds; 1],

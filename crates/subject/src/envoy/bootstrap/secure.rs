@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use hoptax_functions::KeyExchangeGroup;
 use serde_json::{Value, json};
 
 use super::Codec;
@@ -20,31 +21,40 @@ pub struct Mutual {
 /// The transport socket of a listener that takes mutual TLS and nothing else.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/tls/v3/tls.proto>
-pub(super) fn downstream(mutual: &Mutual, codec: Codec) -> Value {
+pub(super) fn downstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
     json!({
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
             "require_client_certificate": mutual.peer.is_some(),
-            "common_tls_context": common(mutual, codec),
+            "common_tls_context": common(mutual, codec, group),
         },
     })
 }
 
 /// The transport socket of a cluster that speaks mutual TLS.
-pub(super) fn upstream(mutual: &Mutual, codec: Codec) -> Value {
+pub(super) fn upstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
     json!({
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
             "sni": "localhost",
-            "common_tls_context": common(mutual, codec),
+            "common_tls_context": common(mutual, codec, group),
         },
     })
 }
 
-fn common(mutual: &Mutual, codec: Codec) -> Value {
-    let mut common = json!({});
+/// What both sides have. Version and group are stated because their defaults are not those of all releases: 1.40 began to
+/// prefer X25519MLKEM768, which makes a handshake dearer, and asks a client for it that has sent a key for X25519 alone. TLS
+/// 1.3 for both keeps a handshake at one round trip; its cipher suites cannot be configured.
+fn common(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
+    let mut common = json!({
+        "tls_params": {
+            "tls_minimum_protocol_version": "TLSv1_3",
+            "tls_maximum_protocol_version": "TLSv1_3",
+            "ecdh_curves": [group.envoy_name()],
+        },
+    });
     if let Some((certificate, key)) = &mutual.identity {
         common["tls_certificates"] =
             json!([{"certificate_chain": {"filename": certificate}, "private_key": {"filename": key}}]);

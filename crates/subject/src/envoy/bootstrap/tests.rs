@@ -1,4 +1,4 @@
-use hoptax_functions::{Catalogue, Context, FunctionCall};
+use hoptax_functions::{Catalogue, Context, FunctionCall, Secured};
 
 use super::*;
 
@@ -68,6 +68,19 @@ fn every_origin_becomes_an_endpoint() {
 }
 
 #[test]
+fn no_cluster_of_a_function_has_breakers_that_open() {
+    let clusters = json(&plan(Some(rendered("route/mirror"))))["static_resources"]["clusters"].take();
+    let limits: Vec<(&Value, &Value)> = clusters
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cluster| (&cluster["name"], &cluster["circuit_breakers"]["thresholds"][0]["max_requests"]))
+        .collect();
+    let never = Value::from(1_000_000_000);
+    assert_eq!(limits, [(&Value::from(ORIGIN), &never), (&Value::from("shadow"), &never)]);
+}
+
+#[test]
 fn origins_are_spread_over_the_zones_of_the_function() {
     let mut plan = plan(Some(rendered("balance/zone")));
     plan.origins = (8080..8084).map(|port| ([127, 0, 0, 1], port).into()).collect();
@@ -79,6 +92,32 @@ fn origins_are_spread_over_the_zones_of_the_function() {
         .map(|of_zone| (&of_zone["locality"]["zone"], of_zone["lb_endpoints"].as_array().unwrap().len()))
         .collect();
     assert_eq!(zones, [(&Value::from("near"), 2), (&Value::from("far"), 2)]);
+}
+
+/// What releases of Envoy choose by themselves differs between them.
+#[test]
+fn both_sides_of_tls_state_their_version_and_their_group() {
+    let mutual = Mutual { authority: "ca.pem".into(), identity: None, peer: None };
+    for (fragment, group) in
+        [(None, "X25519"), (Some(rendered("tls/terminate{group=x25519mlkem768}")), "X25519MLKEM768")]
+    {
+        let mut plan = plan(fragment);
+        (plan.downstream, plan.upstream) = (Some(mutual.clone()), Some(mutual.clone()));
+        let resources = json(&plan)["static_resources"].take();
+        for socket in [
+            &resources["listeners"][0]["filter_chains"][0]["transport_socket"],
+            &resources["clusters"][0]["transport_socket"],
+        ] {
+            assert_eq!(
+                socket["typed_config"]["common_tls_context"]["tls_params"],
+                serde_json::json!({
+                    "tls_minimum_protocol_version": "TLSv1_3",
+                    "tls_maximum_protocol_version": "TLSv1_3",
+                    "ecdh_curves": [group],
+                })
+            );
+        }
+    }
 }
 
 #[test]
@@ -102,8 +141,8 @@ fn the_whole_catalogue_fits_the_plain_proxy() {
         let fragment = function
             .render(&function.default_knobs(), &Context { directory: "/run/arm".as_ref(), companion: None })
             .unwrap();
-        // Some are done by the application, by connections, or by the number of workers.
-        let is_elsewhere = function.fragment() == "{}";
+        // Some are done by the application, by the security of connections, or by the number of workers.
+        let is_elsewhere = function.fragment() == "{}" || function.secured != Secured::default();
         assert!(is_elsewhere || fragment != Fragment::default(), "{} changes nothing", function.id);
         let result = bootstrap(&plan(Some(fragment)));
         assert!(result.is_ok(), "{}: {}", function.id, result.unwrap_err());

@@ -1,0 +1,102 @@
+//! Handshakes in memory: what they come to, and what a client remembers of them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use hoptax_certs::{Authority, Request};
+
+use super::config::restricted_to;
+use super::*;
+
+const P256: &str = "secp256r1";
+const HYBRID: &str = "X25519MLKEM768";
+
+/// A server's configuration, and what a client must trust to speak with it.
+fn server() -> (Arc<ServerConfig>, String) {
+    let authority = Authority::new("test", 3_600).unwrap();
+    let signed = authority
+        .sign(&Request { names: vec!["localhost".to_owned()], spiffe: None, seconds: 3_600 })
+        .unwrap();
+    let config = server_config(ServerSecurity {
+        identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
+        client_authorities: Vec::new(),
+        versions: Versions::Both,
+        resumes: true,
+    });
+    (config.unwrap(), authority.certificate())
+}
+
+fn client(authority: &str, groups: &[&str], versions: Versions, resumes: bool) -> Arc<ClientConfig> {
+    client_config(ClientSecurity {
+        authorities: certificates_from_pem(authority.as_bytes()).unwrap(),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        versions,
+        resumes,
+        ..ClientSecurity::default()
+    })
+    .unwrap()
+}
+
+/// One handshake, as the client sees it; None when the server refuses.
+fn shake(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Option<Handshake> {
+    let mut client = Tls::client(client, ServerName::try_from("localhost").unwrap()).unwrap();
+    let mut server = Tls::server(server).unwrap();
+    let (mut to_server, mut to_client, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    client.flush(&mut to_server);
+    while !to_server.is_empty() || !to_client.is_empty() {
+        server.receive(&std::mem::take(&mut to_server), &mut plain, &mut to_client).ok()?;
+        client.receive(&std::mem::take(&mut to_client), &mut plain, &mut to_server).ok()?;
+    }
+    client.handshake()
+}
+
+fn group(handshake: &Handshake) -> Option<&str> {
+    handshake.key_exchange_group.as_deref()
+}
+
+#[test]
+fn keys_are_exchanged_on_the_group_that_is_asked_for_and_on_x25519_if_none_is() {
+    let (server, authority) = server();
+    for (groups, expected) in
+        [(&[][..], "X25519"), (&[P256], P256), (&[HYBRID], HYBRID), (&[P256, HYBRID], P256)]
+    {
+        for resumes in [true, false] {
+            let handshake = shake(&client(&authority, groups, Versions::Both, resumes), &server).unwrap();
+            assert_eq!(group(&handshake), Some(expected), "{groups:?}");
+            assert!(!handshake.is_retried && !handshake.is_resumed, "{handshake:?}");
+        }
+    }
+}
+
+#[test]
+fn a_client_guesses_the_group_of_a_server_wrong_once_and_not_again() {
+    let (server, authority) = server();
+    let server = restricted_to(&server, P256);
+    // With sessions, the second handshake takes up the first.
+    for resumes in [true, false] {
+        let client = client(&authority, &[], Versions::Only13, resumes);
+        let first = shake(&client, &server).unwrap();
+        assert_eq!((group(&first), first.is_retried, first.is_resumed), (Some(P256), true, false));
+        let second = shake(&client, &server).unwrap();
+        assert_eq!((group(&second), second.is_retried, second.is_resumed), (Some(P256), false, resumes));
+    }
+    assert_eq!(shake(&client(&authority, &[HYBRID], Versions::Only13, true), &server), None);
+}
+
+#[test]
+fn a_session_of_tls_1_2_that_is_taken_up_exchanges_no_keys() {
+    let (server, authority) = server();
+    let client = client(&authority, &[], Versions::Only12, true);
+    assert_eq!(group(&shake(&client, &server).unwrap()), Some("X25519"));
+    let second = shake(&client, &server).unwrap();
+    assert_eq!((second.is_resumed, group(&second)), (true, None));
+}
+
+#[test]
+fn an_unknown_group_is_refused_with_those_that_are_known() {
+    let unknown = ClientSecurity { groups: vec!["P-256".to_owned()], ..ClientSecurity::default() };
+    let error = client_config(unknown).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "there is no group `P-256` for the key exchange; there are X25519, secp256r1, secp384r1, X25519MLKEM768"
+    );
+}
