@@ -216,8 +216,7 @@ impl Request {
 }
 
 /// What measuring a function's response time must come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
     /// Lowest and highest cost in response time at the median, microseconds.
     pub response_p50_us: (u64, u64),
