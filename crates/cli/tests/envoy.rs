@@ -144,7 +144,8 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
     proxy.end().unwrap();
     let files = fs::read_dir(folder.path()).unwrap().map(|entry| {
         let path = entry.unwrap().path();
-        (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
     });
     Seen { answer, requests: witnesses[0].heads(), took, stats, files: files.collect() }
 }
@@ -171,6 +172,9 @@ const EVIDENCE: &[(&str, Evidence)] = &[
         line["status"] == 200 && line.as_object().unwrap().len() == 12
     }),
     ("balance/round-robin", |seen| seen.files["bootstrap.json"].contains("ROUND_ROBIN")),
+    ("control/burn", |seen| {
+        counted(seen, "hoptax.burn.requests") == 1 && counted(seen, "hoptax.burn.cpu_ns") >= 5_000
+    }),
     ("compress/gzip", |seen| seen.answer.contains("content-encoding: gzip")),
     ("cors", |seen| seen.answer.contains("access-control-allow-origin: https://hoptax.example")),
     ("fault/delay", |seen| {
@@ -252,6 +256,39 @@ fn filters_of_web_assembly_do_what_they_say() {
     assert!(seen.requests[0].contains("x-hoptax-wasm: request"), "{:?}", seen.requests);
     let seen = see("wasm/empty", as_it_is);
     assert!(!seen.answer.contains("x-hoptax-wasm") && !seen.requests[0].contains("x-hoptax-wasm"));
+}
+
+/// CPU time of all threads of a process, as the scheduler accounts for it.
+fn cpu_ns(process: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let of = |thread: std::io::Result<fs::DirEntry>| -> u64 {
+        let account = fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+        account.split(' ').next().unwrap().parse().unwrap()
+    };
+    threads.map(of).sum()
+}
+
+/// Not how exactly: that depends on the machine, and a study finds it out.
+#[test]
+fn what_is_burned_is_cpu_time_of_the_proxy_and_at_least_what_was_asked_for() {
+    const REQUESTS: u64 = 50;
+    for us in [0, 5, 100] {
+        let folder = tempfile::tempdir().unwrap();
+        let witnesses = [Witness::start()];
+        let proxy = start(&format!("control/burn{{us={us}}}"), folder.path(), &witnesses);
+        let before_ns = cpu_ns(proxy.id());
+        for _ in 0..REQUESTS {
+            assert!(get(proxy.address, REQUEST_PATH, &BTreeMap::new()).starts_with("HTTP/1.1 200"));
+        }
+        let used_ns = cpu_ns(proxy.id()) - before_ns;
+        let names = ["hoptax.burn.requests".to_owned(), "hoptax.burn.cpu_ns".to_owned()];
+        let counted = proxy.statistics(&names).unwrap().unwrap();
+        let [requests, burned_ns] = counted[..] else { panic!("{counted:?}") };
+        assert_eq!(requests, REQUESTS);
+        assert!(burned_ns >= us * 1000 * REQUESTS && (us > 0 || burned_ns == 0), "{us} us: {burned_ns} ns");
+        assert!(used_ns > burned_ns, "{us} us: the proxy used {used_ns} ns, of them {burned_ns} burning");
+        proxy.end().unwrap();
+    }
 }
 
 #[test]

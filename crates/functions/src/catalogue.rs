@@ -155,6 +155,37 @@ mod tests {
     }
 
     #[test]
+    fn a_known_cpu_time_is_that_of_the_knobs() {
+        let catalogue = Catalogue::load().unwrap();
+        let known_us = |call: &str| {
+            let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
+            function.known_cpu_us(&knobs).unwrap()
+        };
+        assert_eq!(known_us("control/burn"), Some(5.0));
+        assert_eq!(known_us("control/burn{us=0}"), Some(0.0));
+        assert_eq!(known_us("control/burn{us=40}"), Some(40.0));
+        assert_eq!(known_us("fault/delay"), None);
+    }
+
+    #[test]
+    fn a_module_comes_with_the_fragment_that_names_it() {
+        let catalogue = Catalogue::load().unwrap();
+        let context = Context { directory: "/run/an \"arm\"".as_ref(), companion: None };
+        for function in catalogue.iter() {
+            let fragment = function.render(&function.default_knobs(), &context).unwrap();
+            let named = fragment.http_filters.iter().find_map(|filter| {
+                let module = &filter.get("typed_config")?["dynamic_module_config"]["module"];
+                module["local"]["filename"].as_str()
+            });
+            let files: Vec<&Path> = fragment.files.iter().map(|(path, _)| path.as_path()).collect();
+            assert_eq!(named.map(Path::new).into_iter().collect::<Vec<_>>(), files, "{}", function.id);
+            // Envoy loads it, and nothing else can be loaded.
+            assert!(fragment.files.iter().all(|(_, bytes)| bytes.starts_with(b"\x7fELF")), "{}", function.id);
+            assert_eq!(function.id == "control/burn", named.is_some(), "{}", function.id);
+        }
+    }
+
+    #[test]
     fn a_function_that_is_not_there_names_the_nearest() {
         let catalogue = Catalogue::load().unwrap();
         let call = FunctionCall::parse("outlier-detectio").unwrap();
@@ -193,6 +224,10 @@ mod tests {
                 ("one.yaml", SOUND.to_owned() + "changes: [{release: '1.40', what: ''}]\n"),
                 ("one.yaml", SOUND.to_owned() + "upstreams: 0\n"),
                 ("one.yaml", SOUND.to_owned() + "request: {headers: {X-A: b}}\n"),
+                ("one.yaml", SOUND.to_owned() + "known_answer: {}\n"),
+                ("one.yaml", SOUND.to_owned() + "known_answer: {response_p50_us: [1, 2], cpu_us: '3'}\n"),
+                ("one.yaml", SOUND.to_owned() + "known_answer: {cpu_us: fast}\n"),
+                ("one.yaml", SOUND.to_owned() + "known_answer: {cpu_us: '{{ 0 - 1 }}'}\n"),
                 ("one.yaml", SOUND.to_owned() + "knobs: {k: {default: 1, summary: K}}\n"),
                 ("three.yaml", header("three", "b")),
                 ("two.yaml", header("two", "c")),

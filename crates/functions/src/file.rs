@@ -12,9 +12,11 @@ use crate::knob::{Knob, KnobRange, KnobValue};
 
 /// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, the path of the
 /// requests, and where the companion listens.
-const VARIABLES: [&str; 5] = ["directory", "path", COMPANION[0], COMPANION[1], WASM];
+const VARIABLES: [&str; 6] = ["directory", "path", COMPANION[0], COMPANION[1], WASM, BURN_MODULE];
 /// That of a function that runs our filters of WebAssembly: their bytes in base64.
 const WASM: &str = "wasm_filters";
+/// That of a function that runs our dynamic module: its path.
+const BURN_MODULE: &str = "burn_module";
 /// Those of a function that asks a companion.
 const COMPANION: [&str; 2] = ["companion_address", "companion_port"];
 
@@ -52,6 +54,9 @@ pub enum FileError {
     /// Nothing would show that the function was at work.
     #[error("it has no `proof`: name a statistic of Envoy that moves when the function is at work")]
     Proof,
+    /// The known answer is about nothing, or about two things.
+    #[error("its `known_answer` needs either `response_p50_us` or `cpu_us`")]
+    KnownAnswer,
     /// No origin stands behind the proxy.
     #[error("its `upstreams` is 0: give it at least one, or leave the key out")]
     Upstreams,
@@ -112,7 +117,7 @@ struct FunctionFile {
     connections: Option<u32>,
     #[serde(default)]
     environment: BTreeMap<String, String>,
-    known_answer: Option<KnownAnswer>,
+    known_answer: Option<KnownAnswerFile>,
     proof: Vec<String>,
     workers: Option<u32>,
     limit: Option<String>,
@@ -122,6 +127,14 @@ struct FunctionFile {
     secured: Secured,
     #[serde(default = "nothing")]
     fragment: String,
+}
+
+/// What measuring a function must come to, of which one is given.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnownAnswerFile {
+    response_p50_us: Option<(u64, u64)>,
+    cpu_us: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -175,6 +188,14 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     if let Some(name) = file.request.headers.keys().find(|name| name.chars().any(char::is_uppercase)) {
         return Err(FileError::HeaderCase(name.clone()));
     }
+    let (known_answer, known_cpu_us) = match file.known_answer {
+        None => (None, None),
+        Some(KnownAnswerFile { response_p50_us: Some(response_p50_us), cpu_us: None }) => {
+            (Some(KnownAnswer { response_p50_us }), None)
+        }
+        Some(KnownAnswerFile { response_p50_us: None, cpu_us: Some(cpu_us) }) => (None, Some(cpu_us)),
+        Some(_) => return Err(FileError::KnownAnswer),
+    };
     let knobs = file
         .knobs
         .into_iter()
@@ -191,20 +212,24 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         upstreams: file.upstreams,
         connections: file.connections,
         environment: file.environment,
-        known_answer: file.known_answer,
+        known_answer,
+        known_cpu_us,
         proof: file.proof,
         workers: file.workers,
         limit: file.limit,
         application: file.application,
         asks_companion: false,
         uses_wasm: false,
+        uses_burn_module: false,
         secured: file.secured,
         fragment: file.fragment,
     };
     let used = check_variables(&function)?;
     function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));
     function.uses_wasm = used.contains(WASM);
+    function.uses_burn_module = used.contains(BURN_MODULE);
     function.limit(&function.default_knobs())?;
+    function.known_cpu_us(&function.default_knobs())?;
     function.application(&function.default_knobs())?;
     function.proofs(&function.default_knobs())?;
     function.render(&function.default_knobs(), &Context { directory: Path::new("/"), companion: None })?;

@@ -1,5 +1,7 @@
 //! Fragments: the parts of Envoy configuration that turn one function on, each for its place in the bootstrap.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -42,6 +44,10 @@ pub struct Fragment {
     /// with the name of one of the maps above: `connection_manager.generate_request_id`. A path at which nothing
     /// is replaced is an error too.
     pub replaces: Vec<String>,
+    /// Files that Envoy reads beside its configuration: where each must be, and its bytes. They come from the program, not
+    /// from the catalogue.
+    #[serde(skip)]
+    pub files: Vec<(PathBuf, &'static [u8])>,
 }
 
 /// A group that keys are exchanged on in a handshake of TLS.

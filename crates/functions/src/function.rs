@@ -20,6 +20,11 @@ use crate::nearest::nearest;
 /// Our filters of WebAssembly, as `make filters` builds them.
 pub const WASM_FILTERS: &[u8] = include_bytes!("../../../filters/hoptax_filters.wasm");
 
+/// The dynamic module of `control/burn`, as `build.rs` compiles it from `modules/` for the machine that hoptax is built for.
+const BURN_MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hoptax_burn.so"));
+/// Its file in the arm's directory.
+const BURN_MODULE_FILE: &str = "hoptax_burn.so";
+
 /// A traffic function that Envoy performs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
@@ -44,8 +49,10 @@ pub struct Function {
     pub connections: Option<u32>,
     /// Environment variables of the proxy's process.
     pub environment: BTreeMap<String, String>,
-    /// What measuring it must come to, at the defaults of its knobs.
+    /// What measuring its response time must come to, at the defaults of its knobs.
     pub known_answer: Option<KnownAnswer>,
+    /// What measuring its CPU time must come to, as a template: see [`Function::known_cpu_us`].
+    pub(crate) known_cpu_us: Option<String>,
     /// Statistics of Envoy's admin interface that show the function at work, as templates: see [`Proof`].
     pub(crate) proof: Vec<String>,
     /// Requests per second that it lets pass, as a template; as many at once.
@@ -58,6 +65,8 @@ pub struct Function {
     pub asks_companion: bool,
     /// Whether it runs our filters of WebAssembly.
     pub(crate) uses_wasm: bool,
+    /// Whether it runs our dynamic module.
+    pub(crate) uses_burn_module: bool,
     /// How the connections on both sides are secured, if they are.
     pub secured: Secured,
     pub(crate) fragment: String,
@@ -94,6 +103,8 @@ pub enum Family {
     Extension,
     /// How the proxy itself is set up.
     Server,
+    /// Nothing that anybody wants of a proxy: its cost is known beforehand, so that a measurement can be checked.
+    Control,
 }
 
 impl Family {
@@ -108,6 +119,7 @@ impl Family {
             Self::Resilience => "resilience",
             Self::Extension => "extension",
             Self::Server => "server",
+            Self::Control => "control",
         }
     }
 }
@@ -215,9 +227,8 @@ impl Request {
     }
 }
 
-/// What measuring a function must come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What measuring a function's response time must come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
     /// Lowest and highest cost in response time at the median, microseconds.
     pub response_p50_us: (u64, u64),
@@ -261,13 +272,15 @@ pub enum RenderError {
         /// Why.
         reason: String,
     },
-    /// What a limit evaluates to is none.
-    #[error("the limit `{limit}` of function `{id}` is no number")]
-    Limit {
+    /// What ought to evaluate to a number, zero or above, does not.
+    #[error("the {what} `{text}` of function `{id}` is no number")]
+    Number {
         /// The id of the function.
         id: String,
+        /// What it is.
+        what: &'static str,
         /// What it evaluates to.
-        limit: String,
+        text: String,
     },
     /// The directory cannot be written into YAML.
     #[error(
@@ -322,8 +335,12 @@ impl Function {
     /// The template does not evaluate with these knobs, or not to a fragment.
     pub fn render(&self, knobs: &Knobs, context: &Context<'_>) -> Result<Fragment, RenderError> {
         let text = self.rendered(knobs, context)?;
-        serde_saphyr::from_str(&text)
-            .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })
+        let mut fragment: Fragment = serde_saphyr::from_str(&text)
+            .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })?;
+        if self.uses_burn_module {
+            fragment.files.push((context.directory.join(BURN_MODULE_FILE), BURN_MODULE));
+        }
+        Ok(fragment)
     }
 
     /// The text of the fragment with everything filled in.
@@ -339,6 +356,10 @@ impl Function {
         variables.extend([("directory", directory.into()), ("path", REQUEST_PATH.into())]);
         if self.uses_wasm {
             variables.insert("wasm_filters", BASE64_STANDARD.encode(WASM_FILTERS).into());
+        }
+        if self.uses_burn_module {
+            let path = context.directory.join(BURN_MODULE_FILE);
+            variables.insert("burn_module", path.to_string_lossy().into_owned().into());
         }
         if self.asks_companion {
             // A function is checked without one.
@@ -368,10 +389,31 @@ impl Function {
     /// # Errors
     /// The template does not evaluate, or to no number.
     pub fn limit(&self, knobs: &Knobs) -> Result<Option<f64>, RenderError> {
-        let Some(template) = &self.limit else { return Ok(None) };
+        self.number("limit", self.limit.as_ref(), knobs)
+    }
+
+    /// CPU time that the proxy uses for each request with these knobs, microseconds, beyond what it uses with knobs for which
+    /// this is 0; None for a function whose CPU time is not known beforehand.
+    ///
+    /// So it is a difference between two arms of the function that must come to a known number, or a slope over several: that
+    /// a function is there at all costs something too, which nobody knows.
+    ///
+    /// # Errors
+    /// The template does not evaluate, or to no number.
+    pub fn known_cpu_us(&self, knobs: &Knobs) -> Result<Option<f64>, RenderError> {
+        self.number("known CPU time", self.known_cpu_us.as_ref(), knobs)
+    }
+
+    fn number(
+        &self,
+        what: &'static str,
+        template: Option<&String>,
+        knobs: &Knobs,
+    ) -> Result<Option<f64>, RenderError> {
+        let Some(template) = template else { return Ok(None) };
         let text = self.rendered_text(template, knobs)?;
-        let bad = |_| RenderError::Limit { id: self.id.clone(), limit: text.clone() };
-        text.parse().map(Some).map_err(bad)
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        number.map(Some).ok_or_else(|| RenderError::Number { id: self.id.clone(), what, text })
     }
 
     /// What the application behind the proxy is told with these knobs, by flag.

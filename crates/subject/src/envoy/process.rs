@@ -142,13 +142,18 @@ impl ProxySpec {
         self.directory.join("admin-address")
     }
 
-    /// Writes the configuration.
+    /// Writes the configuration, and the files that it needs.
     ///
     /// # Errors
-    /// When the function does not fit, or the file cannot be written.
+    /// When the function does not fit, or a file cannot be written.
     pub fn configure(&self) -> Result<(), ProxyError> {
         let bootstrap = bootstrap::bootstrap(&self.plan)?;
         self.write_listener(&self.plan)?;
+        for (path, bytes) in self.plan.fragment.iter().flat_map(|fragment| &fragment.files) {
+            let write =
+                || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+            write().map_err(|source| ProxyError::File { path: path.clone(), source })?;
+        }
         let path = self.config();
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.directory)?;
