@@ -9,6 +9,7 @@ mod crosscheck;
 mod environment;
 mod finding;
 mod load;
+mod speeds;
 mod study;
 mod tune;
 
@@ -16,8 +17,8 @@ mod tune;
 pub mod sample;
 
 pub use calibration::{
-    Calibrated, CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError, RateError,
-    Recorder,
+    Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
+    RateError, RateTried, Recorder,
 };
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use environment::Environment;
@@ -27,6 +28,7 @@ pub use load::{
     LatencySet, LoadPlan, LoadRate, LoadResult, Loop, Loosened, LowerBounds, Mode, Pacing, QuantileIntervals,
     Range, Stage, TlsResult, Waiting, Window,
 };
+pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
     ArmKind, ArmLoad, ArmResult, Cost, GeneratorUse, HopUse, HostUse, Interval, KnownAnswer, LinkPlan,
     LoadSpec, ProxyUse, ResponseCost, Slices, StatusResult, StudyPlan, StudyResult,
