@@ -7,6 +7,7 @@
 
 mod experiments;
 mod recorder;
+mod speeds;
 mod theory;
 mod trial;
 mod truth;
@@ -19,7 +20,8 @@ use hoptax_host::processors::Placement;
 use hoptax_load::{ConnectError, Recording, TargetError};
 use hoptax_origin::OriginError;
 use hoptax_result::{
-    CalibrationResult, Ceiling, Environment, Experiment, Floor, PerRequestError, QuantileError, RateError,
+    CalibrationResult, Ceiling, Environment, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
+    RateError, RateTried,
 };
 use hoptax_stats::{quantile, quantile_supported};
 
@@ -27,10 +29,15 @@ use experiments::Spec;
 use trial::Trial;
 use truth::Request;
 
+pub use speeds::{KeepAwake, speeds};
+
 /// Rates that are tried for the ceiling.
-const RATES: [f64; 7] = [5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_000.0, 160_000.0];
+const RATES: [f64; 9] =
+    [1_000.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_000.0, 160_000.0];
 /// Largest 99th percentile of send lag at which a rate counts as offered on time, microseconds.
 const ON_TIME_US: f64 = 50.0;
+/// Connections of the load that is tried at those rates.
+const CEILING_CONNECTIONS: usize = 64;
 /// Smallest share of planned requests that must have been sent for it.
 const SENT_SHARE: f64 = 0.999;
 
@@ -66,14 +73,16 @@ pub enum CalibrateError {
 }
 
 /// What a calibration is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options<'a> {
     /// Who runs where: the origin takes the place of the proxy.
     pub placement: &'a Placement,
     /// How much longer than two minutes it takes, as a factor.
     pub factor: f64,
-    /// Seed of arrivals and delays.
+    /// Seed of arrivals and delays, and of the order of speeds.
     pub seed: u64,
+    /// How processors are kept awake, so that waking is measured with and without; None where nothing can.
+    pub keep_awake: Option<KeepAwake<'a>>,
 }
 
 /// Runs all experiments; `on_step` hears what is going on.
@@ -104,21 +113,31 @@ pub fn run(
             experiment(&spec, &trial.recording, &joined(&spec, &trial)?)
         });
     }
-    let mut ceiling = None;
+    let mut tried = Vec::new();
+    let mut floors = Vec::new();
     for rate in RATES {
         on_step(&format!("ceiling: {rate:.0}/s"));
-        match on_time(rate, &measure(&experiments::plain(rate, 64, Duration::from_secs(1)))?) {
-            Some(found) => ceiling = Some(found),
-            None => break,
+        let trial = measure(&experiments::plain(rate, CEILING_CONNECTIONS, Duration::from_secs(1)))?;
+        let one = rate_tried(rate, &trial.recording);
+        tried.push(one);
+        // Larger rates would be left out, too.
+        if one.sent_share < SENT_SHARE {
+            break;
         }
+        floors.extend(floor_at(rate, &trial.recording));
     }
+    on_step("speeds");
+    let speeds = speeds(options.placement, options.factor, options.seed, options.keep_awake, stop)?;
     let format = "hoptax.calibration/1".to_owned();
     Ok(CalibrationResult {
         format,
         floor,
+        floors,
         recorder: recorder::check(),
         experiments: found,
-        ceiling,
+        ceiling: ceiling(&tried),
+        tried,
+        speeds: Some(speeds),
         environment,
     })
 }
@@ -199,12 +218,31 @@ fn unfinished(spec: &Spec, trial: &Trial) -> Experiment {
     }
 }
 
-/// The ceiling at `rate`, if it was offered on time.
-fn on_time(rate: f64, trial: &Trial) -> Option<Ceiling> {
-    let book = trial.recording.book;
-    let send_lag_p99_us = trial.recording.send_lag.quantile_us(0.99).unwrap_or_default();
-    let is_sent = book.sent as f64 >= SENT_SHARE * book.planned as f64;
-    (is_sent && send_lag_p99_us <= ON_TIME_US).then_some(Ceiling { rate, send_lag_p99_us })
+fn rate_tried(rate: f64, recording: &Recording) -> RateTried {
+    let book = recording.book;
+    let sent_share = if book.planned > 0 { book.sent as f64 / book.planned as f64 } else { 0.0 };
+    RateTried { rate, sent_share, send_lag_p99_us: recording.send_lag.quantile_us(0.99) }
+}
+
+fn floor_at(rate: f64, recording: &Recording) -> Option<FloorAt> {
+    let response = recording.latencies().response;
+    Some(FloorAt {
+        rate,
+        connections: CEILING_CONNECTIONS as u32,
+        p50_us: response.p50_us?,
+        p99_us: response.p99_us?,
+    })
+}
+
+/// The largest rate that was offered on time. It may lie above one that was not: a machine whose processors wake slowly is
+/// late while they sleep between requests, and on time once it is too busy to sleep.
+fn ceiling(tried: &[RateTried]) -> Option<Ceiling> {
+    let on_time = |one: &RateTried| {
+        let send_lag_p99_us = one.send_lag_p99_us?;
+        (one.sent_share >= SENT_SHARE && send_lag_p99_us <= ON_TIME_US)
+            .then_some(Ceiling { rate: one.rate, send_lag_p99_us })
+    };
+    tried.iter().filter_map(on_time).max_by(|a, b| a.rate.total_cmp(&b.rate))
 }
 
 #[cfg(test)]
@@ -231,12 +269,26 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_is_on_time_counts_although_a_smaller_one_was_late() {
+        let tried = |rate, sent_share, send_lag_p99_us| RateTried {
+            rate,
+            sent_share,
+            send_lag_p99_us: Some(send_lag_p99_us),
+        };
+        let slow_to_wake =
+            [tried(1e3, 1.0, 90.0), tried(5e3, 1.0, 60.0), tried(2e4, 1.0, 20.0), tried(8e4, 0.9, 10.0)];
+        assert_eq!(ceiling(&slow_to_wake), Some(Ceiling { rate: 2e4, send_lag_p99_us: 20.0 }));
+        assert_eq!(ceiling(&slow_to_wake[..2]), None);
+        assert_eq!(ceiling(&[]), None);
+    }
+
+    #[test]
     fn a_short_calibration_runs_and_no_request_is_back_before_it_can_be() {
         let allowed = hoptax_host::processors::allowed().unwrap();
         let placement = Placement::split(&allowed, 1);
         // On a thread of its own, since it is left pinned.
         let run = std::thread::spawn(move || {
-            let options = Options { placement: &placement, factor: 0.05, seed: 1 };
+            let options = Options { placement: &placement, factor: 0.05, seed: 1, keep_awake: None };
             let mut steps = Vec::new();
             let result = run(&options, Environment::default(), &AtomicBool::new(false), &mut |step| {
                 steps.push(step.to_owned());
@@ -259,5 +311,7 @@ mod tests {
         assert!(p99.is_lower_bound && p99.reported_us <= p99.true_us, "{cut_off:#?}");
         assert!(result.recorder.merges_exactly && result.recorder.most_above_share < 0.001);
         assert!(result.floor.min_us > 0.0);
+        assert!(!result.tried.is_empty() && result.floors.len() <= result.tried.len());
+        assert!(result.speeds.is_some_and(|speeds| !speeds.speeds.is_empty()));
     }
 }

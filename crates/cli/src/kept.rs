@@ -41,6 +41,8 @@ fn calibration(here: &Environment) -> Option<Calibrated> {
         measured_at: there.started_at.clone(),
         floor_p50_us: kept.floor.p50_us,
         floor_p99_us: kept.floor.p99_us,
+        floors: kept.floors,
         ceiling: kept.ceiling.map(|ceiling| ceiling.rate),
+        tried: kept.tried,
     })
 }

@@ -252,7 +252,9 @@ fn environment() -> Environment {
             measured_at: "2026-01-01T00:00:00Z".to_owned(),
             floor_p50_us: 25.9,
             floor_p99_us: 131.5,
+            floors: Vec::new(),
             ceiling: Some(80_000.0),
+            tried: Vec::new(),
         }),
         ..Environment::default()
     }

@@ -10,6 +10,7 @@ mod environment;
 mod finding;
 mod load;
 mod machine;
+mod speeds;
 mod study;
 mod tune;
 
@@ -17,8 +18,8 @@ mod tune;
 pub mod sample;
 
 pub use calibration::{
-    Calibrated, CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError, RateError,
-    Recorder,
+    Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
+    RateError, RateTried, Recorder,
 };
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use environment::Environment;
@@ -29,6 +30,7 @@ pub use load::{
     Range, Stage, TlsResult, Waiting, Window,
 };
 pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
+pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
     ArmKind, ArmLoad, ArmResult, ArmRound, Cost, Disturbance, GeneratorUse, Histogram, HopUse, HostUse,
     Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Place, ProxyUse, ResponseCost, Sample,

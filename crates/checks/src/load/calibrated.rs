@@ -1,9 +1,9 @@
 //! What the generator can do on this machine, by its calibration, against what was asked of it.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Calibrated, LoadResult, Severity};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, Finding, Measured, finding, severity_above};
 
 /// The offered rate needs headroom below the largest that was ever offered on time.
 pub(super) const CEILING: Check<LoadResult> = Check {
@@ -17,8 +17,10 @@ pub(super) const CEILING: Check<LoadResult> = Check {
         let most = limits.of(&thresholds::CEILING_SHARE);
         // One worker was calibrated; more of them than processors can do no more.
         let workers = result.plan.workers.min(result.environment.cpus.max(1));
-        let ceiling = calibration.ceiling.unwrap_or_default() * f64::from(workers);
-        let share = if ceiling > 0.0 { target / ceiling } else { f64::INFINITY };
+        let Some(ceiling) = calibration.ceiling.map(|rate| rate * f64::from(workers)) else {
+            return vec![no_ceiling(calibration)];
+        };
+        let share = target / ceiling;
         if share <= most {
             return Vec::new();
         }
@@ -36,18 +38,40 @@ pub(super) const CEILING: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// How much of the number is floor.
+/// What there is to say where no rate was offered on time, and so no share of a ceiling can be told.
+fn no_ceiling(calibration: &Calibrated) -> Finding {
+    let lag_us = calibration.tried.iter().filter_map(|one| one.send_lag_p99_us).reduce(f64::min);
+    let rates = calibration.tried.iter().map(|one| one.rate);
+    let tried = match (lag_us, rates.clone().reduce(f64::min), rates.reduce(f64::max)) {
+        (Some(lag_us), Some(least), Some(largest)) => format!(
+            "of the rates tried, {least:.0} to {largest:.0}/s, even the most punctual had a p99 of send lag of {lag_us:.0} us"
+        ),
+        _ => "it does not say what was tried".to_owned(),
+    };
+    finding(
+        "ceiling",
+        Severity::Warn,
+        Measured::count(0.0, 1.0, "rates on time"),
+        format!("the calibration found no rate that the generator offers on time here: {tried}"),
+        "keep the machine's processors from sleeping or from other work, and run `hoptax calibrate` again",
+    )
+}
+
+/// How much of the number is floor: that of the rate which was offered, since processors that sleep between requests
+/// are slower to answer than busy ones. A closed loop is not held against it: its response time is set by how many
+/// connections wait for each other, and the floor was measured without any that wait.
 pub(super) const FLOOR: Check<LoadResult> = Check {
     id: "floor",
     protects_from: "the generator's and the kernel's own microseconds being taken for the subject's",
     source: "our own: response time of an origin that answers at once",
     judge: |result, limits| {
-        let (Some(p50_us), Some(calibration)) =
-            (result.latency.response.p50_us, &result.environment.calibration)
+        let (Some(rate), Some(p50_us), Some(calibration)) =
+            (result.rate.target, result.latency.response.p50_us, &result.environment.calibration)
         else {
             return Vec::new();
         };
-        let share = calibration.floor_p50_us / p50_us;
+        let Some(floor_us) = calibration.floor_p50_us_at(rate) else { return Vec::new() };
+        let share = floor_us / p50_us;
         let found = severity_above(
             share,
             limits.of(&thresholds::FLOOR_SHARE),
@@ -61,9 +85,8 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(share, threshold),
                     format!(
-                        "an origin that answers at once takes {:.0} us here: {:.0} % of the median is generator, kernel and \
-                         that origin",
-                        calibration.floor_p50_us,
+                        "an origin that answers at once takes {floor_us:.0} us here at {rate:.0}/s: {:.0} % of the median is \
+                         generator, kernel and that origin",
                         share * 100.0
                     ),
                     "compare with a direct run rather than reading the number alone",
@@ -77,30 +100,58 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Calibrated, LoadResult, Severity};
+    use hoptax_result::{Calibrated, FloorAt, LoadResult, RateTried, Severity};
 
     use crate::load::tests::fired;
 
-    fn calibrated(result: &mut LoadResult, floor_p50_us: f64, ceiling: Option<f64>) {
-        let measured_at = String::new();
-        result.environment.calibration =
-            Some(Calibrated { measured_at, floor_p50_us, floor_p99_us: 0.0, ceiling });
+    fn calibrated(result: &mut LoadResult, floors: &[(f64, f64)], ceiling: Option<f64>) {
+        let floor = |&(rate, p50_us)| FloorAt { rate, connections: 64, p50_us, p99_us: p50_us };
+        let tried = |rate| RateTried { rate, sent_share: 1.0, send_lag_p99_us: Some(rate / 50.0) };
+        result.environment.calibration = Some(Calibrated {
+            measured_at: String::new(),
+            floor_p50_us: 1_000.0,
+            floor_p99_us: 1_000.0,
+            floors: floors.iter().map(floor).collect(),
+            ceiling,
+            tried: vec![tried(5_000.0), tried(10_000.0)],
+        });
     }
 
     #[test]
     fn a_rate_without_headroom_fires() {
-        let ceiling = |ceiling| fired("ceiling", |result| calibrated(result, 1.0, ceiling)).0;
+        let ceiling = |ceiling| fired("ceiling", |result| calibrated(result, &[], ceiling)).0;
         assert_eq!(ceiling(Some(40_000.0)), None);
         assert_eq!(ceiling(Some(25_000.0)), Some(Severity::Warn));
-        assert_eq!(ceiling(None), Some(Severity::Warn));
+    }
+
+    #[test]
+    fn a_ceiling_that_was_not_found_says_what_was_tried() {
+        let (severity, result) = fired("ceiling", |result| calibrated(result, &[], None));
+        assert_eq!(severity, Some(Severity::Warn));
+        let found = result.findings.iter().find(|finding| finding.id == "ceiling").unwrap();
+        assert!(found.message.contains("5000 to 10000/s") && found.message.contains("100 us"), "{found:?}");
+        assert!(found.value.is_finite() && found.threshold.is_finite(), "{found:?}");
     }
 
     #[test]
     fn a_number_that_is_mostly_floor_fires() {
-        let floor = |us| fired("floor", |result| calibrated(result, us, Some(1e6))).0;
+        // The load is of 20,000/s.
+        let floor = |us| fired("floor", |result| calibrated(result, &[(20_000.0, us)], Some(1e6))).0;
         assert_eq!(
             (floor(9.0), floor(20.0), floor(60.0)),
             (None, Some(Severity::Info), Some(Severity::Warn))
         );
+    }
+
+    #[test]
+    fn the_floor_of_another_rate_does_not_count() {
+        let floors = [(1_000.0, 60.0), (20_000.0, 9.0)];
+        assert_eq!(fired("floor", |result| calibrated(result, &floors, Some(1e6))).0, None);
+        // Nor is a closed loop held against any.
+        let closed = fired("floor", |result| {
+            calibrated(result, &[(20_000.0, 60.0)], Some(1e6));
+            result.rate.target = None;
+        });
+        assert_eq!(closed.0, None);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         placement: &placement,
         factor: if arguments.full { FULL } else { 1.0 },
         seed: arguments.seed,
+        // To measure waking without halting as well, what keeps processors awake goes here.
+        keep_awake: None,
     };
     let found = hoptax_calibrate::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());

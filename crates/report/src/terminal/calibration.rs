@@ -1,6 +1,6 @@
 //! The table of a calibration.
 
-use hoptax_result::{CalibrationResult, Experiment};
+use hoptax_result::{CalibrationResult, Experiment, Interval, MachineSpeeds, SpeedSide};
 
 use super::rows::Rows;
 use super::{Paint, Style};
@@ -10,7 +10,7 @@ use crate::numbers::grouped;
 pub fn calibration(result: &CalibrationResult, style: Style) -> String {
     let floor = &result.floor;
     let mut text = format!(
-        "\n{}\n\nfloor    {} us at least, p50 {} us, p99 {} us: what every latency on this machine contains\n",
+        "\n{}\n\nfloor    {} us at least, p50 {} us, p99 {} us at 1,000 requests/s: what a latency of that rate contains\n",
         style.paint(Paint::Bold, "How wrong is the load generator on this machine?"),
         us(floor.min_us),
         us(floor.p50_us),
@@ -22,7 +22,9 @@ pub fn calibration(result: &CalibrationResult, style: Style) -> String {
             grouped(ceiling.rate, 0),
             us(ceiling.send_lag_p99_us)
         ),
-        None => "ceiling  below 5,000 requests/s: even there the p99 of send lag exceeds 50 us\n".to_owned(),
+        None => {
+            "ceiling  not found: at none of the rates tried is the p99 of send lag within 50 us\n".to_owned()
+        }
     };
     let recorder = &result.recorder;
     text += &format!(
@@ -32,6 +34,8 @@ pub fn calibration(result: &CalibrationResult, style: Style) -> String {
         recorder.most_below_share * 100.0,
         if recorder.merges_exactly { "exactly" } else { "WRONGLY" }
     );
+    text += &rates(result);
+    text += &result.speeds.as_ref().map_or_else(String::new, speeds);
     text += "\nerror of single requests, us: response time measured, less what it should have been\n\n";
     text += &errors(result);
     for experiment in &result.experiments {
@@ -49,6 +53,60 @@ pub fn calibration(result: &CalibrationResult, style: Style) -> String {
         }
     }
     text
+}
+
+/// Send lag and floor at each rate that was tried.
+fn rates(result: &CalibrationResult) -> String {
+    if result.tried.is_empty() {
+        return String::new();
+    }
+    let mut rows = Rows::new(&["requests/s", "sent %", "send lag p99 us", "response p50 us", "p99 us"]);
+    for one in &result.tried {
+        let floor = result.floors.iter().find(|floor| floor.rate.total_cmp(&one.rate).is_eq());
+        let cell = |value: Option<f64>| value.map_or("-".to_owned(), us);
+        let cells = vec![
+            format!("{:.1}", one.sent_share * 100.0),
+            cell(one.send_lag_p99_us),
+            cell(floor.map(|floor| floor.p50_us)),
+            cell(floor.map(|floor| floor.p99_us)),
+        ];
+        rows.add(&grouped(one.rate, 0), cells);
+    }
+    format!("\nan origin that answers at once, by rate: a busier machine sleeps less\n\n{}", rows.text())
+}
+
+fn speeds(speeds: &MachineSpeeds) -> String {
+    let mut rows = Rows::new(&["speed", "ns", "+- %", "never halted", "", "of"]);
+    let width = |interval: &Interval| {
+        format!(
+            "{:.1}",
+            (interval.high - interval.low) / 2.0 / interval.estimate.max(f64::MIN_POSITIVE) * 100.0
+        )
+    };
+    for speed in &speeds.speeds {
+        let side = match speed.side {
+            SpeedSide::User => "user",
+            SpeedSide::Kernel => "kernel",
+            SpeedSide::Delay => "delay",
+        };
+        let cells = vec![
+            ns(speed.ns.estimate),
+            width(&speed.ns),
+            speed.never_halted_ns.map_or(String::new(), |ns_awake| ns(ns_awake.estimate)),
+            side.to_owned(),
+            speed.operation.clone(),
+        ];
+        rows.add(speed.kind.name(), cells);
+    }
+    format!(
+        "\nspeeds of this machine: time of one operation, with half the width of its 95 % interval over {} repetitions\n\n{}",
+        speeds.repetitions,
+        rows.text()
+    )
+}
+
+fn ns(ns: f64) -> String {
+    grouped(ns, if ns < 10.0 { 2 } else { usize::from(ns < 1000.0) })
 }
 
 fn errors(result: &CalibrationResult) -> String {
@@ -86,9 +144,18 @@ fn us(us: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Ceiling, Environment, Floor, PerRequestError, QuantileError, RateError, Recorder};
+    use hoptax_result::{
+        Ceiling, Environment, Floor, FloorAt, PerRequestError, QuantileError, RateError, RateTried, Recorder,
+        Speed, SpeedKind,
+    };
 
     use super::*;
+
+    fn speed(kind: SpeedKind, side: SpeedSide, ns: f64, never_halted_ns: Option<f64>) -> Speed {
+        let interval = |ns: f64| Interval { estimate: ns, low: ns * 0.98, high: ns * 1.02 };
+        let operation = format!("one {}", kind.name());
+        Speed { kind, operation, side, ns: interval(ns), never_halted_ns: never_halted_ns.map(interval) }
+    }
 
     #[test]
     fn the_table_of_a_calibration() {
@@ -117,11 +184,25 @@ mod tests {
                 rate: Some(RateError { reported: 165.1, analytic: 165.4 }),
                 unfinished: 500,
             }],
+            floors: vec![FloorAt { rate: 1_000.0, connections: 64, p50_us: 33.4, p99_us: 71.0 }],
             ceiling: Some(Ceiling { rate: 80_000.0, send_lag_p99_us: 24.1 }),
+            tried: vec![
+                RateTried { rate: 1_000.0, sent_share: 1.0, send_lag_p99_us: Some(41.0) },
+                RateTried { rate: 120_000.0, sent_share: 0.82, send_lag_p99_us: Some(4_100.0) },
+            ],
+            speeds: Some(MachineSpeeds {
+                speeds: vec![
+                    speed(SpeedKind::Clock, SpeedSide::User, 23.456, None),
+                    speed(SpeedKind::WakeDelay, SpeedSide::Delay, 41_234.0, Some(5_678.0)),
+                ],
+                repetitions: 10,
+                bursts: 7,
+                length_s: 11.0,
+            }),
             environment: Environment::default(),
         };
         insta::assert_snapshot!(calibration(&result, Style { width: 100, colour: false }));
         let none = CalibrationResult { ceiling: None, ..result };
-        assert!(calibration(&none, Style { width: 100, colour: false }).contains("below 5,000"));
+        assert!(calibration(&none, Style { width: 100, colour: false }).contains("ceiling  not found"));
     }
 }

@@ -211,13 +211,14 @@ fn whose(result: &LoadResult) -> String {
             count(answered)
         );
     }
-    if let (Some(calibration), Some(p50_us)) =
-        (&result.environment.calibration, result.latency.response.p50_us)
+    if let (Some(calibration), Some(p50_us), Some(rate)) =
+        (&result.environment.calibration, result.latency.response.p50_us, result.rate.target)
+        && let Some(floor_us) = calibration.floor_p50_us_at(rate)
     {
         text += &format!(
-            "its p50 is {:.1} times that of an origin that answers at once ({} us, calibrated {})\n",
-            p50_us / calibration.floor_p50_us,
-            us(calibration.floor_p50_us),
+            "its p50 is {:.1} times that of an origin that answers at once ({} us at this rate, calibrated {})\n",
+            p50_us / floor_us,
+            us(floor_us),
             calibration.measured_at
         );
     }

@@ -1,0 +1,264 @@
+//! The speeds of a machine: how long it takes for the few things that the cost of a function is made of.
+//!
+//! What a function costs on one machine says little about another: what computes may be a fifth slower there while a
+//! system call takes three times as long. Each kind of work is therefore measured on its own, on the processor that a
+//! study would give to the proxy.
+//!
+//! The kinds take turns in bursts of some milliseconds, in random order, so that drift of the machine and disturbance by
+//! others fall on all of them alike. The median of the bursts of a repetition stands for it, and the interval is Student's
+//! over the repetitions, as everywhere in hoptax. It says how well this run knows the speed; a virtual machine that its
+//! host moves may have another an hour later.
+
+mod compute;
+mod kernel;
+mod wake;
+
+use std::any::Any;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_host::processors::{self, Placement};
+use hoptax_result::{Interval, MachineSpeeds, Speed, SpeedKind, SpeedSide};
+use hoptax_stats::{mean_over_rounds, median};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+
+use crate::CalibrateError;
+
+/// Numbers that an interval is taken over.
+const REPETITIONS: usize = 10;
+/// Bursts in a repetition, of which the median counts.
+const BURSTS: f64 = 7.0;
+/// How long a burst takes at least, of which the beginning finds cold caches.
+const BURST: Duration = Duration::from_millis(6);
+const CONFIDENCE: f64 = 0.95;
+
+/// Keeps processors awake until what it returns is dropped.
+pub type KeepAwake<'a> = &'a (dyn Fn(&[u32]) -> io::Result<Box<dyn Any>> + Sync);
+
+/// Measures the speeds of this machine, in about twelve seconds times `factor`.
+///
+/// Work is done on the first processor of `placement.proxy`; threads that are woken sleep on the first of
+/// `placement.generator`. Where the two are the same, nothing is said of waking. `keep_awake` is how processors are kept
+/// from sleeping; with it, waking is measured once more under it.
+///
+/// # Errors
+/// When a processor may not be used, when the kernel refuses a socket, a pipe or a timer, and when it was interrupted.
+pub fn speeds(
+    placement: &Placement,
+    factor: f64,
+    seed: u64,
+    keep_awake: Option<KeepAwake<'_>>,
+    stop: &AtomicBool,
+) -> Result<MachineSpeeds, CalibrateError> {
+    let (Some(&own), Some(&other)) = (placement.proxy.first(), placement.generator.first()) else {
+        return Err(io::Error::other("there is no processor to measure on").into());
+    };
+    // On a thread of its own, since it is pinned.
+    thread::scope(|scope| {
+        let measured = scope.spawn(|| {
+            processors::pin(&[own])?;
+            measure(own, (own != other).then_some(other), factor, seed, keep_awake, stop)
+        });
+        measured.join().map_err(|_| io::Error::other("the thread that measures speeds has ended"))?
+    })
+}
+
+fn measure(
+    own: u32,
+    other: Option<u32>,
+    factor: f64,
+    seed: u64,
+    keep_awake: Option<KeepAwake<'_>>,
+    stop: &AtomicBool,
+) -> Result<MachineSpeeds, CalibrateError> {
+    let began = Instant::now();
+    let bursts = (BURSTS * factor).round().max(1.0) as usize;
+    let mut random = SmallRng::seed_from_u64(seed);
+    let mut works = compute::works()?;
+    works.extend(kernel::works(own)?);
+    if let Some(other) = other {
+        works.extend(wake::works(other)?);
+    }
+    works.sort_by_key(|work| work.kind);
+    works.iter_mut().try_for_each(Work::size)?;
+    let usual = take_turns(&mut works, bursts, &mut random, stop)?;
+    let mut speeds: Vec<Speed> = works
+        .iter()
+        .zip(usual)
+        .map(|(work, ns)| Speed {
+            kind: work.kind,
+            operation: work.operation.to_owned(),
+            side: work.side,
+            ns,
+            never_halted_ns: None,
+        })
+        .collect();
+    drop(works);
+    if let (Some(keep_awake), Some(other)) = (keep_awake, other) {
+        let _awake = keep_awake(&[own, other])?;
+        let mut works = wake::works(other)?;
+        works.iter_mut().try_for_each(Work::size)?;
+        let awake = take_turns(&mut works, bursts, &mut random, stop)?;
+        for (work, ns) in works.iter().zip(awake) {
+            let speed = speeds.iter_mut().find(|speed| speed.kind == work.kind);
+            speed.into_iter().for_each(|speed| speed.never_halted_ns = Some(ns));
+        }
+    }
+    Ok(MachineSpeeds {
+        speeds,
+        repetitions: REPETITIONS as u32,
+        bursts: bursts as u32,
+        length_s: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Lets all works take turns, and returns the time of one operation of each, nanoseconds.
+fn take_turns(
+    works: &mut [Work],
+    bursts: usize,
+    random: &mut SmallRng,
+    stop: &AtomicBool,
+) -> Result<Vec<Interval>, CalibrateError> {
+    let mut order: Vec<usize> = (0..works.len()).collect();
+    let mut repetitions = vec![Vec::new(); works.len()];
+    for _ in 0..REPETITIONS {
+        let mut found = vec![Vec::new(); works.len()];
+        for _ in 0..bursts {
+            order.shuffle(random);
+            for &index in &order {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(CalibrateError::Interrupted);
+                }
+                found[index].push(works[index].burst_ns()?);
+            }
+        }
+        for (repetitions, bursts) in repetitions.iter_mut().zip(&found) {
+            repetitions.extend(median(bursts));
+        }
+    }
+    let interval = |repetitions: &Vec<f64>| {
+        mean_over_rounds(repetitions, CONFIDENCE)
+            .ok_or_else(|| io::Error::other("the clock gave times that make no interval").into())
+    };
+    repetitions.iter().map(interval).collect()
+}
+
+/// Does an operation so many times, and returns how long that took.
+type Burst = Box<dyn FnMut(u64) -> io::Result<Duration> + Send>;
+
+/// One kind of work.
+struct Work {
+    kind: SpeedKind,
+    side: SpeedSide,
+    operation: &'static str,
+    /// Operations in a burst.
+    count: u64,
+    burst: Burst,
+}
+
+impl Work {
+    fn new(
+        kind: SpeedKind,
+        side: SpeedSide,
+        operation: &'static str,
+        burst: impl FnMut(u64) -> io::Result<Duration> + Send + 'static,
+    ) -> Self {
+        Self { kind, side, operation, count: 1, burst: Box::new(burst) }
+    }
+
+    fn time(&mut self, count: u64) -> io::Result<Duration> {
+        (self.burst)(count)
+    }
+
+    /// Finds how many operations make a burst, by doubling. What is done meanwhile warms up.
+    fn size(&mut self) -> io::Result<()> {
+        loop {
+            // Works that wait between operations take longer than they count.
+            let began = Instant::now();
+            self.time(self.count)?;
+            if began.elapsed() >= BURST {
+                return Ok(());
+            }
+            self.count *= 2;
+        }
+    }
+
+    fn burst_ns(&mut self) -> io::Result<f64> {
+        Ok(self.time(self.count)?.as_nanos() as f64 / self.count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> Placement {
+        Placement::split(&processors::allowed().unwrap(), 1)
+    }
+
+    fn fixed(ns: impl Fn(u64) -> f64 + Send + 'static) -> Work {
+        let mut number = 0;
+        Work::new(SpeedKind::Match, SpeedSide::User, "", move |count| {
+            number += 1;
+            Ok(Duration::from_nanos((ns(number) * count as f64) as u64))
+        })
+    }
+
+    #[test]
+    fn a_burst_that_was_disturbed_does_not_show() {
+        let disturbed = |number: u64| if number.is_multiple_of(5) { 9_000.0 } else { 100.0 };
+        let mut works = [fixed(disturbed), fixed(|_| 250.0)];
+        let mut random = SmallRng::seed_from_u64(1);
+        let found = take_turns(&mut works, 7, &mut random, &AtomicBool::new(false)).unwrap();
+        let expected = [100.0, 250.0].map(|ns| Interval { estimate: ns, low: ns, high: ns });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_kind_is_measured_and_what_does_more_takes_longer() {
+        let found = speeds(&here(), 0.1, 1, None, &AtomicBool::new(false)).unwrap();
+        let ns = |kind| found.of(kind).map(|speed| speed.ns.estimate).unwrap();
+        assert!(found.speeds.iter().all(|speed| speed.ns.estimate > 0.0), "{found:#?}");
+        assert!(ns(SpeedKind::SystemCall) < ns(SpeedKind::Pipe), "{found:#?}");
+        assert!(ns(SpeedKind::Pipe) < ns(SpeedKind::Switch), "{found:#?}");
+        assert!(ns(SpeedKind::NearLoad) < ns(SpeedKind::FarLoad), "{found:#?}");
+        assert!(ns(SpeedKind::Digest) < ns(SpeedKind::Signature), "{found:#?}");
+    }
+
+    #[test]
+    fn kept_awake_is_measured_where_it_can_be() {
+        let placement = here();
+        let keep_awake = |processors: &[u32]| -> io::Result<Box<dyn Any>> {
+            assert_eq!(processors.len(), 2);
+            Ok(Box::new(()))
+        };
+        let found = speeds(&placement, 0.1, 1, Some(&keep_awake), &AtomicBool::new(false)).unwrap();
+        let awake: Vec<SpeedKind> = found
+            .speeds
+            .iter()
+            .filter(|speed| speed.never_halted_ns.is_some())
+            .map(|speed| speed.kind)
+            .collect();
+        let expected: &[SpeedKind] =
+            if placement.is_apart() { &[SpeedKind::Wake, SpeedKind::WakeDelay] } else { &[] };
+        assert_eq!(awake, expected);
+    }
+
+    #[test]
+    fn on_one_processor_nothing_is_said_of_waking() {
+        let own = *processors::allowed().unwrap().last().unwrap();
+        let alone = Placement { proxy: vec![own], generator: vec![own] };
+        let found = speeds(&alone, 0.1, 1, None, &AtomicBool::new(false)).unwrap();
+        assert!(found.of(SpeedKind::Wake).is_none() && found.of(SpeedKind::Switch).is_some());
+    }
+
+    #[test]
+    fn it_ends_when_it_is_told_to() {
+        let found = speeds(&here(), 1.0, 1, None, &AtomicBool::new(true));
+        assert!(matches!(found, Err(CalibrateError::Interrupted)));
+    }
+}

@@ -1,0 +1,242 @@
+//! Work in user space: small loops that stand for what a proxy computes.
+//!
+//! Each is bound by something else: branches, bytes, multiplications, the first-level cache, the latency of the caches
+//! behind it, the allocator, the width of a copy. None of them enters the kernel, except where the allocator does.
+
+use std::hint::black_box;
+use std::io;
+use std::time::Instant;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey,
+};
+use hoptax_result::{SpeedKind, SpeedSide};
+
+use super::Work;
+
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+/// Memory that fits into a second-level cache of any server processor, and into no first-level one, bytes.
+const NEAR_BYTES: usize = 256 << 10;
+/// Memory that fits into no second-level cache, bytes.
+const FAR_BYTES: usize = 16 << 20;
+/// Sizes that a proxy allocates for one request: strings, header entries, buffers.
+const ALLOCATIONS_BYTES: [usize; 8] = [24, 64, 160, 32, 512, 96, 4096, 256];
+
+const HEAD: &[u8] = b"GET /api/v1/items/42?full=true HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: curl/8.5.0\r\n\
+    Accept: application/json\r\nAccept-Encoding: gzip, br\r\nX-Request-Id: 3f9a1c52-77aa-4c8e-9b1e-2a6d1f0c9e55\r\n\
+    X-Forwarded-For: 192.0.2.17\r\nX-Forwarded-Proto: https\r\nCookie: session=8c1f2ab4a9d0; theme=dark\r\n\
+    Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456789\r\nCache-Control: no-cache\r\n\r\n";
+
+/// All of it.
+pub(super) fn works() -> io::Result<Vec<Work>> {
+    let mut works = vec![
+        matching(),
+        parsing(),
+        digesting(),
+        verifying()?,
+        compressing(),
+        loading(SpeedKind::NearLoad, NEAR_BYTES, "one dependent load within 256 KiB"),
+        loading(SpeedKind::FarLoad, FAR_BYTES, "one dependent load within 16 MiB"),
+    ];
+    works.extend([allocating(), copying(), clock()]);
+    Ok(works)
+}
+
+/// Times a loop over `one`.
+fn work(kind: SpeedKind, operation: &'static str, mut one: impl FnMut() + Send + 'static) -> Work {
+    Work::new(kind, SpeedSide::User, operation, move |count| {
+        let began = Instant::now();
+        for _ in 0..count {
+            one();
+        }
+        Ok(began.elapsed())
+    })
+}
+
+fn matching() -> Work {
+    let prefixes: Vec<String> = (0..100).map(|number| format!("/api/v1/service-{number:03}/")).collect();
+    let mut number = 0;
+    let paths: Vec<String> = (0..37).map(|path| format!("/api/v1/service-{:03}/item", 63 + path)).collect();
+    work(SpeedKind::Match, "a path is compared with 63 to 99 prefixes", move || {
+        number = (number + 1) % paths.len();
+        let path = black_box(paths[number].as_str());
+        black_box(prefixes.iter().position(|prefix| path.starts_with(prefix.as_str())));
+    })
+}
+
+fn parsing() -> Work {
+    work(SpeedKind::Parse, "the head of a request with ten headers is parsed", || {
+        let mut headers = [httparse::EMPTY_HEADER; 16];
+        let mut request = httparse::Request::new(&mut headers);
+        let _ = black_box(request.parse(black_box(HEAD)));
+    })
+}
+
+fn digesting() -> Work {
+    let bytes = text(1024);
+    work(SpeedKind::Digest, "SHA-256 of 1 KiB", move || {
+        black_box(digest(&SHA256, black_box(&bytes)));
+    })
+}
+
+fn verifying() -> io::Result<Work> {
+    let refused = |_| io::Error::other("the library of cryptography makes no key");
+    let random = SystemRandom::new();
+    let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).map_err(refused)?;
+    let signature = key.sign(&random, HEAD).map_err(refused)?.as_ref().to_vec();
+    let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key.public_key().as_ref().to_vec());
+    Ok(work(SpeedKind::Signature, "a signature of ECDSA P-256 is verified", move || {
+        let _ = black_box(public.verify(black_box(HEAD), &signature));
+    }))
+}
+
+/// What a compressor of the Lempel-Ziv family does most: the four bytes at each place are looked up in a table of where
+/// such bytes were last, and compared on where they match.
+fn compressing() -> Work {
+    let bytes = text(16 << 10);
+    let mut table = vec![0_u32; 8192];
+    work(SpeedKind::Compress, "matches are looked for in 16 KiB, by a table of 32 KiB", move || {
+        table.fill(0);
+        let mut at = 0;
+        let mut matched = 0;
+        while at + 4 <= bytes.len() {
+            let word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            let slot = (word.wrapping_mul(2_654_435_761) >> 19) as usize;
+            let candidate = table[slot] as usize;
+            table[slot] = at as u32;
+            let length = bytes[at..].iter().zip(&bytes[candidate..]).take_while(|(a, b)| a == b).count();
+            if candidate < at && length >= 4 {
+                matched += length;
+                at += length;
+            } else {
+                at += 1;
+            }
+        }
+        black_box(matched);
+    })
+}
+
+/// A chain through all lines of `bytes` in random order, so that no load can begin before the one before it ends and no
+/// prefetcher guesses the next.
+fn loading(kind: SpeedKind, bytes: usize, operation: &'static str) -> Work {
+    let next = chain(bytes / LINE_BYTES);
+    let mut at = 0;
+    work(kind, operation, move || at = black_box(next[at].0))
+}
+
+/// One cache line, which holds the number of the next.
+#[repr(align(64))]
+#[derive(Clone, Copy, Debug)]
+struct Line(usize);
+
+/// A single cycle through `count` lines (Sattolo's algorithm, 1986).
+fn chain(count: usize) -> Vec<Line> {
+    let mut next: Vec<Line> = (0..count).map(Line).collect();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for last in (1..count).rev() {
+        let other = (xorshift(&mut random) % last as u64) as usize;
+        next.swap(last, other);
+    }
+    next
+}
+
+fn allocating() -> Work {
+    let mut kept: Vec<Vec<u8>> = Vec::new();
+    work(SpeedKind::Allocate, "eight blocks of 24 to 4,096 bytes are taken and given back", move || {
+        kept.extend(ALLOCATIONS_BYTES.map(|bytes| Vec::with_capacity(black_box(bytes))));
+        black_box(&kept);
+        kept.clear();
+    })
+}
+
+fn copying() -> Work {
+    let from = text(64 << 10);
+    let mut to = vec![0; from.len()];
+    work(SpeedKind::Copy, "64 KiB are copied", move || {
+        to.copy_from_slice(black_box(&from));
+        black_box(&to);
+    })
+}
+
+fn clock() -> Work {
+    work(SpeedKind::Clock, "the monotonic clock is read", || {
+        black_box(Instant::now());
+    })
+}
+
+/// Text of words that repeat as those of JSON do, the same each time.
+fn text(bytes: usize) -> Vec<u8> {
+    const WORDS: [&str; 16] = [
+        "\"id\":",
+        "\"name\":",
+        "\"price\":",
+        "true,",
+        "false,",
+        "null,",
+        "{",
+        "},",
+        "[",
+        "],",
+        "\"shop\"",
+        "\"cart\"",
+        "1024,",
+        "3.25,",
+        "\"eu-west\"",
+        "\"pending\"",
+    ];
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let words = std::iter::from_fn(|| {
+        let drawn = xorshift(&mut random);
+        Some(format!("{}{}", WORDS[(drawn % 16) as usize], (drawn >> 32) % 1000))
+    });
+    words.flat_map(String::into_bytes).take(bytes).collect()
+}
+
+/// A random number that needs no quality (Marsaglia 2003).
+fn xorshift(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_visits_every_line_before_it_comes_back() {
+        let next = chain(1_000);
+        let mut at = 0;
+        let mut steps = 0;
+        loop {
+            at = next[at].0;
+            steps += 1;
+            if at == 0 {
+                break;
+            }
+        }
+        assert_eq!(steps, 1_000);
+    }
+
+    #[test]
+    fn the_head_that_is_parsed_is_one() {
+        let mut headers = [httparse::EMPTY_HEADER; 16];
+        let mut request = httparse::Request::new(&mut headers);
+        assert!(request.parse(HEAD).unwrap().is_complete());
+        assert_eq!(request.headers.len(), 10);
+    }
+
+    #[test]
+    fn the_signature_that_is_verified_is_valid() {
+        // An invalid one is refused early, and would be cheaper.
+        let random = SystemRandom::new();
+        let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
+        let signature = key.sign(&random, HEAD).unwrap();
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key.public_key().as_ref().to_vec());
+        assert!(public.verify(HEAD, signature.as_ref()).is_ok());
+    }
+}
