@@ -113,7 +113,7 @@ pub(crate) mod tests {
             responses: 40_000,
             known_answer: None,
             hops: vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }],
-            proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: 400.0 }),
+            proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: None }),
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),
         }
@@ -160,6 +160,7 @@ pub(crate) mod tests {
                 confidence: 0.95,
                 set_aside_rule: String::new(),
                 link: None,
+                never_halted: false,
                 loads: vec![load("saturation", Loop::Closed), load("fixed-rate", Loop::Open)],
                 wall_seconds: 300.0,
                 ended_early: None,
@@ -180,6 +181,7 @@ pub(crate) mod tests {
                 arm("same", ArmKind::Same, 0.1),
                 arm("lua", ArmKind::Function, 5.0),
             ],
+            machine: None,
             rounds: Vec::new(),
         }
     }

@@ -95,12 +95,26 @@ pub(crate) struct StudyArguments {
     /// Seed of every random order, instead of what the file says
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
+    /// Keep the processors from being halted: `auto` where wake-ups are slow and nobody else wants the processors
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
     /// Take up again a study that was interrupted or killed, after the rounds that its folder keeps
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "rounds", "seed"])]
     pub(crate) resume: Option<PathBuf>,
     /// List the studies that come with hoptax
     #[arg(long)]
     pub(crate) list: bool,
+}
+
+/// When processors are kept from being halted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NeverHalt {
+    /// Where the probe of the machine says that it helps and harms nobody.
+    Auto,
+    /// Whatever it says.
+    Always,
+    /// Not at all.
+    Never,
 }
 
 #[derive(Debug, Args)]

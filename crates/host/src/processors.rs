@@ -26,6 +26,27 @@ impl Placement {
         Self { proxy: proxy.to_vec(), generator: generator.to_vec() }
     }
 
+    /// The processor of the thread that generates load: one alone, so that it stays where it is.
+    pub fn caller(&self) -> &[u32] {
+        self.generator.get(..1).unwrap_or_default()
+    }
+
+    /// The processors of the origin and of what stands beside it: those that the caller leaves, or the same where it leaves
+    /// none.
+    pub fn origin(&self) -> &[u32] {
+        match self.generator.get(1..) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => &self.generator,
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<u32> {
+        let mut all = self.generator.clone();
+        all.extend(self.proxy.iter().filter(|processor| !self.generator.contains(processor)));
+        all
+    }
+
     /// Whether the proxy has processors of its own.
     pub fn is_apart(&self) -> bool {
         self.proxy != self.generator
@@ -76,6 +97,16 @@ mod tests {
         let placement = Placement::split(&[0, 1, 2, 3], 1);
         assert_eq!(placement, Placement { proxy: vec![3], generator: vec![0, 1, 2] });
         assert!(placement.is_apart());
+        assert_eq!((placement.caller(), placement.origin()), ([0].as_slice(), [1, 2].as_slice()));
+        assert_eq!(placement.all(), [0, 1, 2, 3]);
+        let two = Placement::split(&[0, 1], 1);
+        assert_eq!((two.caller(), two.origin()), ([0].as_slice(), [0].as_slice()));
+        let many: Vec<u32> = (0..64).collect();
+        let many = Placement::split(&many, 1);
+        assert_eq!(
+            (many.proxy.as_slice(), many.caller(), many.origin().len()),
+            ([63].as_slice(), [0].as_slice(), 62)
+        );
     }
 
     #[test]
@@ -83,6 +114,8 @@ mod tests {
         let placement = Placement::split(&[5], 1);
         assert_eq!(placement, Placement { proxy: vec![5], generator: vec![5] });
         assert!(!placement.is_apart());
+        assert_eq!((placement.caller(), placement.origin()), ([5].as_slice(), [5].as_slice()));
+        assert_eq!(placement.all(), [5]);
     }
 
     #[test]

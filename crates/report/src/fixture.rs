@@ -59,7 +59,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         } else {
             Vec::new()
         },
-        proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: 385.0 }),
+        proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: None }),
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
         failures: BTreeMap::new(),
     }
@@ -128,6 +128,7 @@ pub(crate) fn study() -> StudyResult {
             confidence: 0.95,
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
             link: None,
+            never_halted: false,
             loads: vec![load("saturation", Loop::Closed, None), load("fixed-rate", Loop::Open, Some(4000.0))],
             wall_seconds: 431.2,
             ended_early: None,
@@ -163,6 +164,7 @@ pub(crate) fn study() -> StudyResult {
             delay,
             function("stats/per-route", -0.31, -0.2),
         ],
+        machine: None,
         rounds: Vec::new(),
     }
 }

@@ -189,7 +189,9 @@ fn null(result: &StudyResult) -> Option<SideTable> {
     };
     Some(SideTable {
         title: "what the A/A arms say of the intervals; their true cost is zero".to_owned(),
-        header: ["measure", "hold zero", "mean, standard errors", "root mean square"].map(str::to_owned).to_vec(),
+        header: ["measure", "hold zero", "mean, standard errors", "root mean square"]
+            .map(str::to_owned)
+            .to_vec(),
         rows: NULL_MEASURES.iter().filter_map(row).collect(),
     })
 }

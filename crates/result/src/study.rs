@@ -12,7 +12,7 @@ mod round;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, Verdict};
+use crate::{Environment, Finding, MachineProbe, Verdict};
 
 pub use arm::{
     ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
@@ -47,6 +47,9 @@ pub struct StudyResult {
     pub host: HostUse,
     /// One entry per arm, in the order of the study file.
     pub arms: Vec<ArmResult>,
+    /// The machine as it was probed before the first round; null in results of `hoptax.study/1`.
+    #[serde(default)]
+    pub machine: Option<MachineProbe>,
     /// The evidence: what was measured in each complete round.
     #[serde(default)]
     pub rounds: Vec<StudyRound>,

@@ -15,10 +15,10 @@ pub struct Measure {
     is_timed: bool,
 }
 
-/// CPU time of the proxies per answered request, less their idle use, microseconds.
-pub const CPU: Measure = counted("cpu_us_per_request", |round, slice| {
-    let idle = round.idle.get(&slice.arm).copied().unwrap_or_default();
-    busy_us_per_request(slice, slice.proxy_cpu_ns, idle.cpu_ns, idle.wall_ns)
+/// CPU time of the proxies per answered request, microseconds.
+pub const CPU: Measure = counted("cpu_us_per_request", |_, slice| {
+    let late_ns: u64 = slice.late_hops_cpu_ns.iter().sum();
+    per_request(slice, (slice.proxy_cpu_ns + late_ns) as f64 / 1e3)
 });
 
 /// That of each proxy by itself, in the order in which a request meets them.
@@ -141,15 +141,9 @@ fn per_request(slice: &SliceRecord, value: f64) -> Option<f64> {
     (slice.answered > 0).then(|| value / slice.answered as f64)
 }
 
-fn busy_us_per_request(slice: &SliceRecord, cpu_ns: u64, idle_cpu_ns: u64, idle_wall_ns: u64) -> Option<f64> {
-    let idle_share = if idle_wall_ns == 0 { 0.0 } else { idle_cpu_ns as f64 / idle_wall_ns as f64 };
-    per_request(slice, cpu_ns as f64 / 1e3 - idle_share * slice.wall_s * 1e6)
-}
-
-fn hop<const NUMBER: usize>(round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
-    let idle = round.idle.get(&slice.arm).copied().unwrap_or_default();
-    let (cpu_ns, idle_cpu_ns) = (*slice.hops_cpu_ns.get(NUMBER)?, *idle.hops_cpu_ns.get(NUMBER)?);
-    if cpu_ns == 0 { None } else { busy_us_per_request(slice, cpu_ns, idle_cpu_ns, idle.wall_ns) }
+fn hop<const NUMBER: usize>(_: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
+    let cpu_ns = slice.hops_cpu_ns.get(NUMBER)? + slice.late_hops_cpu_ns.get(NUMBER)?;
+    if cpu_ns == 0 { None } else { per_request(slice, cpu_ns as f64 / 1e3) }
 }
 
 fn share(part: f64, whole: f64) -> Option<f64> {
@@ -183,7 +177,8 @@ mod tests {
             recorded_s: 0.2,
             answered: 880,
             book: hoptax_result::Book { answered: 800, ..Default::default() },
-            proxy_cpu_ns: 880 * 20_000,
+            proxy_cpu_ns: 880 * 19_000,
+            late_hops_cpu_ns: [880 * 1_000, 0, 0],
             ..SliceRecord::default()
         };
         let round = RoundRecord::default();

@@ -37,6 +37,9 @@ pub struct SliceRecord {
     pub proxy_cpu_ns: u64,
     /// That of each, in the order in which a request meets them.
     pub hops_cpu_ns: [u64; MAX_HOPS],
+    /// CPU time that each used between the slice and the next of the same copy, as it went on with what the slice had left it:
+    /// timers that fell due, buffers that were sent. It stands still in between.
+    pub late_hops_cpu_ns: [u64; MAX_HOPS],
     /// CPU time of all origins over `wall_s`, nanoseconds.
     pub origin_cpu_ns: u64,
     /// CPU time of the companion over `wall_s`, nanoseconds; 0 without one.
@@ -62,17 +65,6 @@ pub struct SliceRecord {
     pub response_p50_us: Option<f64>,
 }
 
-/// What the proxies of an arm used while no load was offered to them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct IdleRecord {
-    /// CPU time, nanoseconds.
-    pub cpu_ns: u64,
-    /// That of each, in the order in which a request meets them.
-    pub hops_cpu_ns: [u64; MAX_HOPS],
-    /// Over this much time, nanoseconds.
-    pub wall_ns: u64,
-}
-
 /// One complete round; kept as JSON, so that a study can be taken up again behind it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
@@ -94,8 +86,6 @@ pub struct RoundRecord {
     pub by_status: BTreeMap<usize, BTreeMap<u16, Times>>,
     /// Failed requests by kind, by the number of their slice.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
-    /// Idle use of the proxies of all its copies, by arm.
-    pub idle: BTreeMap<usize, IdleRecord>,
     /// Resident memory of each proxy of the first copy of an arm at the end of the round, bytes.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
     /// What speaks against a function having been at work, or gone, by arm.

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use hoptax_functions::RenderError;
 use hoptax_host::link::{Link, LinkError};
 use hoptax_host::processors::{self, Placement};
+use hoptax_host::spinner::Spinner;
 use hoptax_load::{ConnectError, TargetError};
 use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
@@ -47,6 +48,8 @@ pub struct Setting<'a> {
     pub directory: &'a Path,
     /// Who runs on which processor.
     pub placement: &'a Placement,
+    /// What keeps the processors from being halted, if they are.
+    pub spinner: Option<&'a Spinner>,
 }
 
 /// Why a study cannot go on.
@@ -179,7 +182,7 @@ fn run_rounds(
         .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
     // Before this thread is pinned: what carries packets belongs to neither end.
     let link = plan.link.as_ref().map(Link::create).transpose()?;
-    processors::pin(&setting.placement.generator)?;
+    processors::pin(setting.placement.caller())?;
     processors::wake_precisely()?;
     // Callers and what stands beside them are at the near end, whatever this thread starts.
     match &link {

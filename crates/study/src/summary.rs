@@ -15,8 +15,8 @@ mod samples;
 mod statuses;
 
 use hoptax_result::{
-    ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, StudyPlan, StudyResult,
-    Verdict,
+    ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe, StudyPlan,
+    StudyResult, Verdict,
 };
 
 pub use numbers::fill;
@@ -25,14 +25,24 @@ use crate::file::Caller;
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Plan};
 use crate::record::RoundRecord;
 
+/// What the rounds of a study were measured under, and how it ended.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    /// The machine.
+    pub environment: Environment,
+    /// The machine as it was probed before the first round.
+    pub machine: Option<MachineProbe>,
+    /// Whether the processors were kept from being halted.
+    pub never_halted: bool,
+    /// How long it took, seconds.
+    pub wall_s: f64,
+    /// Why it ended before its last round.
+    pub ended_early: Option<String>,
+}
+
 /// Sums up the complete rounds of a study. Findings and verdict are left empty: the checks fill them.
-pub fn summarise(
-    plan: &Plan,
-    records: &[RoundRecord],
-    environment: Environment,
-    wall_s: f64,
-    ended_early: Option<String>,
-) -> StudyResult {
+pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -> StudyResult {
+    let Conditions { environment, machine, never_halted, wall_s, ended_early } = conditions;
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
     let mut result = StudyResult {
         format: StudyResult::FORMAT.to_owned(),
@@ -54,6 +64,7 @@ pub fn summarise(
                 rate_bits_per_second: link.rate,
                 loss_share: link.loss,
             }),
+            never_halted,
             loads: plan.loads.iter().map(load_spec).collect(),
             wall_seconds: wall_s,
             ended_early,
@@ -63,6 +74,7 @@ pub fn summarise(
         generator: Vec::new(),
         host: HostUse { neighbour_weight, ..HostUse::default() },
         arms: plan.arms.iter().enumerate().map(|(index, arm)| arm_result(plan, index, arm)).collect(),
+        machine,
         rounds,
     };
     fill(&mut result);
@@ -106,15 +118,16 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
     }
 }
 
-/// The known answer holds at the defaults of the knobs.
+/// What is known beforehand: of response time at the defaults of the knobs, of CPU time at all of them.
 fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
     let (function, knobs) = arm.function.as_ref()?;
-    let known = function.known_answer.filter(|_| *knobs == function.default_knobs())?;
-    let (low, high) = known.response_p50_us;
-    Some(KnownAnswer {
-        response_p50_low_us: Some(low as f64),
-        response_p50_high_us: Some(high as f64),
-        cpu_us: None,
+    let times = function.known_answer.filter(|_| *knobs == function.default_knobs());
+    // Those of the catalogue were rendered when it was read.
+    let cpu_us = function.known_cpu_us(knobs).ok().flatten();
+    (times.is_some() || cpu_us.is_some()).then(|| KnownAnswer {
+        response_p50_low_us: times.map(|known| known.response_p50_us.0 as f64),
+        response_p50_high_us: times.map(|known| known.response_p50_us.1 as f64),
+        cpu_us,
     })
 }
 

@@ -10,17 +10,20 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
+use hoptax_host::machine::judgement::{advice, should_never_halt};
 use hoptax_host::processors::{self, Placement};
+use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
-use hoptax_result::{Environment, StudyResult};
+use hoptax_result::{Environment, MachineProbe, StudyResult};
 use hoptax_study::event::Event;
+use hoptax_study::file;
 use hoptax_study::plan::Plan;
 use hoptax_study::runner::{self, Earlier, Ending, Outcome, Setting};
-use hoptax_study::{file, summary};
+use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 
 use super::functions;
-use crate::arguments::StudyArguments;
+use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::{kept, print, progress};
@@ -54,9 +57,17 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         generator_cpus: placement.generator.clone(),
         ..kept::environment()
     };
+    let (machine, spinner) =
+        machine(kept.as_ref().map(|(_, facts)| facts), &placement, arguments.never_halt)?;
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    let setting = Setting { program: &program, envoy: &envoy, directory: &directory, placement: &placement };
+    let setting = Setting {
+        program: &program,
+        envoy: &envoy,
+        directory: &directory,
+        placement: &placement,
+        spinner: spinner.as_ref(),
+    };
     let interrupt = Interrupt::listen()?;
 
     print::note(&format!(
@@ -67,7 +78,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         envoy.version,
         directory.display()
     ));
-    let facts = Facts::new(name, &environment, envoy.version.clone(), &plan);
+    let facts = Facts::new(name, &environment, envoy.version.clone(), (machine, spinner.is_some()), &plan);
     let (folder, facts, earlier) = match &kept {
         Some((_, then)) => RunFolder::resume(&directory, then, &facts)?,
         None => (RunFolder::begin(&directory, &text, &facts)?, facts, Earlier::default()),
@@ -86,10 +97,47 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         Ending::Interrupted => Some("it was interrupted".to_owned()),
         Ending::Failed(error) => Some(error.to_string()),
     };
-    let mut result = summary::summarise(&plan, &outcome.rounds, environment, outcome.wall_s, ended_early);
+    let conditions = Conditions {
+        // The study began when its first round did, however often it was taken up again.
+        environment: Environment { started_at: facts.started_at.clone(), ..environment },
+        machine: Some(facts.machine.clone()),
+        never_halted: facts.never_halted,
+        wall_s: outcome.wall_s,
+        ended_early,
+    };
+    let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
     result.plan.resumed_after_rounds = facts.resumed_after_rounds;
     judge_study(&mut result);
     finish(&directory, &result, &outcome.ending)
+}
+
+/// What the machine is like, and what keeps its processors from being halted, if they are. A study that is taken up again goes on
+/// as it began.
+fn machine(
+    kept: Option<&Facts>,
+    placement: &Placement,
+    never_halt: NeverHalt,
+) -> Result<(MachineProbe, Option<Spinner>), Failure> {
+    let machine = match kept {
+        Some(facts) => facts.machine.clone(),
+        None => hoptax_host::machine::probe(placement)
+            .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))?,
+    };
+    let wanted = match (kept, never_halt) {
+        (Some(facts), _) => facts.never_halted,
+        (None, NeverHalt::Auto) => should_never_halt(&machine),
+        (None, when) => when == NeverHalt::Always,
+    };
+    for advice in advice(&machine) {
+        print::note(&format!("this machine: {advice}"));
+    }
+    let spinner = wanted.then(|| Spinner::start(&placement.all())).transpose();
+    let spinner = spinner.map_err(|error| {
+        Failure::environment(format!(
+            "cannot keep the processors from being halted: {error}; or give `--never-halt never`"
+        ))
+    })?;
+    Ok((machine, spinner))
 }
 
 fn read_plan(

@@ -248,6 +248,8 @@ pub struct HopUse {
 pub struct ProxyUse {
     /// Share of its pinned processors that the proxy used under the closed loop, 0 to 1.
     pub core_share: f64,
-    /// CPU that the proxy used while no load was offered, microseconds per second.
-    pub idle_us_per_second: f64,
+    /// CPU that the proxy used while no load was offered, microseconds per second. In results of `hoptax.study/1` alone: since
+    /// then proxies stand still between slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_us_per_second: Option<f64>,
 }

@@ -23,6 +23,9 @@ pub struct StudyPlan {
     pub set_aside_rule: String,
     /// The link between callers and the rest; null without one.
     pub link: Option<LinkPlan>,
+    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    #[serde(default)]
+    pub never_halted: bool,
     /// The loads.
     pub loads: Vec<LoadSpec>,
     /// How long the study took, seconds.

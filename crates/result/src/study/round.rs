@@ -79,8 +79,6 @@ pub struct ArmRound {
     pub memory_bytes: Vec<u64>,
     /// What speaks against its function having been at work, or gone.
     pub unproven: Vec<String>,
-    /// CPU time that its proxies used while nothing was offered, microseconds per second.
-    pub idle_us_per_second: Option<f64>,
 }
 
 /// What the host did to a slice.

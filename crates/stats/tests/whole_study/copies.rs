@@ -10,16 +10,27 @@ fn nine_copies(blocks: usize, levels: Levels, studies: u64) -> [Tally; 3] {
     let methods = estimates.map(|estimate| (Quantity::CostUs, estimate, Adjustment::None));
     let found = tallies(scenario, studies, &methods);
     for (estimate, tally) in estimates.iter().zip(&found) {
-        println!("{blocks} blocks, {levels:?}, {estimate:?}: {:.1} %, bias {:+.3}, width {:.4}", tally.coverage(), tally.bias(), tally.half_width());
+        println!(
+            "{blocks} blocks, {levels:?}, {estimate:?}: {:.1} %, bias {:+.3}, width {:.4}",
+            tally.coverage(),
+            tally.bias(),
+            tally.half_width()
+        );
     }
     [found[0], found[1], found[2]]
 }
 
 #[test]
 fn pairs_of_processes_are_unbiased_whatever_the_blocks_and_copies() {
-    for (copies, blocks, studies) in
-        [(1, 1, 4_000), (3, 1, 3_000), (9, 2, 3_000), (3, 4, 3_000), (9, 4, 2_000), (3, 12, 1_000), (9, 12, 500)]
-    {
+    for (copies, blocks, studies) in [
+        (1, 1, 4_000),
+        (3, 1, 3_000),
+        (9, 2, 3_000),
+        (3, 4, 3_000),
+        (9, 4, 2_000),
+        (3, 12, 1_000),
+        (9, 12, 500),
+    ] {
         for dearest_us in [0.0, 1.5] {
             let scenario = Scenario { copies, blocks, dearest_us, ..STEADY };
             let method = (Estimate::PairByPair, Adjustment::None);

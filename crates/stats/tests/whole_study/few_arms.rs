@@ -94,8 +94,7 @@ fn an_arms_own_level_has_an_honest_interval() {
 fn a_cost_that_has_no_copies_to_lean_on_is_that_of_the_plain_pairs() {
     // With one copy the three ways of pairing are one.
     let methods = [Estimate::PairByPair, Estimate::MeanOfCopies, Estimate::AllPairs];
-    let widths = methods.map(|estimate| {
-        tally(USUAL, 50, Quantity::CostUs, (estimate, Adjustment::None)).half_width()
-    });
+    let widths =
+        methods.map(|estimate| tally(USUAL, 50, Quantity::CostUs, (estimate, Adjustment::None)).half_width());
     assert!(widths.iter().all(|width| (width - widths[0]).abs() < 1e-12), "{widths:?}");
 }

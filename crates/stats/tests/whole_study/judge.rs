@@ -1,9 +1,7 @@
 //! What a study says of its arms, by the method of the library and by rejected ones, and how that compares with the truth.
 
 use hoptax_result::Interval;
-use hoptax_stats::{
-    Slowdowns, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns,
-};
+use hoptax_stats::{Slowdowns, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns};
 
 use crate::simulation::{BASELINE_US, Machine, Scenario, Study};
 
@@ -82,7 +80,9 @@ impl Study {
             (Adjustment::OwnArmIncluded, _) => self.divided_by(self.block_medians()),
             (Adjustment::None, _) | (_, None) => self.as_measured(),
             (Adjustment::Between, Some(found)) => self.divided_by(found.between(arm, 0)),
-            (Adjustment::OwnArmLeftOut, Some(found)) => self.divided_by(found.factors.iter().copied().map(Some)),
+            (Adjustment::OwnArmLeftOut, Some(found)) => {
+                self.divided_by(found.factors.iter().copied().map(Some))
+            }
         }
     }
 
@@ -107,7 +107,13 @@ impl Study {
     }
 
     /// The interval of what an arm differs from the baseline.
-    fn compared(&self, arm: usize, quantity: Quantity, estimate: Estimate, values: &[Option<f64>]) -> Interval {
+    fn compared(
+        &self,
+        arm: usize,
+        quantity: Quantity,
+        estimate: Estimate,
+        values: &[Option<f64>],
+    ) -> Interval {
         let own = self.processes(arm, values);
         let baseline = self.processes(0, values);
         let compare = |own: &Option<f64>, other: &Option<f64>| Some(quantity.compare((*own)?, (*other)?));
@@ -130,9 +136,8 @@ impl Study {
 
     /// The interval of an arm's own CPU time.
     pub(crate) fn level(&self, arm: usize) -> Interval {
-        let of_round = |copies: &Vec<Process>| {
-            median(&copies.iter().flatten().flatten().copied().collect::<Vec<f64>>())
-        };
+        let of_round =
+            |copies: &Vec<Process>| median(&copies.iter().flatten().flatten().copied().collect::<Vec<f64>>());
         let rounds = self.processes(arm, &self.as_measured());
         mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), 0.95)
             .expect("there are two rounds")
@@ -186,8 +191,17 @@ impl Tally {
     }
 
     pub(crate) fn assert_sound(&self, case: &str) {
-        println!("{:.1} %, bias {:+.3}, width {:.4}: {case}", self.coverage(), self.bias(), self.half_width());
-        assert!((93.0..=97.0).contains(&self.coverage()), "{} % of intervals hold the truth: {case}", self.coverage());
+        println!(
+            "{:.1} %, bias {:+.3}, width {:.4}: {case}",
+            self.coverage(),
+            self.bias(),
+            self.half_width()
+        );
+        assert!(
+            (93.0..=97.0).contains(&self.coverage()),
+            "{} % of intervals hold the truth: {case}",
+            self.coverage()
+        );
         assert!(self.bias().abs() < 0.2, "estimates lean by {} standard errors: {case}", self.bias());
     }
 }
@@ -218,7 +232,9 @@ pub(crate) fn tallies(
                 let values = study.values(arm, *adjustment, found.as_ref());
                 let cost_us = scenario.cost_us(arm);
                 // A study that cannot tell how fast the machine was speaks of its speed in the long run.
-                let adjusted = found.as_ref().is_some_and(|found| found.between(arm, 0).iter().flatten().any(|it| *it != 1.0));
+                let adjusted = found
+                    .as_ref()
+                    .is_some_and(|found| found.between(arm, 0).iter().flatten().any(|it| *it != 1.0));
                 let slowdown = if adjusted { study.usual_slowdown } else { 1.0 };
                 let truth = match quantity {
                     Quantity::CostUs => cost_us * slowdown,

@@ -19,15 +19,23 @@ fn width_ratio(scenario: Scenario, studies: u64, quantity: Quantity, to: Adjustm
 
 fn mean_weight(scenario: Scenario, studies: u32) -> f64 {
     let mut machine = Machine::new(53);
-    let weights = (0..studies).map(|_| slowdowns(&machine.study(scenario).observations).map_or(0.0, |it| it.weight));
+    let weights =
+        (0..studies).map(|_| slowdowns(&machine.study(scenario).observations).map_or(0.0, |it| it.weight));
     weights.sum::<f64>() / f64::from(studies)
 }
 
 #[test]
 fn intervals_are_honest_from_four_arms_to_a_hundred_whether_the_machine_wanders_or_not() {
-    for (functions, rounds, studies) in
-        [(4, 10, 1_500), (6, 5, 1_500), (6, 10, 1_000), (12, 10, 500), (20, 5, 300), (20, 10, 250), (60, 10, 60), (100, 10, 30)]
-    {
+    for (functions, rounds, studies) in [
+        (4, 10, 1_500),
+        (6, 5, 1_500),
+        (6, 10, 1_000),
+        (12, 10, 500),
+        (20, 5, 300),
+        (20, 10, 250),
+        (60, 10, 60),
+        (100, 10, 30),
+    ] {
         for machine in [USUAL, STEADY] {
             let scenario = Scenario { rounds, ..study_of(functions, machine) };
             let pairs = (Estimate::PairByPair, Adjustment::Between);
@@ -69,7 +77,8 @@ fn arms_that_tell_of_each_other_have_wider_intervals_than_those_told_by_others()
 fn neighbours_have_weight_where_the_speed_lasts_from_slice_to_slice_and_next_to_none_where_it_does_not() {
     for functions in [20, 60] {
         let scenario = study_of(functions, USUAL);
-        let (lasting, fleeting) = (mean_weight(scenario, 30), mean_weight(Scenario { lasting: false, ..scenario }, 30));
+        let (lasting, fleeting) =
+            (mean_weight(scenario, 30), mean_weight(Scenario { lasting: false, ..scenario }, 30));
         println!("{functions}: {lasting:.3} {fleeting:.3}");
         assert!(lasting > 0.6 && fleeting < 0.1, "{lasting} {fleeting}");
     }

@@ -11,8 +11,11 @@ use hoptax_host::accounting::{
     ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, processor_ticks, ticks_between,
 };
 use hoptax_host::environment;
+use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
+use hoptax_host::spinner::Spinner;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
+use hoptax_subject::envoy::process::Proxy;
 
 use super::quiet::{Quiet, Waited};
 use super::subjects::{Subject, Subjects};
@@ -27,6 +30,10 @@ const WARM_UP_NS: u64 = 100_000_000;
 const LEAD_IN_NS: u64 = 20_000_000;
 /// How long answers are waited for after a slice.
 const DRAIN_NS: u64 = 1_000_000_000;
+/// Time that proxies get after they stood still, to do what fell due meanwhile. It is no part of the next slice.
+const AFTER_THAW: Duration = Duration::from_millis(5);
+/// A tick of `/proc/stat`, nanoseconds.
+const TICK_NS: f64 = 1e7;
 /// Time that the proxy gets to go to sleep after its last answer: the kernel's account of a thread is exact when
 /// it sleeps.
 const SETTLE: Duration = Duration::from_micros(500);
@@ -44,8 +51,10 @@ pub(super) struct Meter<'a> {
     round: u32,
     record: RoundRecord,
     recording: Recording,
-    /// What the proxies of each subject had used when its last slice was over.
-    last: Vec<Option<Reading>>,
+    /// Keeps the proxies that are not measured from running.
+    freezer: Freezer,
+    /// What the proxies of each subject had used when its last slice was over, and the number of that slice in the record.
+    last: Vec<Option<(Reading, Option<usize>)>>,
 }
 
 /// The accounts at one moment.
@@ -58,14 +67,23 @@ struct Reading {
     /// That of each proxy.
     hops: Vec<ProcessUse>,
     ticks: Vec<(u32, ProcessorTicks)>,
+    /// What spinners used of the processors of generator and origin.
+    spinner_ns: u64,
 }
 
 impl Reading {
     fn take(
         subject: &Subject,
         (origins, companion): (&[u32], Option<u32>),
+        setting: &Setting<'_>,
         link: Option<&Link>,
     ) -> io::Result<Self> {
+        let mut spinner_ns = 0;
+        for (processor, cpu_ns) in setting.spinner.map_or(Ok(Vec::new()), Spinner::cpu_ns)? {
+            if setting.placement.generator.contains(&processor) {
+                spinner_ns += cpu_ns;
+            }
+        }
         let mut origin_cpu_ns = 0;
         for origin in origins {
             origin_cpu_ns += process_use(*origin)?.cpu_ns();
@@ -77,6 +95,7 @@ impl Reading {
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
             ticks: processor_ticks()?,
+            spinner_ns,
         })
     }
 }
@@ -124,14 +143,15 @@ impl<'a> Meter<'a> {
                 ..RoundRecord::default()
             },
             recording: Recording::new(),
+            freezer: Freezer::new(),
             last: plan.subjects.iter().map(|_| None).collect(),
         }
     }
 
-    /// Loads each subject for a moment, as fast as it can, and records nothing.
+    /// Loads each subject for a moment, as fast as it can, records nothing, and lets none of them run any more.
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
         self.proofs = self.read_proofs(subjects)?;
-        for (subject, last) in subjects.all.iter_mut().zip(&mut self.last) {
+        for (number, subject) in subjects.all.iter_mut().enumerate() {
             for worker in subject.workers.iter_mut().flatten() {
                 let start_ns = now_ns();
                 let end_ns = start_ns + WARM_UP_NS / self.plan.loads.len().max(1) as u64;
@@ -141,9 +161,18 @@ impl<'a> Meter<'a> {
             }
             self.recording.clear();
             thread::sleep(SETTLE);
-            *last = Some(Reading::take(subject, (&self.origins, self.companion), self.link)?);
+            let reading = self.read(subject)?;
+            if let Some(last) = self.last.get_mut(number) {
+                *last = Some((reading, None));
+            }
         }
+        self.freezer.freeze(&subjects.proxies())?;
         Ok(())
+    }
+
+    /// The accounts of a subject and of what stands behind it.
+    fn read(&self, subject: &Subject) -> io::Result<Reading> {
+        Reading::take(subject, (&self.origins, self.companion), self.setting, self.link)
     }
 
     /// Measures the slice of subject `number` in `block`.
@@ -165,9 +194,14 @@ impl<'a> Meter<'a> {
         }
 
         self.record.waited_ns += waited.time.as_nanos() as u64;
+        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
+        self.freezer.thaw(&proxies)?;
+        if !proxies.is_empty() {
+            thread::sleep(AFTER_THAW);
+        }
         let began_s = self.began.elapsed().as_secs_f64();
-        let processes = (self.origins.as_slice(), self.companion);
-        let before = Reading::take(subject, processes, self.link)?;
+        let before = self.read(subject)?;
+        self.keep_late(number, &before);
         let run = self.run_of(load, block);
         let record_from_ns = run.record_from_ns;
         let used = if load.caller == Caller::Php {
@@ -179,7 +213,8 @@ impl<'a> Meter<'a> {
             worker.run(run, &mut self.recording, stop)?
         };
         thread::sleep(SETTLE);
-        let after = Reading::take(subject, processes, self.link)?;
+        let after = self.read(subject)?;
+        self.freezer.freeze(&proxies)?;
         let handover_ns = quiet.after(waited);
 
         let wall_ns = after.at_ns - before.at_ns;
@@ -205,6 +240,7 @@ impl<'a> Meter<'a> {
             answered: self.recording.book.answered + self.recording.early_answers,
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
+            late_hops_cpu_ns: [0; MAX_HOPS],
             origin_cpu_ns: after.origin_cpu_ns - before.origin_cpu_ns,
             companion_cpu_ns: after.companion_cpu_ns - before.companion_cpu_ns,
             link_bytes: after.link_bytes - before.link_bytes,
@@ -213,20 +249,21 @@ impl<'a> Meter<'a> {
             handover_ns,
             generator_cpu_ns: used.cpu_ns,
             generator_run_delay_ns: used.run_delay_ns,
-            busy_ticks: ours.total.saturating_sub(ours.idle) as f64,
+            busy_ticks: ours.total.saturating_sub(ours.idle) as f64
+                - (after.spinner_ns - before.spinner_ns) as f64 / TICK_NS,
             total_ticks: ours.total as f64,
             response_p50_us: self.recording.response.quantile_us(0.5),
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
         self.record.steal.0 += steal;
         self.record.steal.1 += ours.total + if self.setting.placement.is_apart() { theirs.total } else { 0 };
-        self.keep_idle((number, arm), &before);
+        let place = self.record.slices.len();
         self.record.add(slice, &self.recording, load.open.is_some());
         if let Some(by_status) = self.recording.by_status.take() {
             self.record.add_statuses(&by_status);
         }
         if let Some(last) = self.last.get_mut(number) {
-            *last = Some(after);
+            *last = Some((after, Some(place)));
         }
         Ok(slice)
     }
@@ -250,6 +287,12 @@ impl<'a> Meter<'a> {
     /// The record of the round, while everything is still alive.
     pub(super) fn finish(mut self, subjects: &Subjects) -> Result<RoundRecord, RunError> {
         self.record.ended_at = environment::now();
+        self.freezer.thaw_all()?;
+        thread::sleep(AFTER_THAW);
+        for (number, subject) in subjects.all.iter().enumerate() {
+            let now = self.read(subject)?;
+            self.keep_late(number, &now);
+        }
         let now = self.read_proofs(subjects)?;
         for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
             let (Some(arm), Some(before), Some(now)) = (self.plan.arms.get(subject.arm), before, now) else {
@@ -293,16 +336,13 @@ impl<'a> Meter<'a> {
         Run { record_from_ns, ..Run::new(release, start_ns, end_ns, DRAIN_NS) }
     }
 
-    /// Between two slices of a subject nothing is offered to it: what its proxies used then is its arm's idle use.
-    fn keep_idle(&mut self, (number, arm): (usize, usize), before: &Reading) {
-        if let Some(Some(last)) = self.last.get(number) {
-            let idle = self.record.idle.entry(arm).or_default();
-            let (all, hops_cpu_ns) = before.since(last);
-            idle.cpu_ns += all.cpu_ns;
-            for (sum, cpu_ns) in idle.hops_cpu_ns.iter_mut().zip(hops_cpu_ns) {
-                *sum += cpu_ns;
-            }
-            idle.wall_ns += before.at_ns.saturating_sub(last.at_ns);
+    /// What the proxies of a subject used since its last slice is work that the slice left: they stood still from then on, and
+    /// have caught up now.
+    fn keep_late(&mut self, number: usize, now: &Reading) {
+        let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
+        let (_, late_hops_cpu_ns) = now.since(last);
+        if let Some(slice) = self.record.slices.get_mut(*place) {
+            slice.late_hops_cpu_ns = late_hops_cpu_ns;
         }
     }
 }

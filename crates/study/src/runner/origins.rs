@@ -43,7 +43,8 @@ impl Origins {
 /// The program that functions ask: an origin, on the processors of the origins.
 pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Result<OriginProcess, RunError> {
     let log = setting.directory.join("companion.log");
-    let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
+    let processors =
+        if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
     Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
 }
 
@@ -68,7 +69,8 @@ pub(super) fn start_origins(
         });
         let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
         // A link has two machines at its ends: the far one has the processors that the proxies have without it.
-        let processors = if link.is_some() { &setting.placement.proxy } else { &setting.placement.generator };
+        let processors =
+            if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
         Ok(match plan.application {
             Application::Go if name != TCP => {
                 OriginProcess::start_application(far_address(link), &more, &log, processors)?

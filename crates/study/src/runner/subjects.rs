@@ -168,6 +168,11 @@ impl Subjects {
         self.origins.iter().map(OriginProcess::id).collect()
     }
 
+    /// The process ids of all proxies.
+    pub(super) fn proxies(&self) -> Vec<u32> {
+        self.all.iter().flat_map(|subject| &subject.proxies).map(Proxy::id).collect()
+    }
+
     /// The process id of the companion, if there is one.
     pub(super) fn companion(&self) -> Option<u32> {
         self.companion.as_ref().map(OriginProcess::id)

@@ -124,11 +124,9 @@ fn round(
 }
 
 fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
-    let idle = record.idle.get(&arm).filter(|idle| idle.wall_ns > 0);
     ArmRound {
         memory_bytes: record.memory_bytes.get(&arm).cloned().unwrap_or_default(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
-        idle_us_per_second: idle.map(|idle| idle.cpu_ns as f64 / 1e3 / (idle.wall_ns as f64 / 1e9)),
     }
 }
 

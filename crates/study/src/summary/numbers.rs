@@ -72,11 +72,8 @@ fn fill_arm(rounds: &Rounds<'_>, result: &StudyResult, arm: &mut ArmResult, prox
     let of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
     let unproven: BTreeSet<String> = of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
-    let idle: Vec<f64> = of_arm().filter_map(|round| round.idle_us_per_second).collect();
-    arm.proxy_use = proxy_use(rounds, &arm.id, &rate_load).filter(|_| has_proxy).map(|core_share| ProxyUse {
-        core_share,
-        idle_us_per_second: if idle.is_empty() { 0.0 } else { idle.iter().sum::<f64>() / idle.len() as f64 },
-    });
+    let core_share = proxy_use(rounds, &arm.id, &rate_load).filter(|_| has_proxy);
+    arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
     let hop = |(number, hop): (usize, &HopUse)| {
         let memory: Vec<f64> =
             of_arm().filter_map(|round| Some(*round.memory_bytes.get(number)? as f64)).collect();

@@ -4,7 +4,7 @@ use hoptax_result::{Book, Cost, ResponseCost};
 
 use super::*;
 use crate::file;
-use crate::record::{IdleRecord, SliceRecord};
+use crate::record::SliceRecord;
 
 const TEXT: &str = "
 name: test
@@ -73,7 +73,7 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
 }
 
 fn summarised(rounds: &[RoundRecord]) -> StudyResult {
-    summarise(&plan(), rounds, Environment::default(), 1.0, None)
+    summarise(&plan(), rounds, Conditions::default())
 }
 
 /// The same rounds with the baseline's slices a second time, as those of another copy.
@@ -135,18 +135,15 @@ fn a_cost_is_the_paired_difference_at_the_usual_speed_whatever_the_machine_drift
 }
 
 #[test]
-fn idle_use_is_taken_off() {
+fn what_a_slice_left_undone_is_part_of_its_cost() {
     let lua = index("lua");
     let mut rounds = rounds(lua, [0.0; 3]);
-    for round in &mut rounds {
-        // A tenth of a processor while nothing was offered: 20 ms in a slice of 200 ms, 5 us for each request.
-        round
-            .idle
-            .insert(lua, IdleRecord { cpu_ns: 100_000_000, wall_ns: 1_000_000_000, ..IdleRecord::default() });
+    for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {
+        // Five microseconds for each of 4,000 requests.
+        slice.late_hops_cpu_ns = [(20_000_000.0 * SLOWER[slice.block as usize]) as u64, 0, 0];
     }
     let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();
-    // Of a slice's time, not of its speed: at the usual one 6.25 us in blocks that are fast and 4 in those that are slow.
-    assert!((cost.estimate + 5.125).abs() < 1e-9, "{cost:?}");
+    assert!((cost.estimate - 5.0).abs() < 1e-6, "{cost:?}");
 }
 
 #[test]

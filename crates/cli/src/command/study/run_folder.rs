@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_result::Environment;
+use hoptax_result::{Environment, MachineProbe};
 use hoptax_study::plan::Plan;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::Earlier;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 
-const FORMAT: &str = "hoptax.run/1";
+const FORMAT: &str = "hoptax.run/2";
 const RUN: &str = "run.json";
 const STUDY: &str = "study.yaml";
 const ROUNDS: &str = "rounds";
@@ -39,6 +39,12 @@ pub(crate) struct Facts {
     cpus: u32,
     memory_bytes: u64,
     kernel: String,
+    /// The machine as it was probed before the first round.
+    pub(crate) machine: MachineProbe,
+    /// Whether the processors are kept from being halted.
+    pub(crate) never_halted: bool,
+    /// When the first round began, RFC 3339 in UTC.
+    pub(crate) started_at: String,
     /// After how many rounds the study was taken up again, each time.
     pub(crate) resumed_after_rounds: Vec<u32>,
 }
@@ -64,6 +70,7 @@ impl Facts {
         file_name: String,
         environment: &Environment,
         envoy_version: String,
+        (machine, never_halted): (MachineProbe, bool),
         plan: &Plan,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -80,6 +87,9 @@ impl Facts {
             cpus: environment.cpus,
             memory_bytes: environment.memory_bytes,
             kernel: environment.kernel.clone(),
+            machine,
+            never_halted,
+            started_at: environment.started_at.clone(),
             resumed_after_rounds: Vec::new(),
         }
     }
