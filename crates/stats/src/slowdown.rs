@@ -85,7 +85,7 @@ pub struct Slowdowns {
 /// on another day is not in their spread; shares of the baseline's are what to carry there.
 ///
 /// **What rounds share.** Levels of arms, the median block and the weight come from all rounds. All three are
-/// constants of a study: they shift every round alike, by far less than an interval is wide. `tests/slowdown.rs`
+/// constants of a study: they shift every round alike, by far less than an interval is wide. `tests/whole_study`
 /// simulates what that comes to, from 1 to 100 arms.
 ///
 /// **Degenerate cases.** `None` when a value is not above zero and finite, and where no block can be adjusted for.

@@ -142,8 +142,9 @@ impl Machine {
         let mut observations = Vec::new();
         let mut copies = Vec::new();
         let mut of_blocks = Vec::new();
-        let mut wander = self.normal();
         for round in 0..scenario.rounds {
+            // It takes seconds to start processes afresh, more than the machine keeps a speed within a round.
+            let mut wander = self.normal();
             let of_round = scenario.between_rounds * self.normal();
             let baseline = (0..scenario.copies).map(|copy| (0, copy));
             let mut processes: Vec<Process> = baseline
