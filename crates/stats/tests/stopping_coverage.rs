@@ -54,7 +54,7 @@ fn record(costs: usize, target: f64, rounds: Rounds, confidence: f64, times: &[u
     let reaches: Vec<f64> = times.iter().map(|time| reach(*time, confidence)).collect();
     let (mut held, mut measured) = (0, 0);
     for _ in 0..studies {
-        let mut normal = |rng: &mut Xoshiro256PlusPlus| -> f64 { StandardNormal.sample(rng) };
+        let normal = |rng: &mut Xoshiro256PlusPlus| -> f64 { StandardNormal.sample(rng) };
         let own: Vec<f64> = (0..costs).map(|_| (UNLIKE * normal(&mut rng)).exp()).collect();
         let mut sums = vec![Sums::default(); costs];
         let mut round = 0;
