@@ -7,6 +7,9 @@ use crate::critical::{two_sided_normal, two_sided_t};
 /// How narrowly the variance between sittings is searched: as a share of the spread of the estimates, squared.
 const PRECISION: f64 = 1e-12;
 
+/// What stands in for a variance of zero, so that a weight is a number.
+const SMALLEST_VARIANCE: f64 = 1e-200;
+
 /// A cost as one sitting measured it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sitting {
@@ -115,11 +118,9 @@ fn between_variance(sittings: &[Sitting]) -> f64 {
 /// With a variance between sittings: the weighted mean, the weighted sum of squared deviations from it, and the sum
 /// of weights.
 fn weighted(sittings: &[Sitting], between: f64) -> (f64, f64, f64) {
-    // Where both variances are zero, the smallest one there is stands in for them: such sittings outweigh all others.
-    let weight = |one: &Sitting| 1.0 / (one.standard_error.powi(2) + between).max(f64::MIN_POSITIVE);
+    let weight = |one: &Sitting| 1.0 / (one.standard_error.powi(2) + between).max(SMALLEST_VARIANCE);
     let total: f64 = sittings.iter().map(weight).sum();
-    // Each weight is divided first: a sum of products could overflow where weights are that large.
-    let mean: f64 = sittings.iter().map(|one| weight(one) / total * one.estimate).sum();
+    let mean: f64 = sittings.iter().map(|one| weight(one) * one.estimate).sum::<f64>() / total;
     let excess = sittings.iter().map(|one| weight(one) * (one.estimate - mean).powi(2)).sum();
     (mean, excess, total)
 }

@@ -7,9 +7,10 @@ use crate::critical::two_sided_t;
 ///
 /// **Why it is not 0.95.** A study that stops when its intervals are narrow stops more often where the spread of
 /// rounds happens to be underestimated, and where it is, intervals are too narrow: a nominal 95 % interval of a
-/// single cost then covers in 91 to 95 %. One of 96 % covers in 93 to 96 % at the time of stopping, for one cost and
-/// for twenty that stop together (`tests/stopping_coverage.rs`), so it is reported as one of 95 %. A study with a
-/// fixed number of rounds keeps 0.95.
+/// single cost covers in 91 to 93 % when the study looks after every round, and in 91 to 95 % at the times of
+/// [`looks`]. One of 96 % covers in 93 to 97 % at the time of stopping, for one cost and for twenty that stop
+/// together (`tests/stopping_coverage.rs`), so it is reported as one of 95 %. A study with a fixed number of rounds
+/// keeps 0.95.
 pub const LOOK_CONFIDENCE: f64 = 0.96;
 
 /// How many rounds there are before the first look. From fewer the spread of rounds is a guess.
