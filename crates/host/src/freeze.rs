@@ -226,7 +226,7 @@ fn children(process_id: u32) -> io::Result<Vec<u32>> {
     for task in tasks(process_id)? {
         match fs::read_to_string(format!("/proc/{process_id}/task/{task}/children")) {
             Ok(text) => {
-                children.extend(text.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()))
+                children.extend(text.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
             }
             // A thread that is gone has none; a kernel without the file (CONFIG_PROC_CHILDREN) does not say.
             Err(error) if is_gone(&error) => {}
