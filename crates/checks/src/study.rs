@@ -112,7 +112,7 @@ pub(crate) mod tests {
             cost,
             responses: 40_000,
             known_answer: None,
-            hops: vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }],
+            hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],
             proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: None }),
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),

@@ -101,6 +101,9 @@ pub(crate) struct StudyArguments {
     /// Take up again a study that was interrupted or killed, after the rounds that its folder keeps
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "rounds", "seed"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Say what the study comes to (arms, loads, time and memory) and measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// List the studies that come with hoptax
     #[arg(long)]
     pub(crate) list: bool,

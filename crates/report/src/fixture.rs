@@ -48,6 +48,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 },
                 over_1_ms_share: Some(interval(0.0, 0.001)),
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
+                memory_bytes: None,
             }
         } else {
             Cost::default()
@@ -55,7 +56,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         responses: 32_000,
         known_answer: None,
         hops: if has_proxy {
-            vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }]
+            vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }]
         } else {
             Vec::new()
         },

@@ -13,6 +13,7 @@ mod php;
 mod quiet;
 mod refusal;
 mod subjects;
+mod traffic;
 
 use std::fs;
 use std::io;

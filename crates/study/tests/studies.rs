@@ -37,7 +37,7 @@ fn shown(plan: &Plan) -> String {
 fn of_arm(plan: &Plan, arm: &Arm) -> String {
     let connections: Vec<usize> = plan.loads.iter().map(|load| arm.connections(load)).collect();
     let conditions = &arm.conditions;
-    let query = conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
+    let query = conditions.query().as_ref().map_or_else(String::new, |query| format!("?{query}"));
     let body = conditions.body.as_ref().map_or_else(String::new, |body| format!(" body {}", body.len()));
     format!(
         "{:?} in {} versus {:?} knobs {:?} connections {connections:?}{query}{body} headers {:?} environment {:?} subject `{}` upstreams {} workers {:?} unloaded {}",

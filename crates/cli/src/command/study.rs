@@ -45,6 +45,10 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         None => library::read(&arguments.study)?,
     };
     let plan = read_plan(&name, &text, arguments, kept.as_ref().map(|(_, facts)| facts))?;
+    if arguments.dry_run {
+        print::result(&plan.outline())?;
+        return Ok(Code::Fine);
+    }
     let envoy = arguments.envoy.clone().or_else(|| Some(kept.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
     let directory = directory(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name)?;
