@@ -12,6 +12,7 @@
 mod compute;
 mod kernel;
 mod wake;
+mod wide;
 
 use std::any::Any;
 use std::io;
@@ -79,6 +80,7 @@ fn measure(
     let bursts = (BURSTS * factor).round().max(1.0) as usize;
     let mut random = SmallRng::seed_from_u64(seed);
     let mut works = compute::works()?;
+    works.push(wide::work());
     works.extend(kernel::works(own)?);
     if let Some(other) = other {
         works.extend(wake::works(other)?);

@@ -11,5 +11,6 @@ pub mod handover;
 pub mod limits;
 pub mod link;
 pub mod namespace;
+pub mod parts;
 pub mod pressure;
 pub mod processors;

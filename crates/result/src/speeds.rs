@@ -62,6 +62,8 @@ pub enum SpeedKind {
     NearLoad,
     /// The same in more memory than that cache holds.
     FarLoad,
+    /// Code that does not fit into the caches which hold code.
+    WideCode,
     /// Memory is taken and given back.
     Allocate,
     /// Memory is copied.
@@ -107,6 +109,7 @@ impl SpeedKind {
             Self::Compress => "compress",
             Self::NearLoad => "near-load",
             Self::FarLoad => "far-load",
+            Self::WideCode => "wide-code",
             Self::Allocate => "allocate",
             Self::Copy => "copy",
             Self::Clock => "clock",

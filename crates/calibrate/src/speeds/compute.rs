@@ -132,9 +132,14 @@ fn loading(kind: SpeedKind, bytes: usize, operation: &'static str) -> Work {
 #[derive(Clone, Copy, Debug)]
 struct Line(usize);
 
-/// A single cycle through `count` lines (Sattolo's algorithm, 1986).
+/// A cycle through `count` cache lines.
 fn chain(count: usize) -> Vec<Line> {
-    let mut next: Vec<Line> = (0..count).map(Line).collect();
+    cycle(count).into_iter().map(Line).collect()
+}
+
+/// A single cycle through `count` places in random order, which is the same each time: what comes after each (Sattolo 1986).
+pub(super) fn cycle(count: usize) -> Vec<usize> {
+    let mut next: Vec<usize> = (0..count).collect();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for last in (1..count).rev() {
         let other = (xorshift(&mut random) % last as u64) as usize;
