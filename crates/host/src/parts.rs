@@ -20,7 +20,9 @@
 //!
 //! **Reads and writes.** `read`, `readv`, `pread`, `write`, `writev` and `pwrite` count, on sockets, pipes and event counters
 //! as on files (`fs/read_write.c`). `send`, `recv` and their relatives, `sendfile`, `epoll_wait`, timers and `io_uring` do
-//! not. Envoy reads and writes its plain sockets with `readv` and `writev`, so these are counted.
+//! not. Envoy 1.40 reads plain sockets with `readv`, until there is nothing more, and writes them with `sendto`: plain
+//! proxying counts four reads for each request, two that find a message and two that find none, and no write. So reads tell
+//! how many messages came, and writes only what goes to files, pipes and threads.
 
 use std::fs;
 use std::io;
