@@ -14,7 +14,7 @@ use aws_lc_rs::signature::{
 };
 use hoptax_result::{SpeedKind, SpeedSide};
 
-use super::Work;
+use super::{Work, thread_time};
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
@@ -45,14 +45,14 @@ pub(super) fn works() -> io::Result<Vec<Work>> {
     Ok(works)
 }
 
-/// Times a loop over `one`.
+/// A loop over `one`, in CPU time.
 fn work(kind: SpeedKind, operation: &'static str, mut one: impl FnMut() + Send + 'static) -> Work {
     Work::new(kind, SpeedSide::User, operation, move |count| {
-        let began = Instant::now();
+        let began = thread_time();
         for _ in 0..count {
             one();
         }
-        Ok(began.elapsed())
+        Ok(thread_time().saturating_sub(began))
     })
 }
 
