@@ -20,9 +20,10 @@
 //!
 //! **Reads and writes.** `read`, `readv`, `pread`, `write`, `writev` and `pwrite` count, on sockets, pipes and event counters
 //! as on files (`fs/read_write.c`). `send`, `recv` and their relatives, `sendfile`, `epoll_wait`, timers and `io_uring` do
-//! not. Envoy 1.40 reads plain sockets with `readv`, until there is nothing more, and writes them with `sendto`: plain
-//! proxying counts four reads for each request, two that find a message and two that find none, and no write. So reads tell
-//! how many messages came, and writes only what goes to files, pipes and threads.
+//! not. Envoy 1.40 reads plain sockets with `readv`, until there is nothing more: plain proxying counts four reads for each
+//! request, two that find a message and two that find none. It writes what lies in one piece with `sendto`, which does not
+//! count, and what lies in several, as answers with a larger body do, with `writev`, which does. Under TLS neither side
+//! counts. So reads tell of messages as long as no TLS is in play, and writes only of files, pipes and threads.
 
 use std::fs;
 use std::io;
