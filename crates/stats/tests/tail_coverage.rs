@@ -187,7 +187,7 @@ impl Record {
     }
 
     /// Percent.
-    fn coverage(&self) -> f64 {
+    fn coverage(self) -> f64 {
         100.0 * f64::from(self.held) / f64::from(self.studies)
     }
 }
@@ -280,20 +280,33 @@ fn lean(mut intervals: Vec<Interval>) -> f64 {
     estimate / intervals[middle].half_width()
 }
 
-#[test]
-fn what_costs_nothing_costs_about_nothing_however_many_copies_it_is_compared_with() {
-    let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail: Tail::Stalls(0.5), factor: 1.0 };
+/// How far costs of nothing lean at p99, of quantiles of all rounds and of the means of each round's, when one process stands
+/// against nine.
+fn leans(tail: Tail) -> (f64, f64) {
+    let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail, factor: 1.0 };
     let (mut pooled, mut by_round) = (Vec::new(), Vec::new());
     let mut machine = Machine::new(8);
-    for _ in 0..100 {
+    for _ in 0..150 {
         let study = machine.study(scenario);
         pooled.push(quantile_cost(&study.rounds(), 0.99, 0.95).expect("10,800 answers support it"));
         by_round.push(mean_of_quantiles(&study.rounds(), 0.99));
     }
-    let (pooled, by_round) = (lean(pooled), lean(by_round));
-    eprintln!("pooled {pooled}, by round {by_round}");
+    let found = (lean(pooled), lean(by_round));
+    eprintln!("{tail:?}: pooled and by round {found:?}");
+    found
+}
+
+#[test]
+fn what_costs_nothing_costs_nothing_where_every_round_has_its_share_of_the_tail() {
+    let (pooled, _) = leans(Tail::Answers);
     assert!(pooled.abs() < 0.15, "{pooled}");
-    assert!(by_round.abs() > 0.3, "{by_round}");
+}
+
+#[test]
+fn where_a_few_stalls_make_the_p99_quantiles_of_all_rounds_lean_less_than_means_of_quantiles() {
+    let (pooled, by_round) = leans(Tail::Stalls(0.5));
+    assert!(pooled < 0.0, "the documentation speaks of a lean that is not there: {pooled}");
+    assert!(pooled.abs() < by_round.abs(), "{pooled} {by_round}");
 }
 
 /// Studies whose share of slow answers has an interval, out of all.
