@@ -22,9 +22,8 @@ fn few_arms_hold(levels: Levels) {
     for (functions, copies, rounds) in [(1, 1, 10), (1, 3, 10), (1, 9, 15), (2, 1, 10), (3, 2, 10)] {
         all_hold(Scenario { functions, copies, rounds, levels, ..USUAL }, 1_500);
     }
-    for (functions, copies) in [(1, 3), (2, 1)] {
-        all_hold(Scenario { functions, copies, levels, ..STEADY }, 1_000);
-    }
+    all_hold(Scenario { functions: 1, copies: 3, levels, ..STEADY }, 2_000);
+    all_hold(Scenario { functions: 2, copies: 1, levels, ..STEADY }, 2_000);
 }
 
 #[test]
