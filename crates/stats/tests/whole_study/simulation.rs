@@ -19,6 +19,9 @@ const DISTURBANCE: f64 = 0.2;
 const SET_ASIDE_OF_DISTURBED: f64 = 0.5;
 const SET_ASIDE_OF_OTHERS: f64 = 0.05;
 
+/// By how much the mean of slices is too high for that, as a share.
+pub(crate) const LEAN_OF_MEANS: f64 = DISTURBED * SET_ASIDE_OF_DISTURBED * DISTURBANCE;
+
 /// Correlation of the machine's speed from slice to slice where it wanders.
 const CORRELATION: f64 = 0.85;
 
