@@ -76,6 +76,7 @@ pub(crate) fn study() -> StudyResult {
         name: name.to_owned(),
         loop_,
         rate,
+        utilisation: None,
         arrivals: rate.map(|_| "uniform".to_owned()),
         connections: 16,
         requests_per_connection: None,
