@@ -49,12 +49,12 @@ pub struct RoundTimes<'a> {
 /// know nothing of stalls, and no rule that looks at the data of such a study was found to tell whether it is one
 /// of them. There more rounds help, and more answers per round help less.
 ///
-/// **What it leans to.** Where every round has its share of the tail, the cost of an arm that costs nothing lies on
-/// either side of zero equally often. Where a few stalls make the p99, it is below zero in 52 to 66 studies of 100
-/// when one process stands against four to nine copies, at the median by 0.05 to 0.3 of the half-width, while the
-/// mean of such costs is above zero: one process meets few stalls more often than nine together do, and many now
-/// and then. The mean of each round's quantiles leans by two thirds of its half-width there. With as many copies on
-/// both sides nothing leans.
+/// **What it leans to.** Where every round has its share of the tail, the cost of an arm that costs nothing is at
+/// the median within 0.05 of its half-width of zero. Where a few stalls make the p99, it is below zero in 52 to 66
+/// studies of 100 when one process stands against four to nine copies, at the median by 0.05 to 0.3 of the
+/// half-width, while the mean of such costs is above zero: one process meets few stalls more often than nine
+/// together do, and many now and then. The mean of each round's quantiles leans by two thirds of its half-width
+/// there. With as many copies on both sides nothing leans.
 ///
 /// On rounds measured on a 2-core Intel virtual machine, with an arm and what it is compared with drawn anew in
 /// each round from arms that cost nothing, it holds zero in 94, 95 and 93 % (p50, p90 and p99 of 16 rounds, one

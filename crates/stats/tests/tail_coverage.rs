@@ -286,7 +286,7 @@ fn leans(tail: Tail) -> (f64, f64) {
     let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail, factor: 1.0 };
     let (mut pooled, mut by_round) = (Vec::new(), Vec::new());
     let mut machine = Machine::new(8);
-    for _ in 0..150 {
+    for _ in 0..80 {
         let study = machine.study(scenario);
         pooled.push(quantile_cost(&study.rounds(), 0.99, 0.95).expect("10,800 answers support it"));
         by_round.push(mean_of_quantiles(&study.rounds(), 0.99));
