@@ -365,7 +365,7 @@ mod tests {
         // Of one arm three others tell; of two that are compared no more than two.
         let four = slowdowns(&alternating(4)).unwrap();
         assert!(four.factors.chunks(8).all(|two| two[0] / two[4] > 1.05), "{four:?}");
-        assert!(four.between(0, 1).into_iter().flatten().all(|factor| is_unadjusted(factor)), "{four:?}");
+        assert!(four.between(0, 1).into_iter().flatten().all(is_unadjusted), "{four:?}");
         let five = slowdowns(&alternating(5)).unwrap();
         assert!(five.between(0, 1)[0].unwrap() / five.between(0, 1)[5].unwrap() > 1.05, "{five:?}");
     }
