@@ -26,7 +26,9 @@ fn problems(text: &str) -> String {
 #[test]
 fn a_load_is_a_rate_or_a_share_of_what_an_arm_can_take() {
     let with = |keys: &str| {
-        planned(&format!("name: test\narms: [baseline, lua]\nloads: [{{name: in-use, loop: open, {keys}}}]\n"))
+        planned(&format!(
+            "name: test\narms: [baseline, lua]\nloads: [{{name: in-use, loop: open, {keys}}}]\n"
+        ))
     };
     let plan = with("utilisation: 30%").unwrap();
     let open = plan.loads[0].open.clone().unwrap();
