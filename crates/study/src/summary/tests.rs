@@ -9,7 +9,7 @@ use crate::record::SliceRecord;
 const TEXT: &str = "
 name: test
 rounds: 3
-arms: [direct, baseline, same, lua]
+arms: [direct, baseline, same, lua, rbac, cors]
 loads:
   - {name: saturation, loop: closed, blocks: 4, slice: 200ms}
   - {name: fixed-rate, loop: open, rate: 1000, blocks: 2}
