@@ -191,7 +191,7 @@ mod tests {
         let long = |number: u32| if number == 3 { 30.0 } else { 10.0 };
         assert_eq!(run(length(1000, Some(85.0), None), long, never).rounds(), 4);
         let slow_start = |number: u32| if number == 0 { 40.0 } else { 10.0 };
-        assert_eq!(run(length(1000, Some(85.0), None), slow_start, never).rounds(), 6);
+        assert_eq!(run(length(1000, Some(85.0), None), slow_start, never).rounds(), 5);
     }
 
     #[test]

@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         plan.arms.len(),
         session::words(&length),
         envoy.version,
-        expense::words(&expense, &length),
+        expense.words(&length, rounds.ended_s.len() as u32),
         directory.display()
     ));
     if kept.is_some() {
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
             plan.seed
         ));
     } else if let Some(last) = directory.parent().and_then(|parent| sittings::last(parent, &facts)) {
-        let forecast = session::said(&last, Some(plan.rounds).filter(|_| length.until.is_none()));
+        let forecast = session::said(&last, expense.rounds_of(&length));
         forecast.into_iter().for_each(|said| print::note(&format!("by its last sitting: {said}")));
     }
     let session = Session::begin(&plan, length, expense, &rounds);
@@ -138,7 +138,10 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
     };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
+    // Where nothing more was measured, nothing was taken up.
     result.plan.resumed_after_rounds = facts.resumed_after_rounds.clone();
+    result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
+    result.plan.resumed_after_rounds.dedup();
     judge_study(&mut result);
     let code = finish(&directory, &result, &outcome.ending)?;
     if arguments.again && matches!(outcome.ending, Ending::Complete) {

@@ -148,23 +148,23 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What the intervals will be at the end, if it is known when that is; else what they are.
-pub(super) fn said(result: &StudyResult, rounds_at_end: Option<u32>) -> Option<String> {
+/// What the intervals of a study will be after so many rounds; what they are, where nothing says how many there will be.
+pub(super) fn said(result: &StudyResult, rounds: Option<u32>) -> Option<String> {
     let measured = result.plan.rounds_completed;
-    let at_end = forecast(result, rounds_at_end.unwrap_or(measured))?;
     let precise = |forecast: &Forecast| format!("±{}", percent(forecast.half_width_share));
-    let Some(_) = rounds_at_end.filter(|rounds| *rounds > measured) else {
+    let Some(rounds) = rounds.filter(|rounds| *rounds != measured) else {
+        let now = forecast(result, measured)?;
         return Some(format!(
-            "after {measured} rounds, nearly all costs are within about {} of the baseline",
-            precise(&at_end)
+            "nearly all costs are within {} of the baseline after {measured} rounds",
+            precise(&now)
         ));
     };
-    let more = forecast_of_more(result, at_end.rounds)
+    let then = forecast(result, rounds)?;
+    let more = forecast_of_more(result, rounds)
         .map_or_else(String::new, |more| format!("; `--rounds {}` for {}", more.rounds, precise(&more)));
     Some(format!(
-        "nearly all costs will be within about {} of the baseline after {} rounds{more}",
-        precise(&at_end),
-        at_end.rounds
+        "nearly all costs will be within about {} of the baseline after {rounds} rounds{more}",
+        precise(&then)
     ))
 }
 
