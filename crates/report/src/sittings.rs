@@ -13,7 +13,7 @@ pub(crate) fn tables(result: &SittingsResult, measures: &[CostMeasure]) -> Vec<S
 
 fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
     let sittings = (1..=result.sittings.len()).map(|number| format!("sitting {number}"));
-    let is_several = result.holds_for == HoldsFor::Machine;
+    let is_several = result.sittings.len() > 1;
     let together: &[&str] =
         if is_several { &["together", "another sitting", "between sittings"] } else { &[] };
     let header = std::iter::once("arm".to_owned()).chain(sittings);
@@ -71,8 +71,9 @@ pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
             Verdict::Caution => "caution",
             Verdict::Void => "void",
         };
+        let stated = if result.states(number) { "" } else { ", states no cost" };
         format!(
-            "sitting {}: {}, {} rounds, {verdict} ({})",
+            "sitting {}: {}, {} rounds, {verdict}{stated} ({})",
             number + 1,
             sitting.started_at,
             sitting.rounds,
@@ -87,8 +88,8 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
     let confidence = result.confidence * 100.0;
     match result.holds_for {
         HoldsFor::Sitting => format!(
-            "± is half of the {confidence:.0} % interval over the rounds of the sitting, and holds for this sitting only: \
-             what the machine does on another day is not in it"
+            "± is half of the {confidence:.0} % interval over the rounds of a sitting, and holds for that sitting only: what the \
+             machine does on another day is not in it"
         ),
         HoldsFor::Machine => format!(
             "± of a sitting is half of its {confidence:.0} % interval over rounds, and holds for that sitting only. That of all \
@@ -218,6 +219,6 @@ mod tests {
         let result = fixture::one();
         let tables = tables(&result, &CostMeasure::ALL);
         assert_eq!(tables[0].header, ["arm", "sitting 1"]);
-        assert!(holds(&result).contains("this sitting only"));
+        assert!(holds(&result).contains("that sitting only"));
     }
 }

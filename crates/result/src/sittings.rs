@@ -18,7 +18,7 @@ pub struct SittingsResult {
     pub study: String,
     /// The machine that all sittings were on.
     pub machine: SittingsMachine,
-    /// What the intervals hold for: the machine, from two sittings on.
+    /// What the intervals hold for: the machine, where two sittings or more state a cost.
     pub holds_for: HoldsFor,
     /// Confidence of every interval, 0 to 1.
     pub confidence: f64,
@@ -31,6 +31,12 @@ pub struct SittingsResult {
 impl SittingsResult {
     /// The name of the format that is written.
     pub const FORMAT: &str = "hoptax.sittings/1";
+
+    /// Whether a sitting, by its place, states any cost. One that is void states none.
+    pub fn states(&self, sitting: usize) -> bool {
+        let mut costs = self.arms.iter().flat_map(|arm| &arm.costs);
+        costs.any(|cost| cost.estimates.get(sitting).is_some_and(Option::is_some))
+    }
 }
 
 /// What all sittings have in common beside their study.

@@ -72,14 +72,21 @@ pub fn combine(mut parts: Vec<Part>) -> Option<SittingsResult> {
             CostMeasure::ALL.into_iter().filter_map(|measure| cost(&parts, &arm.id, measure)).collect();
         Some(SittingArm { id: arm.id.clone(), compared_with: arm.compared_with.clone()?, costs })
     });
+    let arms: Vec<SittingArm> = arms.filter(|arm| !arm.costs.is_empty()).collect();
+    let is_of_machine = |cost: &SittingCost| cost.holds_for == HoldsFor::Machine;
+    let holds_for = if arms.iter().flat_map(|arm| &arm.costs).any(is_of_machine) {
+        HoldsFor::Machine
+    } else {
+        HoldsFor::Sitting
+    };
     Some(SittingsResult {
         format: SittingsResult::FORMAT.to_owned(),
         study: first.name.clone(),
         machine: machine(first),
-        holds_for: if parts.len() > 1 { HoldsFor::Machine } else { HoldsFor::Sitting },
+        holds_for,
         confidence: CONFIDENCE,
         sittings: parts.iter().map(record).collect(),
-        arms: arms.filter(|arm| !arm.costs.is_empty()).collect(),
+        arms,
     })
 }
 
@@ -208,7 +215,8 @@ loads:
         let parts = vec![part("2026-01-01T00:00:00Z", None), part("2026-01-02T00:00:00Z", Some(20.0))];
         let result = combine(parts).unwrap();
         let cost = lua(&result);
-        assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Machine, HoldsFor::Sitting));
+        assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Sitting, HoldsFor::Sitting));
+        assert_eq!((result.states(0), result.states(1)), (false, true));
         assert!(cost.estimates[0].is_none() && cost.estimates[1].is_some());
     }
 

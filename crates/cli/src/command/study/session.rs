@@ -36,7 +36,11 @@ pub(super) fn length_of_more(
     facts: &Facts,
     kept: &KeptRounds,
 ) -> Result<Length, Failure> {
-    let (length, measured) = (facts.length(), kept.ended_s.len() as u32);
+    more(arguments, facts.length(), kept)
+}
+
+fn more(arguments: &StudyArguments, length: Length, kept: &KeptRounds) -> Result<Length, Failure> {
+    let measured = kept.ended_s.len() as u32;
     let Some(rounds) = rounds(arguments) else { return Ok(length) };
     if rounds < measured {
         return Err(Failure::bad_input(format!(
@@ -45,10 +49,16 @@ pub(super) fn length_of_more(
     }
     // Those who asked for a precision before have looked already.
     let since_rounds = length.until.map_or(measured, |until| until.since_rounds);
+    let until = match (arguments.until, arguments.rounds) {
+        (Some(target_share), _) => Some(Until { target_share, since_rounds }),
+        // Who gives more time still wants the precision that was asked for; who gives a number wants that many rounds.
+        (None, None) => length.until,
+        (None, Some(_)) => None,
+    };
     Ok(Length {
         rounds,
         budget_s: arguments.budget.map(|budget| kept.earlier.elapsed_s + budget.as_secs_f64()),
-        until: arguments.until.map(|target_share| Until { target_share, since_rounds }),
+        until,
     })
 }
 
@@ -193,6 +203,7 @@ pub(super) fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use hoptax_study::runner::Earlier;
 
     use super::*;
     use crate::arguments::{Arguments, Command};
@@ -214,6 +225,26 @@ mod tests {
         let both = of("quick --until 1% --budget 1h --rounds 40");
         assert_eq!((both.rounds, both.budget_s), (40, Some(3600.0)));
         assert_eq!(both.until, Some(Until { target_share: 0.01, since_rounds: 0 }));
+    }
+
+    #[test]
+    fn a_study_that_goes_on_keeps_its_length_unless_another_is_given() {
+        let earlier = Earlier { elapsed_s: 100.0, ..Earlier::default() };
+        let kept = KeptRounds { earlier, ended_s: vec![10.0, 55.0, 100.0] };
+        let of = |line: &str, length: &Length| more(&study(line), length.clone(), &kept);
+        let fixed = length(&study("quick"), 16);
+        let looking = length(&study("quick --until 1%"), 16);
+        assert_eq!(of("--resume x", &fixed).unwrap(), fixed);
+        assert_eq!(of("--resume x", &looking).unwrap(), looking);
+        assert_eq!(of("--resume x --rounds 30", &fixed).unwrap(), Length { rounds: 30, ..fixed.clone() });
+        assert!(of("--resume x --rounds 2", &fixed).is_err(), "there are three");
+        // A budget begins now.
+        let longer = of("--resume x --budget 60s", &looking).unwrap();
+        assert_eq!((longer.budget_s, longer.until), (Some(160.0), looking.until));
+        // Nobody looked at the three rounds of a study of a fixed number.
+        let asked = of("--resume x --until 2%", &fixed).unwrap();
+        assert_eq!(asked.until, Some(Until { target_share: 0.02, since_rounds: 3 }));
+        assert_eq!(of("--resume x --rounds 30", &looking).unwrap().until, None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_report::{markdown, terminal};
-use hoptax_result::{HoldsFor, SittingsResult, StudyResult};
+use hoptax_result::{SittingsResult, StudyResult};
 use hoptax_study::sittings::{Part, combine, differences};
 
 use super::run_folder::{self, Facts};
@@ -119,14 +119,16 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
 /// Says what the intervals hold for, where that is less than one may think.
 fn advise(result: &SittingsResult) {
     let again = format!("`hoptax study {} --again`, some hours later", result.study);
-    match (result.holds_for, result.sittings.len()) {
-        (HoldsFor::Sitting, _) => print::note(&format!(
-            "one sitting: its intervals hold for that sitting only; measure another one: {again}"
+    let stating = (0..result.sittings.len()).filter(|sitting| result.states(*sitting)).count();
+    match stating {
+        0 => print::note("no sitting states a cost: the findings of their reports say why"),
+        1 => print::note(&format!(
+            "one sitting states costs: its intervals hold for that sitting only; measure another one: {again}"
         )),
-        (HoldsFor::Machine, 2) => print::note(&format!(
+        2 => print::note(&format!(
             "two sittings hardly say by how much sittings differ, so that intervals are wide; measure a third: {again}"
         )),
-        (HoldsFor::Machine, _) => {}
+        _ => {}
     }
 }
 
