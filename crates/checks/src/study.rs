@@ -125,6 +125,7 @@ pub(crate) mod tests {
             name: name.to_owned(),
             loop_,
             rate: (loop_ == Loop::Open).then_some(4000.0),
+            utilisation: None,
             arrivals: (loop_ == Loop::Open).then(|| "uniform".to_owned()),
             connections: 16,
             requests_per_connection: None,

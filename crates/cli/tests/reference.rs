@@ -73,3 +73,12 @@ fn functions_are_listed_with_their_knobs() {
     let json: serde_json::Value = serde_json::from_str(&run(["functions", "--json"]).stdout).unwrap();
     assert!(json.as_array().unwrap().iter().any(|function| function["id"] == "fault/delay"));
 }
+
+#[test]
+fn a_function_says_what_releases_of_envoy_changed_of_it() {
+    let text = run(["functions", "show", "tls/terminate"]).stdout;
+    assert!(text.contains("\nchanged 1.40: X25519MLKEM768"), "{text}");
+    let json = run(["functions", "--json", "show", "tls/terminate"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["changes"][0]["release"], "1.40", "{json}");
+}

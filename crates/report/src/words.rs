@@ -109,9 +109,13 @@ fn until(result: &StudyResult) -> String {
 /// How requests of a load are released.
 pub(crate) fn loop_of(load: &LoadSpec) -> String {
     match (load.loop_, load.rate) {
-        (Loop::Open, Some(rate)) => {
+        (Loop::Open, rate) => {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
-            format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0))
+            let rate = rate.map_or_else(
+                || format!("{:.0} % of what each arm can take", load.utilisation.unwrap_or(0.0) * 100.0),
+                |rate| format!("{} requests/s", grouped(rate, 0)),
+            );
+            format!("open loop, {rate}, {arrivals}")
         }
         _ => "closed loop".to_owned(),
     }

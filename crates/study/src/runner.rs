@@ -7,6 +7,7 @@
 //! The runner works on the thread that calls it, since the kernel ends the processes that it starts together with
 //! that thread. Generator and origins share the processors that the proxies do not have.
 
+mod capacity;
 mod measure;
 mod origins;
 mod php;
@@ -207,6 +208,7 @@ fn all_rounds(
     let mut quiet = Quiet::over(setting.placement, link.is_some(), rounds)?;
     let Control { stop, goes_on, on_event } = control;
     let first = rounds.len() as u32;
+    let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
     for round in first..=plan.rounds {
         // Asked after the last round, too: the end is a look at what there is.
         if !goes_on(rounds) || round == plan.rounds {
@@ -219,6 +221,11 @@ fn all_rounds(
         on_event(&Event::RoundBegan { round });
         let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
         meter.warm_up(&mut subjects, stop)?;
+        if plan.needs_capacities() && capacities.is_empty() {
+            on_event(&Event::Sizing);
+            capacities = meter.capacities(&mut subjects, stop)?;
+        }
+        meter.knows(&capacities);
         for block in plan::blocks(plan, round) {
             for &subject in &block.subjects {
                 let mut is_again = true;

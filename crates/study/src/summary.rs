@@ -22,7 +22,7 @@ use hoptax_result::{
 pub use numbers::fill;
 
 use crate::file::Caller;
-use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Plan};
+use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
 use crate::record::RoundRecord;
 
 /// What the rounds of a study were measured under, and how it ended.
@@ -92,8 +92,15 @@ fn load_spec(load: &Load) -> LoadSpec {
     LoadSpec {
         name: load.name.clone(),
         loop_: if load.open.is_some() { Loop::Open } else { Loop::Closed },
-        rate: load.open.as_ref().map(|(rate, _)| *rate),
-        arrivals: load.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
+        rate: match load.open {
+            Some(Open { rate: Rate::PerSecond(rate), .. }) => Some(rate),
+            _ => None,
+        },
+        utilisation: match load.open {
+            Some(Open { rate: Rate::Utilisation(share), .. }) => Some(share),
+            _ => None,
+        },
+        arrivals: load.open.as_ref().map(|open| open.arrivals.to_string()),
         connections: load.connections as u32,
         requests_per_connection: load.requests_per_connection,
         expect: load.expect.clone(),

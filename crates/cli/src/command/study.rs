@@ -201,6 +201,12 @@ fn machine(
     for advice in advice(&machine) {
         print::note(&format!("this machine: {advice}"));
     }
+    if wanted != should_never_halt(&machine) {
+        print::note(&format!(
+            "as asked, the processors are {} from halting",
+            if wanted { "kept" } else { "not kept" }
+        ));
+    }
     let spinner = wanted.then(|| Spinner::start(&placement.all())).transpose();
     let spinner = spinner.map_err(|error| {
         Failure::environment(format!(
@@ -275,6 +281,7 @@ fn measure(
                 };
                 bar.set_message(now.clone());
             }
+            Event::Sizing => bar.set_message("measuring what each arm can take"),
             Event::Waiting => bar.set_message(format!("{now}, waiting: the host has moved the processors")),
             Event::SliceEnded { is_again, .. } => {
                 bar.inc(u64::from(!is_again));

@@ -107,8 +107,11 @@ pub struct LoadSpec {
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
-    /// Requests per second; absent in a closed loop.
+    /// Requests per second; absent in a closed loop, and where it is a share of what each arm can take.
     pub rate: Option<f64>,
+    /// Requests per second as a share of what each arm can take by itself, 0 to 1; null where it is not such a share.
+    #[serde(default)]
+    pub utilisation: Option<f64>,
     /// How release times are drawn; absent in a closed loop.
     pub arrivals: Option<String>,
     /// Connections to each arm.

@@ -115,6 +115,7 @@ fn under(
     let cpu_cost = cost(cpu, Speed::Usual, |own, other| own - other);
     ArmLoad {
         load: load.name.clone(),
+        planned_rate: level(&measure::PLANNED_RATE).map(|rate| rate.estimate),
         rate: level(&measure::RATE),
         rate_ratio: cost(&measure::RATE, Speed::AsMeasured, |own, other| own / other),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
