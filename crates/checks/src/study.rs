@@ -159,6 +159,8 @@ pub(crate) mod tests {
                 rounds_planned: 10,
                 rounds_completed: 10,
                 confidence: 0.95,
+                budget_s: None,
+                sequential: None,
                 set_aside_rule: String::new(),
                 link: None,
                 never_halted: false,

@@ -127,6 +127,8 @@ pub(crate) fn study() -> StudyResult {
             rounds_planned: 10,
             rounds_completed: 10,
             confidence: 0.95,
+            budget_s: None,
+            sequential: None,
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
             link: None,
             never_halted: false,

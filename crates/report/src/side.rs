@@ -177,7 +177,8 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|cost| {
-                let error = standard_error(cost, result.plan.rounds_completed, result.plan.confidence)?;
+                let error =
+                    standard_error(cost, result.plan.rounds_completed, result.plan.quantile_confidence())?;
                 Some(cost.estimate / error)
             })
             .collect();

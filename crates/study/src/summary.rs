@@ -16,8 +16,8 @@ mod speed;
 mod statuses;
 
 use hoptax_result::{
-    ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe, StudyPlan,
-    StudyResult, Verdict,
+    ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe,
+    SequentialPlan, StudyPlan, StudyResult, Verdict,
 };
 
 pub use numbers::fill;
@@ -39,11 +39,16 @@ pub struct Conditions {
     pub wall_s: f64,
     /// Why it ended before its last round.
     pub ended_early: Option<String>,
+    /// Time that it was given, seconds.
+    pub budget_s: Option<f64>,
+    /// How it decided by its own precision when to end, if it did.
+    pub sequential: Option<SequentialPlan>,
 }
 
 /// Sums up the complete rounds of a study. Findings and verdict are left empty: the checks fill them.
 pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -> StudyResult {
-    let Conditions { environment, machine, never_halted, wall_s, ended_early } = conditions;
+    let Conditions { environment, machine, never_halted, wall_s, ended_early, budget_s, sequential } =
+        conditions;
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
     let mut result = StudyResult {
         format: StudyResult::FORMAT.to_owned(),
@@ -58,6 +63,8 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
             rounds_planned: plan.rounds,
             rounds_completed: rounds.len() as u32,
             confidence: CONFIDENCE,
+            budget_s,
+            sequential,
             set_aside_rule: rule,
             link: plan.link.map(|link| LinkPlan {
                 delay_us: link.delay.as_secs_f64() * 1e6,

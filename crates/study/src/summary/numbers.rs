@@ -21,7 +21,7 @@ const LAGS: [f64; 2] = [0.5, 0.99];
 pub fn fill(result: &mut StudyResult) {
     let rounds = std::mem::take(&mut result.rounds);
     let times = response::decode(&rounds);
-    let all = Rounds { all: &rounds, times: &times, confidence: result.plan.confidence };
+    let all = Rounds { all: &rounds, times: &times, confidence: result.plan.quantile_confidence() };
     result.plan.rounds_completed = rounds.len() as u32;
     result.generator = result.plan.loads.iter().map(|load| generator(&all, load)).collect();
     result.host = host(&all, result);
