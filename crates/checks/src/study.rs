@@ -81,6 +81,7 @@ pub(crate) mod tests {
             cpu_share: Some(interval(cost_us / 40.0, 0.01)),
             response_us: response(cost_us),
             over_1_ms_share: Some(interval(0.0, 0.001)),
+            memory_bytes: None,
             max_rate: Some(interval(-cost_us * 100.0, 50.0)),
         };
         let load = |name: &str| ArmLoad {
@@ -125,6 +126,7 @@ pub(crate) mod tests {
             name: name.to_owned(),
             loop_,
             rate: (loop_ == Loop::Open).then_some(4000.0),
+            utilisation: None,
             arrivals: (loop_ == Loop::Open).then(|| "uniform".to_owned()),
             connections: 16,
             requests_per_connection: None,
@@ -158,6 +160,8 @@ pub(crate) mod tests {
                 rounds_planned: 10,
                 rounds_completed: 10,
                 confidence: 0.95,
+                budget_s: None,
+                sequential: None,
                 set_aside_rule: String::new(),
                 link: None,
                 never_halted: false,

@@ -10,7 +10,7 @@ use support::{root, run};
 
 #[test]
 fn schemas_in_the_repository_are_those_of_the_types() {
-    for name in ["study-file", "study", "load", "calibration", "crosscheck", "tune"] {
+    for name in ["study-file", "study", "sittings", "load", "calibration", "crosscheck", "tune"] {
         let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
         assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is old: run `make schemas`");
     }

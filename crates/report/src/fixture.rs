@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Book, Calibrated, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
+    ArmKind, ArmResult, Book, Calibrated, Cost, Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse,
     Interval, KernelStamps, LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Measure, Mode,
     ProxyUse, ResponseCost, Severity, Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
 };
@@ -77,6 +77,7 @@ pub(crate) fn study() -> StudyResult {
         name: name.to_owned(),
         loop_,
         rate,
+        utilisation: None,
         arrivals: rate.map(|_| "uniform".to_owned()),
         connections: 16,
         requests_per_connection: None,
@@ -127,6 +128,8 @@ pub(crate) fn study() -> StudyResult {
             rounds_planned: 10,
             rounds_completed: 10,
             confidence: 0.95,
+            budget_s: None,
+            sequential: None,
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
             link: None,
             never_halted: false,
@@ -255,7 +258,7 @@ fn environment() -> Environment {
             measured_at: "2026-01-01T00:00:00Z".to_owned(),
             floor_p50_us: 25.9,
             floor_p99_us: 131.5,
-            floors: Vec::new(),
+            floors: vec![FloorAt { rate: 20_000.0, connections: 64, p50_us: 25.9, p99_us: 131.5 }],
             ceiling: Some(80_000.0),
             tried: Vec::new(),
         }),

@@ -9,6 +9,7 @@ pub mod markdown;
 pub mod numbers;
 mod rows;
 mod side;
+mod sittings;
 pub mod terminal;
 mod words;
 

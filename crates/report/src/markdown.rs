@@ -1,10 +1,10 @@
 //! A study as Markdown, to be pasted into an issue or a page.
 
-use hoptax_result::StudyResult;
+use hoptax_result::{CostMeasure, SittingsResult, StudyResult};
 
 use crate::rows::rows;
-use crate::side::side_tables;
-use crate::words;
+use crate::side::{SideTable, side_tables};
+use crate::{sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -33,15 +33,7 @@ pub fn study(result: &StudyResult) -> String {
     }
     text += "\n`~` cannot be told from zero in this study.\n\n";
     for side in side_tables(result) {
-        let title = side.title.chars().next().map(char::to_uppercase).into_iter().flatten();
-        let title: String = title.chain(side.title.chars().skip(1)).collect();
-        text += &format!("{}:\n\n| {} |\n", escape(&title), side.header.join(" | "));
-        text += &format!("|---|{}\n", "---:|".repeat(side.header.len() - 1));
-        for (name, cells) in side.rows {
-            let name = if name.is_empty() { name } else { format!("`{name}`") };
-            text += &format!("| {} | {} |\n", name.replace('|', "\\|"), cells.join(" | "));
-        }
-        text.push('\n');
+        text += &side_table(side);
     }
     if !result.findings.is_empty() {
         text += "## Findings\n\n";
@@ -73,6 +65,33 @@ pub fn study(result: &StudyResult) -> String {
         text += &format!("- The study ended early: {}\n", escape(why));
     }
     text += &format!("- {}\n", escape(&words::machine(result)));
+    text
+}
+
+/// Several sittings as Markdown.
+pub fn sittings(result: &SittingsResult) -> String {
+    let mut text = format!("# {}: sittings on one machine\n\n", escape(&result.study));
+    for line in sittings::sittings(result) {
+        text += &format!("- {}\n", escape(&line));
+    }
+    text.push('\n');
+    for table in sittings::tables(result, &CostMeasure::ALL) {
+        text += &side_table(table);
+    }
+    text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));
+    text
+}
+
+fn side_table(side: SideTable) -> String {
+    let title = side.title.chars().next().map(char::to_uppercase).into_iter().flatten();
+    let title: String = title.chain(side.title.chars().skip(1)).collect();
+    let mut text = format!("{}:\n\n| {} |\n", escape(&title), side.header.join(" | "));
+    text += &format!("|---|{}\n", "---:|".repeat(side.header.len() - 1));
+    for (name, cells) in side.rows {
+        let name = if name.is_empty() { name } else { format!("`{name}`") };
+        text += &format!("| {} | {} |\n", name.replace('|', "\\|"), cells.join(" | "));
+    }
+    text.push('\n');
     text
 }
 

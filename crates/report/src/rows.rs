@@ -1,6 +1,6 @@
 //! The rows of a study: one for each arm that is compared, dearest first, with what every output says of it.
 
-use hoptax_result::{ArmKind, ArmResult, Interval, Measure, Place, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, Interval, Loop, Measure, Place, StudyResult};
 
 use crate::numbers::{difference, percent_difference, percent_of};
 
@@ -62,7 +62,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     // Without a proxy there is no CPU time and no rate of one to be measured.
     let has_proxy = !arm.hops.is_empty();
     // Response times are those of an open loop.
-    let has_schedule = result.plan.loads.iter().any(|load| load.rate.is_some());
+    let has_schedule = result.plan.loads.iter().any(|load| load.loop_ == Loop::Open);
     Row {
         arm,
         name: match arm.kind {

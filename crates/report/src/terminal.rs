@@ -4,12 +4,14 @@ mod calibration;
 mod crosscheck;
 mod load;
 mod rows;
+mod sittings;
 mod study;
 mod tune;
 
 pub use calibration::calibration;
 pub use crosscheck::crosscheck;
 pub use load::load;
+pub use sittings::sittings;
 pub use study::study;
 pub use tune::tune;
 

@@ -39,7 +39,7 @@ pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
 /// [`slow_share`] of each side is all that can be shown.
 ///
 /// **What remains.** Where it has an interval, the 95 % one covers in 94 to 98 % of studies when the arm costs
-/// nothing, and in 89 to 98 % when it has two to five times the stalls, because the difference of a skewed quantity
+/// nothing, and in 88 to 98 % when it has two to five times the stalls, because the difference of a skewed quantity
 /// is skewed: where the interval fails, it lies too low.
 ///
 /// **Degenerate cases.** Rounds without answers on either side are left out. `None` when the rounds with slow answers

@@ -102,9 +102,12 @@ fn record(costs: usize, target: f64, rounds: Rounds, confidence: f64, times: &[u
 #[test]
 fn twenty_costs_that_stop_together_are_covered_as_reported() {
     for rounds in [Rounds::Normal, Rounds::TwoModes] {
+        let mut rounds_before = 0.0;
         for target in [1.5, 1.0, 0.7, 0.5] {
             let record = record(20, target, rounds, LOOK_CONFIDENCE, &looks(8, LAST), 250);
             assert!((93.0..=97.0).contains(&record.coverage), "{rounds:?} {target}: {record:?}");
+            assert!(record.rounds > rounds_before, "{rounds:?} {target}: {record:?}");
+            rounds_before = record.rounds;
         }
     }
 }

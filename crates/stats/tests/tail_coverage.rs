@@ -148,7 +148,7 @@ fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
 
 /// A study long enough to be taken for the truth, of a single copy.
 fn long(scenario: Scenario) -> Study {
-    Machine::new(99).study(Scenario { rounds: 1_200, answers: 720, copies: 1, ..scenario })
+    Machine::new(99).study(Scenario { rounds: 800, answers: 720, copies: 1, ..scenario })
 }
 
 /// The `p` quantile of the times of all rounds, each of which has as many.
@@ -178,25 +178,17 @@ fn quantile_of_times(times: &[(u64, u64)], p: f64) -> f64 {
 struct Record {
     studies: u32,
     held: u32,
-    /// Studies whose estimate is above the truth.
-    above: u32,
 }
 
 impl Record {
     fn add(&mut self, interval: &Interval, truth: f64) {
         self.studies += 1;
         self.held += u32::from(interval.contains(truth));
-        self.above += u32::from(interval.estimate > truth);
     }
 
     /// Percent.
-    fn coverage(&self) -> f64 {
+    fn coverage(self) -> f64 {
         100.0 * f64::from(self.held) / f64::from(self.studies)
-    }
-
-    /// Percent.
-    fn above(&self) -> f64 {
-        100.0 * f64::from(self.above) / f64::from(self.studies)
     }
 }
 
@@ -237,7 +229,7 @@ fn costs_at_quantiles_hold_the_truth_where_every_round_has_its_share_of_the_tail
         Scenario { rounds: 16, answers: 720, copies: 1, tail, factor: 1.6 },
         Scenario { rounds: 10, answers: 200, copies: 9, tail, factor: 1.6 },
     ] {
-        let supported = records(scenario, 150).into_iter().filter(|record| record.studies > 0);
+        let supported = records(scenario, 100).into_iter().filter(|record| record.studies > 0);
         for record in supported {
             assert!((88.0..=99.0).contains(&record.coverage()), "{scenario:?}: {record:?}");
             all.push(record.coverage());
@@ -255,7 +247,7 @@ fn the_level_of_one_side_holds_the_truth() {
     let truths = QUANTILES.map(|p| quantile_of_all(&long.arm, p));
     let mut records = [Record::default(); 3];
     let mut machine = Machine::new(6);
-    for _ in 0..200 {
+    for _ in 0..120 {
         let study = machine.study(scenario);
         let rounds: Vec<&[(u64, u64)]> = study.arm.iter().map(Vec::as_slice).collect();
         for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
@@ -271,27 +263,50 @@ fn the_level_of_one_side_holds_the_truth() {
 #[test]
 fn a_p99_that_a_few_stalls_make_holds_zero_for_no_cost_and_too_rarely_a_true_one() {
     let same = Scenario { rounds: 16, answers: 720, copies: 4, tail: Tail::Stalls(0.5), factor: 1.0 };
-    for record in records(same, 150) {
+    for record in records(same, 100) {
         assert!(record.coverage() >= 92.0, "{record:?}");
     }
-    let [p50, _, p99] = records(Scenario { factor: 2.0, ..same }, 150);
+    let [p50, _, p99] = records(Scenario { factor: 2.0, ..same }, 100);
     assert!(p50.coverage() >= 92.0, "{p50:?}");
     assert!(p99.coverage() < 92.0, "the documentation promises less than the method holds: {p99:?}");
 }
 
-#[test]
-fn what_costs_nothing_costs_as_often_less_as_more_however_many_copies_it_is_compared_with() {
-    let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail: Tail::Stalls(0.5), factor: 1.0 };
-    let (mut pooled, mut by_round) = (Record::default(), Record::default());
+/// The median of estimates over the median half-width of their intervals.
+fn lean(mut intervals: Vec<Interval>) -> f64 {
+    let middle = intervals.len() / 2;
+    intervals.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
+    let estimate = intervals[middle].estimate;
+    intervals.sort_by(|a, b| a.half_width().total_cmp(&b.half_width()));
+    estimate / intervals[middle].half_width()
+}
+
+/// How far costs of nothing lean at p99, of quantiles of all rounds and of the means of each round's, when one process stands
+/// against nine.
+fn leans(tail: Tail) -> (f64, f64) {
+    let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail, factor: 1.0 };
+    let (mut pooled, mut by_round) = (Vec::new(), Vec::new());
     let mut machine = Machine::new(8);
-    for _ in 0..150 {
+    for _ in 0..80 {
         let study = machine.study(scenario);
-        pooled.add(&quantile_cost(&study.rounds(), 0.99, 0.95).expect("10,800 answers"), 0.0);
-        by_round.add(&mean_of_quantiles(&study.rounds(), 0.99), 0.0);
+        pooled.push(quantile_cost(&study.rounds(), 0.99, 0.95).expect("10,800 answers support it"));
+        by_round.push(mean_of_quantiles(&study.rounds(), 0.99));
     }
-    eprintln!("pooled {pooled:?}, by round {by_round:?}");
-    assert!((38.0..=62.0).contains(&pooled.above()), "{pooled:?}");
-    assert!((by_round.above() - 50.0).abs() > 15.0, "{by_round:?}");
+    let found = (lean(pooled), lean(by_round));
+    eprintln!("{tail:?}: pooled and by round {found:?}");
+    found
+}
+
+#[test]
+fn what_costs_nothing_costs_nothing_where_every_round_has_its_share_of_the_tail() {
+    let (pooled, _) = leans(Tail::Answers);
+    assert!(pooled.abs() < 0.15, "{pooled}");
+}
+
+#[test]
+fn where_a_few_stalls_make_the_p99_quantiles_of_all_rounds_lean_less_than_means_of_quantiles() {
+    let (pooled, by_round) = leans(Tail::Stalls(0.5));
+    assert!(pooled < 0.0, "the documentation speaks of a lean that is not there: {pooled}");
+    assert!(pooled.abs() < by_round.abs(), "{pooled} {by_round}");
 }
 
 /// Studies whose share of slow answers has an interval, out of all.
@@ -321,7 +336,7 @@ fn shares_of_slow_answers_hold_the_truth_where_they_have_an_interval() {
         (stalls, 16, 4, 2.0, 86.0),
         (rare, 16, 4, 3.0, 88.0),
     ] {
-        let record = shares(Scenario { rounds, answers: 720, copies, tail, factor }, 150);
+        let record = shares(Scenario { rounds, answers: 720, copies, tail, factor }, 120);
         assert!(
             record.studies > 50 && record.coverage() >= at_least,
             "{tail:?} {rounds} {copies} {factor}: {record:?}"

@@ -33,8 +33,8 @@ fn swapped(study: &[(Times, Times)]) -> Vec<RoundTimes<'_>> {
 }
 
 fn sittings() -> impl Strategy<Value = Vec<Sitting>> {
-    let sitting =
-        (-1e3..1e3, 1e-3..1e2).prop_map(|(estimate, standard_error)| Sitting { estimate, standard_error });
+    let sitting = (-1e3..1e3_f64, 1e-3..1e2_f64)
+        .prop_map(|(estimate, standard_error)| Sitting { estimate, standard_error });
     vec(sitting, 2..7)
 }
 
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn sittings_move_and_scale_with_their_unit(sittings in sittings(), shift in -1e3..1e3, scale in 0.1..10.0) {
+    fn sittings_move_and_scale_with_their_unit(sittings in sittings(), shift in -1e3..1e3_f64, scale in 0.1..10.0_f64) {
         let plain = random_effects(&sittings, 0.95).unwrap();
         let moved: Vec<Sitting> = sittings
             .iter()
@@ -157,7 +157,7 @@ proptest! {
 
     #[test]
     fn a_narrower_target_takes_more_rounds(
-        half_width in 0.1..2.0, measured in 2..200_u32, target in 0.2..5.0, narrower in 0.3..1.0,
+        half_width in 0.1..2.0_f64, measured in 2..200_u32, target in 0.2..5.0_f64, narrower in 0.3..1.0_f64,
     ) {
         let rounds = |target| rounds_needed(half_width, measured, target).unwrap();
         prop_assert!(rounds(target * narrower) >= rounds(target));
@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn what_is_precise_enough_stays_so_for_a_wider_target(
-        half_widths in vec(0.1..10.0, 1..40), target in 0.1..10.0, wider in 0.0..5.0,
+        half_widths in vec(0.1..10.0_f64, 1..40), target in 0.1..10.0_f64, wider in 0.0..5.0_f64,
     ) {
         prop_assert!(!precise_enough(&half_widths, target) || precise_enough(&half_widths, target + wider));
     }

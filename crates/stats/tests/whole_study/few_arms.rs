@@ -18,12 +18,12 @@ fn all_hold(scenario: Scenario, studies: u64) {
 }
 
 fn few_arms_hold(levels: Levels) {
-    for (functions, copies) in [(1, 1), (1, 3), (1, 9), (2, 1), (3, 2)] {
-        all_hold(Scenario { functions, copies, levels, ..USUAL }, 1_000);
+    // As many rounds as studies have with as many copies: what has two modes needs them.
+    for (functions, copies, rounds) in [(1, 1, 10), (1, 3, 10), (1, 9, 15), (2, 1, 10), (3, 2, 10)] {
+        all_hold(Scenario { functions, copies, rounds, levels, ..USUAL }, 1_500);
     }
-    for (functions, copies) in [(1, 3), (2, 1)] {
-        all_hold(Scenario { functions, copies, levels, ..STEADY }, 1_000);
-    }
+    all_hold(Scenario { functions: 1, copies: 3, rounds: 15, levels, ..STEADY }, 2_000);
+    all_hold(Scenario { functions: 2, copies: 1, rounds: 15, levels, ..STEADY }, 2_000);
 }
 
 #[test]
@@ -46,7 +46,8 @@ fn few_arms_have_honest_intervals_where_slices_are_noisy_and_costs_are_large() {
 
 /// An arm that is compared with an origin without a proxy: the cost is all of its CPU time.
 fn against_direct(functions: usize, machine: Scenario, adjustment: Adjustment, studies: u64) -> Tally {
-    let scenario = Scenario { functions, copies: 0, ..machine };
+    // Twelve blocks, so that a disturbed slice is discarded: no other arm's takes it off.
+    let scenario = Scenario { functions, copies: 0, blocks: 12, ..machine };
     let mut draws = Machine::new(functions as u64);
     let mut tally = Tally::default();
     for _ in 0..studies {
@@ -60,9 +61,9 @@ fn against_direct(functions: usize, machine: Scenario, adjustment: Adjustment, s
 
 #[test]
 fn an_arm_against_no_proxy_has_an_honest_interval_however_few_there_are() {
-    for functions in [1, 2, 3, 4, 6, 12] {
-        let tally = against_direct(functions, USUAL, Adjustment::OwnArmLeftOut, 1_000);
-        tally.assert_sound(&format!("{functions} functions against direct"));
+    for (functions, studies) in [(1, 1_500), (2, 1_500), (3, 1_500), (4, 1_000), (6, 800), (12, 400)] {
+        let tally = against_direct(functions, USUAL, Adjustment::OwnArmLeftOut, studies);
+        tally.assert_sound_level(&format!("{functions} functions against direct"));
     }
 }
 
@@ -71,7 +72,6 @@ fn an_arm_that_tells_the_speed_it_is_adjusted_for_has_an_interval_of_nothing() {
     let alone = against_direct(1, USUAL, Adjustment::OwnArmIncluded, 200);
     assert!(alone.coverage() < 5.0 && alone.half_width() < 1e-9, "{alone:?}");
     let two = against_direct(2, USUAL, Adjustment::OwnArmIncluded, 500);
-    println!("two: {:.1} %", two.coverage());
     assert!(two.coverage() < 80.0, "{two:?}");
 }
 
@@ -85,7 +85,7 @@ fn an_arms_own_level_has_an_honest_interval() {
             for _ in 0..1_000 {
                 tally.add(&draws.study(scenario).level(0), BASELINE_US);
             }
-            tally.assert_sound(&format!("level in {scenario:?}"));
+            tally.assert_sound_level(&format!("level in {scenario:?}"));
         }
     }
 }

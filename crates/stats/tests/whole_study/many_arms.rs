@@ -45,7 +45,6 @@ fn intervals_are_honest_from_four_arms_to_a_hundred_whether_the_machine_wanders_
 fn where_the_machine_wanders_intervals_are_narrower_than_of_values_as_measured() {
     for (functions, studies, most) in [(4, 100, 0.98), (20, 20, 0.92), (60, 6, 0.88)] {
         let ratio = width_ratio(study_of(functions, USUAL), studies, Quantity::CostUs, Adjustment::None);
-        println!("{functions}: {ratio:.3}");
         assert!(ratio < most, "{functions} functions: {ratio}");
     }
 }
@@ -54,7 +53,6 @@ fn where_the_machine_wanders_intervals_are_narrower_than_of_values_as_measured()
 fn where_it_does_not_wander_the_adjustment_costs_little() {
     for (functions, studies) in [(4, 100), (20, 20), (60, 6)] {
         let ratio = width_ratio(study_of(functions, STEADY), studies, Quantity::CostUs, Adjustment::None);
-        println!("{functions}: {ratio:.3}");
         assert!((0.97..1.03).contains(&ratio), "{functions} functions: {ratio}");
     }
 }
@@ -63,7 +61,6 @@ fn where_it_does_not_wander_the_adjustment_costs_little() {
 fn arms_that_tell_of_each_other_have_wider_intervals_than_those_told_by_others() {
     let few = width_ratio(study_of(4, USUAL), 100, Quantity::Share, Adjustment::OwnArmLeftOut);
     let many = width_ratio(study_of(20, USUAL), 20, Quantity::Share, Adjustment::OwnArmLeftOut);
-    println!("{few:.3} {many:.3}");
     assert!(few < 0.92 && many > few, "{few} {many}");
 }
 
@@ -73,7 +70,6 @@ fn neighbours_have_weight_where_the_speed_lasts_from_slice_to_slice_and_next_to_
         let scenario = study_of(functions, USUAL);
         let (lasting, fleeting) =
             (mean_weight(scenario, studies), mean_weight(Scenario { lasting: false, ..scenario }, studies));
-        println!("{functions}: {lasting:.3} {fleeting:.3}");
         assert!(lasting > 0.6 && fleeting < 0.1, "{lasting} {fleeting}");
     }
 }

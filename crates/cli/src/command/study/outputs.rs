@@ -60,7 +60,7 @@ impl SliceLog {
         let written = match event {
             Event::SliceEnded { slice, .. } => writeln!(file, "{}", row(slice, &self.arms, &self.loads)),
             Event::RoundEnded { .. } => file.flush(),
-            Event::Checking | Event::Waiting | Event::RoundBegan { .. } => Ok(()),
+            Event::Checking | Event::Sizing | Event::Waiting | Event::RoundBegan { .. } => Ok(()),
         };
         if let Err(error) = written {
             self.file = Err(error);
