@@ -26,8 +26,9 @@ use super::functions;
 use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress};
-use outputs::{SliceLog, write_all};
+use crate::progress::StudyProgress;
+use crate::{kept, print};
+use outputs::write_all;
 use run_folder::{Facts, RunFolder};
 
 /// Processors that a proxy gets to itself.
@@ -176,34 +177,16 @@ fn measure(
     earlier: Earlier,
     interrupt: &Interrupt,
 ) -> Outcome {
-    let per_round = plan.slices_per_round() as u64;
-    let bar = progress::study_bar(per_round * u64::from(plan.rounds));
-    bar.set_position(per_round * earlier.rounds.len() as u64);
-    let mut log = SliceLog::create(setting.directory, plan, &earlier.rounds);
+    let rounds_done = earlier.rounds.len() as u32;
+    let mut progress = StudyProgress::begin(plan.slices_per_round() as u64, rounds_done, plan.rounds);
     let mut not_kept = None;
-    let mut now = String::new();
     let outcome = runner::run(plan, setting, earlier, interrupt.flag(), &mut |event| {
-        match event {
-            Event::Checking => bar.set_message("checking configurations"),
-            Event::RoundBegan { round } => {
-                now = format!("round {} of {}", round + 1, plan.rounds);
-                bar.set_message(now.clone());
-            }
-            Event::Waiting => bar.set_message(format!("{now}, waiting: the host has moved the processors")),
-            Event::SliceEnded { is_again, .. } => {
-                bar.inc(u64::from(!is_again));
-                bar.set_message(now.clone());
-            }
-            Event::RoundEnded { round, record, elapsed_s } => {
-                not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
-            }
+        progress.hear(event);
+        if let Event::RoundEnded { round, record, elapsed_s } = event {
+            not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
         }
-        log.hear(event);
     });
-    bar.finish_and_clear();
-    if let Some(error) = log.finish() {
-        print::error(&error);
-    }
+    progress.end();
     if let Some(error) = not_kept {
         print::error(&format!(
             "cannot keep rounds in `{}`, so that the study could not have been taken up again: {error}",

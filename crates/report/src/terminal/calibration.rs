@@ -76,7 +76,7 @@ fn rates(result: &CalibrationResult) -> String {
 }
 
 fn speeds(speeds: &MachineSpeeds) -> String {
-    let mut rows = Rows::new(&["speed", "ns", "+- %", "never halted", "", "of"]);
+    let mut rows = Rows::new(&["speed", "side", "ns", "+- %", "never halted ns"]);
     let width = |interval: &Interval| {
         format!(
             "{:.1}",
@@ -90,13 +90,12 @@ fn speeds(speeds: &MachineSpeeds) -> String {
             SpeedSide::Delay => "delay",
         };
         let cells = vec![
+            side.to_owned(),
             ns(speed.ns.estimate),
             width(&speed.ns),
             speed.never_halted_ns.map_or(String::new(), |ns_awake| ns(ns_awake.estimate)),
-            side.to_owned(),
-            speed.operation.clone(),
         ];
-        rows.add(speed.kind.name(), cells);
+        rows.add(&format!("{}: {}", speed.kind.name(), speed.operation), cells);
     }
     format!(
         "\nspeeds of this machine: time of one operation, with half the width of its 95 % interval over {} repetitions\n\n{}",
