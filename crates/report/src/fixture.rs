@@ -113,36 +113,7 @@ pub(crate) fn study() -> StudyResult {
         name: "quick".to_owned(),
         summary: "What does each of Envoy's functions cost?".to_owned(),
         verdict: Verdict::Caution,
-        findings: vec![
-            Finding {
-                id: "steal".to_owned(),
-                severity: Severity::Warn,
-                arm: None,
-                load: None,
-                measures: Vec::new(),
-                withholds: false,
-                costs_alone: false,
-                message: "the host took 0.61 % of the processors' time".to_owned(),
-                value: 0.61,
-                threshold: 0.5,
-                unit: "%".to_owned(),
-                advice: "disturbed slices are set aside and the rest is paired, so costs stand".to_owned(),
-            },
-            Finding {
-                id: "not-saturated".to_owned(),
-                severity: Severity::Info,
-                arm: Some("fault/delay".to_owned()),
-                load: None,
-                measures: vec![Measure::MaxRate],
-                withholds: true,
-                costs_alone: false,
-                message: "the proxy was busy only 12 % of the time under the closed loop".to_owned(),
-                value: 12.0,
-                threshold: 90.0,
-                unit: "%".to_owned(),
-                advice: "more connections would load it further".to_owned(),
-            },
-        ],
+        findings: findings(),
         environment: environment(),
         plan: StudyPlan {
             seed: 1,
@@ -193,6 +164,39 @@ pub(crate) fn study() -> StudyResult {
         machine: Some(machine(4.2, 3.1)),
         rounds: vec![round()],
     }
+}
+
+fn findings() -> Vec<Finding> {
+    vec![
+        Finding {
+            id: "steal".to_owned(),
+            severity: Severity::Warn,
+            arm: None,
+            load: None,
+            measures: Vec::new(),
+            withholds: false,
+            costs_alone: false,
+            message: "the host took 0.61 % of the processors' time".to_owned(),
+            value: 0.61,
+            threshold: 0.5,
+            unit: "%".to_owned(),
+            advice: "disturbed slices are set aside and the rest is paired, so costs stand".to_owned(),
+        },
+        Finding {
+            id: "not-saturated".to_owned(),
+            severity: Severity::Info,
+            arm: Some("fault/delay".to_owned()),
+            load: None,
+            measures: vec![Measure::MaxRate],
+            withholds: true,
+            costs_alone: false,
+            message: "the proxy was busy only 12 % of the time under the closed loop".to_owned(),
+            value: 12.0,
+            threshold: 90.0,
+            unit: "%".to_owned(),
+            advice: "more connections would load it further".to_owned(),
+        },
+    ]
 }
 
 /// A round of three slices, one of them disturbed.

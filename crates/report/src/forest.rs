@@ -25,6 +25,8 @@ const TICK: f64 = 34.0;
 const OUTLIER: f64 = 8.0;
 /// Where the largest estimate is this many times the median one, a linear axis would push most arms onto zero.
 const CROWDED: f64 = 8.0;
+/// How many times the median half of an interval the axis is linear.
+const NOISE: f64 = 4.0;
 /// How far beyond the estimates the axis goes for the ends of intervals, as a share of its length.
 const BEYOND: f64 = 0.12;
 
@@ -220,12 +222,13 @@ fn families(items: &[Item]) -> Vec<Vec<&Item>> {
     families
 }
 
-/// Up to where the axis is linear: the median half of an interval, as a round number. What is below it is noise, and needs no
-/// room of its own.
+/// Up to where the axis is linear: a few times the median half of an interval, as a round number. What is below it is noise,
+/// and needs no more room than that.
 fn linear_zone(items: &[Item]) -> f64 {
     let mut halves: Vec<f64> = items.iter().map(|item| item.interval.half_width()).collect();
     halves.sort_by(f64::total_cmp);
-    halves.get(halves.len() / 2).map_or(0.0, |half| if *half > 0.0 { round_up(*half) } else { 0.0 })
+    let half = halves.get(halves.len() / 2).copied().unwrap_or_default();
+    if half > 0.0 { round_up(NOISE * half) } else { 0.0 }
 }
 
 /// 1, 2 or 5 times a power of ten, so that there are four to ten ticks.
@@ -306,7 +309,7 @@ mod tests {
         let mut items: Vec<Item> = (1..=20).map(|number| item(f64::from(number) * 0.5, 0.4)).collect();
         items.push(item(60.0, 4.0));
         let plot = forest(&items, None).unwrap();
-        assert_eq!(plot.linear_to.as_deref(), Some("0.5"));
+        assert_eq!(plot.linear_to.as_deref(), Some("2"));
         let x_of = |value: f64| plot.rows.iter().rev().nth((value * 2.0) as usize - 1).unwrap().x.unwrap();
         assert!(x_of(2.0) - plot.zero_x > PLOT / 5.0, "{plot:?}");
         // Where values are alike, a straight axis is the plainest.

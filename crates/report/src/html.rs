@@ -96,7 +96,9 @@ fn plot(rows: &[Row<'_>], cost: impl Fn(&Row<'_>) -> (String, Option<Interval>))
         let (value, interval) = cost(row);
         Some(Item { family: family(row), label: row.name.clone(), value, interval: interval? })
     };
-    let items: Vec<Item> = rows.iter().filter_map(item).collect();
+    // What goes without a proxy lies so far on the other side of zero that the functions would have half of the axis.
+    let proxied = rows.iter().filter(|row| row.arm.kind != ArmKind::Direct);
+    let items: Vec<Item> = proxied.filter_map(item).collect();
     let same = rows.iter().find(|row| row.arm.kind == ArmKind::Same);
     forest(&items, same.and_then(|row| cost(row).1))
 }

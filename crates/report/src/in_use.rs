@@ -12,7 +12,7 @@ use crate::side::SideTable;
 pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     let rows: Vec<&ArmResult> =
         rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect();
-    let under = |arm: &ArmResult, load: &LoadSpec| Some(load_of(arm, load)?.cost.cpu_us_per_request?);
+    let under = |arm: &ArmResult, load: &LoadSpec| load_of(arm, load)?.cost.cpu_us_per_request;
     let says = |load: &&LoadSpec| rows.iter().any(|arm| under(arm, load).is_some());
     let loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(says).collect();
     let cells = |arm: &ArmResult| -> Vec<String> {

@@ -1,6 +1,8 @@
 //! The outputs of a real result, the price list of the documentation. They are left in the folder for temporary files of
 //! tests, so that they can be looked at: `HOPTAX_RESULT` names another result to look at.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 use std::{env, fs};
 
