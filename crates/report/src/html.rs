@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, Interval, Measure, StudyResult};
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Value};
+use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
 use serde::Serialize;
 
 use crate::findings::{self, FindingGroup};
@@ -34,6 +34,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
     environment.add_filter("capitalised", |text: String| words::capitalised(&text));
+    environment.add_filter("code", code);
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
@@ -62,6 +63,16 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         machine: words::machine(result),
     };
     Ok(environment.get_template("study.html")?.render(Value::from(Serde(page)))?)
+}
+
+/// Text with what stands between backticks as code, escaped by itself.
+#[expect(clippy::needless_pass_by_value, reason = "filters are given their own")]
+fn code(text: String) -> Value {
+    let parts = text.split('`').enumerate().map(|(number, part)| match (number % 2, HtmlEscape(part)) {
+        (0, part) => part.to_string(),
+        (_, part) => format!("<code>{part}</code>"),
+    });
+    Value::from_safe_string(parts.collect())
 }
 
 #[derive(Serialize)]
@@ -224,9 +235,10 @@ mod tests {
         let mut result = fixture::study();
         result.name = "<script>alert(1)</script>".to_owned();
         result.arms[3].id = "\"><img src=x>".to_owned();
+        result.findings[0].message = "`<img src=y>` <img src=z>".to_owned();
         let page = study(&result).unwrap();
         assert!(!page.contains("<script") && !page.contains("<img"));
-        assert!(page.contains("&lt;script&gt;"));
+        assert!(page.contains("&lt;script&gt;") && page.contains("<code>&lt;img src=y&gt;</code>"));
     }
 
     #[test]
