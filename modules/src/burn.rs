@@ -5,8 +5,8 @@
 //! the time between two readings is spent looking at the monotonic clock, which costs no system call.
 //!
 //! What comes before the first reading and after the last is the same for every budget, and a budget of nothing is one
-//! reading, which is the first and the last. So two budgets differ in cost by exactly as much as they differ, but for what the
-//! last reading comes too late. That is taken off the next budget of the same thread: the mean is exact.
+//! reading, which is the first and the last. So what two budgets burn differs by as much as they do, but for what the last
+//! reading comes too late. That is taken off the next budgets of the same thread: the mean is exact.
 
 /// What is taken off later budgets at the most, nanoseconds. It is far above what the clock and interrupts of the machine come
 /// to, so that the mean is exact, and far below a slice of a study, so that a slice pays for its own. What a host takes

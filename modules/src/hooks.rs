@@ -182,7 +182,7 @@ extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
     CONTINUE
 }
 
-/// Hooks that have nothing to do.
+/// Hooks that have nothing to do. The interface ignores what they return, or takes it for what becomes of the request.
 macro_rules! idle_hooks {
     ($($name:ident)*) => {
         $(

@@ -1,5 +1,5 @@
 //! Experiments with known answers: how wrong is the load generator on this machine, how small a latency can it see,
-//! and how many requests can it send on time?
+//! and how many requests can it send on time? And, of the machine itself: how fast is what the cost of a function is made of?
 //!
 //! The origin of an experiment burns no CPU: it plans when each answer is to leave, from a delay or from a queue that
 //! it only computes, and keeps what it planned. What the generator measured is then held against what each request

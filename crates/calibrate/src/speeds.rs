@@ -12,6 +12,7 @@
 mod compute;
 mod kernel;
 mod wake;
+mod wide;
 
 use std::any::Any;
 use std::io;
@@ -79,6 +80,7 @@ fn measure(
     let bursts = (BURSTS * factor).round().max(1.0) as usize;
     let mut random = SmallRng::seed_from_u64(seed);
     let mut works = compute::works()?;
+    works.push(wide::work());
     works.extend(kernel::works(own)?);
     if let Some(other) = other {
         works.extend(wake::works(other)?);
@@ -104,8 +106,9 @@ fn measure(
         works.iter_mut().try_for_each(Work::size)?;
         let awake = take_turns(&mut works, bursts, &mut random, stop)?;
         for (work, ns) in works.iter().zip(awake) {
-            let speed = speeds.iter_mut().find(|speed| speed.kind == work.kind);
-            speed.into_iter().for_each(|speed| speed.never_halted_ns = Some(ns));
+            if let Some(speed) = speeds.iter_mut().find(|speed| speed.kind == work.kind) {
+                speed.never_halted_ns = Some(ns);
+            }
         }
     }
     Ok(MachineSpeeds {
@@ -145,6 +148,12 @@ fn take_turns(
             .ok_or_else(|| io::Error::other("the clock gave times that make no interval").into())
     };
     repetitions.iter().map(interval).collect()
+}
+
+/// CPU time of the calling thread: what costs are measured in. Time in which others had the processor is not in it.
+fn thread_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32)
 }
 
 /// Does an operation so many times, and returns how long that took.

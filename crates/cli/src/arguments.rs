@@ -75,10 +75,29 @@ Examples:
   hoptax study                        the study `quick`
   hoptax study quick --out results    results in the folder `results`
   hoptax study mine.yaml --rounds 2   a quick look at a study of your own
+  hoptax study quick --budget 20m     as many complete rounds as fit into 20 minutes
+  hoptax study quick --until 1%       until nearly all costs are within 1 % of the baseline's CPU time
+  hoptax study quick --again          another sitting, put together with those that are in `runs` already
   hoptax study --resume runs/quick-1  a study that was interrupted or killed, from where it was
+  hoptax study --resume runs/quick-1 --rounds 30         more rounds for a study, finished or not
+  hoptax study --combine runs/quick-1 runs/quick-2       sittings that are there, put together
   hoptax study --list                 the studies that come with hoptax
 
-The folder gets result.json, report.html, report.md, slices.csv, and for each arm Envoy's configuration and log.")]
+The folder gets result.json, report.html, report.md, slices.csv, and for each arm Envoy's configuration and log. Sittings that were
+put together go to NAME-sittings.json and NAME-sittings.md beside the folders.
+
+With --until a study looks at the widths of its intervals after 8, 10, 13, 17, ... rounds, never at its estimates, and ends when 95 of
+100 are narrow enough, or when --rounds or --budget is spent. Its intervals are a little wider for that, and hold 95 %.
+
+The intervals of one result hold for its sitting: on another day the machine may be another. From two sittings on, hours apart, there
+are intervals that hold for the machine; three are the fewest that are worth planning for.
+
+Exit codes:
+  0    the result is sound, or to be read with its findings
+  2    bad input; a folder with another result in it, without --force
+  3    the environment lacks something: Envoy, memory for all proxies, a folder
+  4    the result is void
+  130  interrupted: --resume goes on from there")]
 pub(crate) struct StudyArguments {
     /// A study file, or the name of a study that comes with hoptax
     #[arg(value_name = "FILE|NAME", default_value = "quick", value_hint = ValueHint::FilePath)]
@@ -89,18 +108,42 @@ pub(crate) struct StudyArguments {
     /// Which Envoy: a version, a path with a `/`, or a program on PATH
     #[arg(long, value_name = "VERSION|PATH")]
     pub(crate) envoy: Option<String>,
-    /// How often all processes are started afresh, instead of what the file says
+    /// How often all processes are started afresh, instead of what the file says; with --budget or --until, at most so often
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) rounds: Option<u32>,
+    /// Measure for so long: as many complete rounds as fit, and two at least; with --resume, so much longer
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) budget: Option<Duration>,
+    /// Measure until nearly all costs in CPU time are within so much of the CPU time of what they are compared with
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    pub(crate) until: Option<f64>,
     /// Seed of every random order, instead of what the file says
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
+    /// Measure once more, and put all results of this study on this machine together that lie beside the new one
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) again: bool,
+    /// Put results that are there together, without measuring; the outcome goes to --out, or beside the first
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 1..,
+        value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "resume", "again"]
+    )]
+    pub(crate) combine: Vec<PathBuf>,
     /// Keep the processors from being halted: `auto` where wake-ups are slow and nobody else wants the processors
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
-    /// Take up again a study that was interrupted or killed, after the rounds that its folder keeps
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "rounds", "seed"])]
+    /// Go on with a study that was interrupted, killed or finished, after the rounds that its folder keeps
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "seed"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Write over the result of another study; put sittings together although they differ
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Begin although the study is likely to need more memory than is available
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// List the studies that come with hoptax
     #[arg(long)]
     pub(crate) list: bool,
@@ -255,6 +298,8 @@ pub(crate) enum SchemaOf {
     StudyFile,
     /// The result of `hoptax study`
     Study,
+    /// What `hoptax study --again` and `--combine` put together
+    Sittings,
     /// The result of `hoptax load`
     Load,
     /// The result of `hoptax calibrate`

@@ -51,6 +51,7 @@ fn every_protocol_is_answered_plain_and_over_tls() {
             tls["full_handshakes"].as_u64().unwrap() + tls["resumed_handshakes"].as_u64().unwrap();
         assert_eq!((&tls["version"], handshakes), (&"1.3".into(), 2), "{tls}");
         let alpn = if ["http2", "grpc"].contains(&protocol) { "h2" } else { "http/1.1" };
+        assert_eq!((&tls["key_exchange_group"], &tls["hello_retry_requests"]), (&"X25519".into(), &0.into()));
         assert!(tls["alpn"] == alpn && tls["handshake"]["max_us"].is_number(), "{tls}");
     }
 }
@@ -326,6 +327,7 @@ fn flags_that_do_not_go_together_are_told() {
         (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "does not go with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
         (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "no cipher suite `NULL`"),
+        (vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"], "no group `P-256`"),
         (
             vec!["--protocol", "http2", "-H", "Connection: close", "http://127.0.0.1:1/"],
             "cannot be sent with HTTP/2",

@@ -10,7 +10,7 @@ use support::{root, run};
 
 #[test]
 fn schemas_in_the_repository_are_those_of_the_types() {
-    for name in ["study-file", "study", "load", "calibration", "crosscheck", "tune"] {
+    for name in ["study-file", "study", "sittings", "load", "calibration", "crosscheck", "tune"] {
         let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
         assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is old: run `make schemas`");
     }
@@ -72,4 +72,13 @@ fn functions_are_listed_with_their_knobs() {
     assert!(text.contains("route/path") && text.contains("routes=1: Routes in the table"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&run(["functions", "--json"]).stdout).unwrap();
     assert!(json.as_array().unwrap().iter().any(|function| function["id"] == "fault/delay"));
+}
+
+#[test]
+fn a_function_says_what_releases_of_envoy_changed_of_it() {
+    let text = run(["functions", "show", "tls/terminate"]).stdout;
+    assert!(text.contains("\nchanged 1.40: X25519MLKEM768"), "{text}");
+    let json = run(["functions", "--json", "show", "tls/terminate"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["changes"][0]["release"], "1.40", "{json}");
 }

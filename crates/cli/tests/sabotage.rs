@@ -212,6 +212,7 @@ fn a_calibration_that_says_that_the_floor_is_high_and_the_ceiling_low() {
     let calibration = serde_json::json!({
         "format": "hoptax.calibration/1",
         "floor": { "min_us": 500.0, "p50_us": 900.0, "p99_us": 1_000.0 },
+        "floors": [{ "rate": 500.0, "connections": 64, "p50_us": 900.0, "p99_us": 1_000.0 }],
         "recorder": { "values": 1, "most_above_share": 0.0, "most_below_share": 0.0, "merges_exactly": true },
         "experiments": [],
         "ceiling": { "rate": 250.0, "send_lag_p99_us": 50.0 },

@@ -263,7 +263,7 @@ fn a_full_disk_is_said_with_the_table_still_printed() {
     let study = Study::new(&small_study("baseline, same", 2));
     fs::create_dir(study.out()).unwrap();
     symlink("/dev/full", study.out().join("result.json")).unwrap();
-    let ran = study.run();
+    let ran = ran(study.command().arg("--force"));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("result.json") && ran.stderr.contains("No space left"), "{}", ran.stderr);
     assert!(ran.stdout.contains("verdict:") && study.out().join("report.html").exists());

@@ -396,7 +396,8 @@ impl Function {
     /// this is 0; None for a function whose CPU time is not known beforehand.
     ///
     /// So it is a difference between two arms of the function that must come to a known number, or a slope over several: that
-    /// a function is there at all costs something too, which nobody knows.
+    /// a function is there at all costs something too, which nobody knows. It is known as far as the rest of a request costs
+    /// the same in both arms, which is not so on a machine that others use at the same time.
     ///
     /// # Errors
     /// The template does not evaluate, or to no number.

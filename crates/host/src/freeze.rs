@@ -3,7 +3,8 @@
 //! It is done by signals (`SIGSTOP`, `SIGCONT`): every user may send them to processes of its own, while the freezer of control
 //! groups needs a group that may be written, and differs between its two versions. A process that is stopped keeps its memory
 //! and its sockets; the kernel still accepts connections for it, and acknowledges what is sent to it. Timers go on meanwhile:
-//! what fell due happens when the process resumes, so let it settle before it is measured.
+//! what fell due happens when the process resumes, so let it settle before it is measured ([`SETTLED_AFTER`]). An Envoy counts a
+//! long stop as a miss of its watchdog, which by default ends nothing.
 //!
 //! Waiting for a child as [`crate::child`] does (without `WUNTRACED`) tells nothing of a stop. A child that is stopped still dies
 //! with its parent, and ends when [`crate::child::Child::ask_to_end`] asks it to.
@@ -18,6 +19,10 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+/// When an idle Envoy that was resumed has done what fell due while it stood. Measured with 1.40.0, of which 100 stood for some
+/// 20 s each, on two virtual processors: in the first millisecond it used 0.38 ms of CPU time (median of 200; at most 0.50), some
+/// used a part of that until the fifth, and none used any from there to the fiftieth.
+pub const SETTLED_AFTER: Duration = Duration::from_millis(5);
 /// How long the threads of a process may take to stop or to go on. A thread that the kernel holds, for example in a read from a
 /// disk, stops when that is done.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -226,7 +231,7 @@ fn children(process_id: u32) -> io::Result<Vec<u32>> {
     for task in tasks(process_id)? {
         match fs::read_to_string(format!("/proc/{process_id}/task/{task}/children")) {
             Ok(text) => {
-                children.extend(text.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()))
+                children.extend(text.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
             }
             // A thread that is gone has none; a kernel without the file (CONFIG_PROC_CHILDREN) does not say.
             Err(error) if is_gone(&error) => {}

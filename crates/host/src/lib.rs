@@ -13,6 +13,7 @@ pub mod limits;
 pub mod link;
 pub mod machine;
 pub mod namespace;
+pub mod parts;
 pub mod pressure;
 pub mod processors;
 pub mod spinner;

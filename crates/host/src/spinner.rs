@@ -2,12 +2,15 @@
 //!
 //! The host of a virtual machine takes a processor that has nothing to do away (it *halts*), and a task that wakes there
 //! waits until the host has given it back: 40 us and more on some hosts. A processor that spins is never given away. The
-//! spinning threads have the policy `SCHED_IDLE`, so that every normal task that wakes preempts them at once and one that
-//! stays gets all of the processor but the weight of an idle task, 3 of 1027 (kernel documentation,
-//! `scheduler/sched-design-CFS`).
+//! spinning threads have the policy `SCHED_IDLE`, so that every normal task that wakes preempts them at once, and one that
+//! stays busy loses to them only their weight, 3 of 1027. They give way every 40 us, so that it loses that in small pieces.
 //!
 //! What comes with it:
 //!
+//! - It is idle only among the tasks of hoptax's own control group, and of its session where the kernel groups tasks by session
+//!   (`sched_autogroup_enabled`): between groups the kernel shares by the weights of the groups. The children of hoptax are in
+//!   its group. Whoever else wants the processors shares them with the spinner almost as with any other task, so use it where
+//!   nobody does.
 //! - `/proc/stat` counts the spinners as work (`nice`); [`ProcessorTicks::with_spinner_as_idle`] takes them off.
 //! - Pressure stall information counts a spinner that waits as a task that waits, so [`crate::pressure`] says nothing about
 //!   others as long as a spinner runs.
@@ -39,8 +42,9 @@ use thread_priority::{
 
 use crate::processors;
 
-/// Multiplications between two looks at whether to end: below a millisecond, and so many that the look does not count.
-const STEPS: u32 = 200_000;
+/// Multiplications between two looks at whether to end or to give way: some 40 us. The kernel would take the processor from a
+/// spinner that has its turn beside a busy task only at its next tick, up to 4 ms later.
+const STEPS: u32 = 30_000;
 
 /// Threads that spin, one on each processor; ended when dropped.
 #[derive(Debug)]
@@ -65,7 +69,7 @@ impl Spinner {
     /// message says what to do.
     pub fn start(processors: &[u32]) -> io::Result<Self> {
         let mut spinner = Self { threads: Vec::new(), ended: Arc::default() };
-        for &processor in &BTreeSet::from_iter(processors.iter().copied()) {
+        for processor in processors.iter().copied().collect::<BTreeSet<_>>() {
             let (tell, hear) = mpsc::sync_channel(1);
             let handle = thread::Builder::new().name(format!("spinner {processor}")).spawn({
                 let ended = Arc::clone(&spinner.ended);
@@ -149,7 +153,7 @@ fn refused(error: Option<thread_priority::Error>) -> io::Error {
 }
 
 /// Spins until told to end. The loop has no PAUSE, upon which a hypervisor may take the processor away
-/// (pause-loop exiting), and keeps to registers.
+/// (pause-loop exiting), and keeps to registers. A task that wakes preempts it; to one that is ready already it gives way.
 fn spin(ended: &AtomicBool) {
     let mut value = 1_u64;
     while !ended.load(Ordering::Relaxed) {
@@ -158,6 +162,7 @@ fn spin(ended: &AtomicBool) {
         }
         // Without a reader the compiler would do without the loop.
         black_box(value);
+        thread::yield_now();
     }
 }
 

@@ -279,7 +279,7 @@ impl Recording {
         self.handshakes = Handshakes::default();
         self.retired.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
-        self.last_answer_ns = 0;
+        (self.last_answer_ns, self.early_answers) = (0, 0);
         self.recent_status = (0, 0);
     }
 

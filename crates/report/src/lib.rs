@@ -15,6 +15,7 @@ pub mod numbers;
 mod probe;
 mod rows;
 mod side;
+mod sittings;
 pub mod terminal;
 mod words;
 

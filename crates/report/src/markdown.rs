@@ -1,11 +1,11 @@
 //! A study as Markdown, to be pasted into an issue or a page.
 
-use hoptax_result::{Measure, StudyResult};
+use hoptax_result::{CostMeasure, Measure, SittingsResult, StudyResult};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
 use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, words};
+use crate::{known, levels, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -133,6 +133,20 @@ fn side(table: &SideTable) -> String {
         text += &format!("| {} | {} |\n", name.replace('|', "\\|"), cells.join(" | "));
     }
     text + "\n"
+}
+
+/// Several sittings as Markdown.
+pub fn sittings(result: &SittingsResult) -> String {
+    let mut text = format!("# {}: sittings on one machine\n\n", escape(&result.study));
+    for line in sittings::sittings(result) {
+        text += &format!("- {}\n", escape(&line));
+    }
+    text.push('\n');
+    for table in sittings::tables(result, &CostMeasure::ALL) {
+        text += &side(&table);
+    }
+    text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));
+    text
 }
 
 /// Keeps what comes from a file from becoming markup.

@@ -1,6 +1,6 @@
 //! The tables beside the main one: what every arm did under each load, and what each proxy used.
 
-use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
+use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, StudyResult};
 use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
@@ -28,7 +28,7 @@ pub(crate) enum Room {
 pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     let mut tables = Vec::new();
     // The usual two loads are in the main table.
-    let open = result.plan.loads.iter().filter(|load| load.rate.is_some()).count();
+    let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count();
     if room == Room::Page || open > 1 {
         tables.extend(in_use::table(result));
     }
@@ -83,7 +83,8 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
         result.arms.iter().filter_map(|arm| Some((arm, of(arm)?))).collect();
     // At a fixed rate all rates are the same.
     let says = |column: &Column| {
-        !(column.0 == "times" && load.rate.is_some()) && arms.iter().any(|(_, load)| column.1(load).is_some())
+        !(column.0 == "times" && load.loop_ == Loop::Open)
+            && arms.iter().any(|(_, load)| column.1(load).is_some())
     };
     let columns: Vec<Column> = COLUMNS.into_iter().filter(says).collect();
     let cells = |load: &ArmLoad| {
@@ -188,7 +189,8 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|cost| {
-                let error = standard_error(cost, result.plan.rounds_completed, result.plan.confidence)?;
+                let error =
+                    standard_error(cost, result.plan.rounds_completed, result.plan.quantile_confidence())?;
                 Some(cost.estimate / error)
             })
             .collect();

@@ -4,6 +4,7 @@ mod calibration;
 mod crosscheck;
 mod load;
 mod rows;
+mod sittings;
 mod study;
 mod tune;
 
@@ -12,6 +13,7 @@ use crate::findings::{FindingGroup, measured};
 pub use calibration::calibration;
 pub use crosscheck::crosscheck;
 pub use load::load;
+pub use sittings::sittings;
 pub use study::study;
 pub use tune::tune;
 

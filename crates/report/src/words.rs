@@ -44,6 +44,7 @@ pub(crate) fn method(result: &StudyResult) -> String {
         .iter()
         .map(|round| format!(", taken up again after round {round}"))
         .collect();
+    let resumed = resumed + &until(result);
     format!(
         "{} of {} rounds{resumed}, all processes started afresh in each; loads: {}; seed {}; {} s",
         plan.rounds_completed,
@@ -54,12 +55,33 @@ pub(crate) fn method(result: &StudyResult) -> String {
     )
 }
 
+/// What ended a study that was given a time or a precision.
+fn until(result: &StudyResult) -> String {
+    let plan = &result.plan;
+    let budget = plan
+        .budget_s
+        .map_or_else(String::new, |budget_s| format!(", as many as fit into {} s", grouped(budget_s, 0)));
+    let Some(sequential) = &plan.sequential else { return budget };
+    let looks: Vec<String> = sequential.looks.iter().map(u32::to_string).collect();
+    format!(
+        "{budget}, until nearly all intervals of CPU cost are within {} % of the CPU time compared with ({}; widths were looked at \
+         after {} rounds)",
+        grouped(sequential.target_share * 100.0, usize::from(sequential.target_share < 0.1)),
+        if sequential.reached { "reached" } else { "not reached" },
+        if looks.is_empty() { "no".to_owned() } else { looks.join(", ") }
+    )
+}
+
 /// How requests of a load are released.
 pub(crate) fn loop_of(load: &LoadSpec) -> String {
     match (load.loop_, load.rate) {
-        (Loop::Open, Some(rate)) => {
+        (Loop::Open, rate) => {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
-            format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0))
+            let rate = rate.map_or_else(
+                || format!("{:.0} % of what each arm can take", load.utilisation.unwrap_or(0.0) * 100.0),
+                |rate| format!("{} requests/s", grouped(rate, 0)),
+            );
+            format!("open loop, {rate}, {arrivals}")
         }
         _ => "closed loop".to_owned(),
     }
@@ -95,9 +117,15 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
             NARROW * 100.0
         )
     };
+    let looks = result.plan.sequential.as_ref().map_or_else(String::new, |sequential| {
+        format!(
+            ", with the quantile of {:.0} %, since the study ended when intervals were narrow",
+            sequential.quantile_confidence * 100.0
+        )
+    });
     format!(
         "± is half of the {:.0} % interval over rounds of the difference paired by block (Hodges-Lehmann within a \
-         round, Student over rounds){speed}{missing}",
+         round, Student over rounds{looks}){speed}{missing}",
         result.plan.confidence * 100.0
     )
 }

@@ -10,6 +10,7 @@ mod environment;
 mod finding;
 mod load;
 mod machine;
+mod sittings;
 mod speeds;
 mod study;
 mod tune;
@@ -30,10 +31,14 @@ pub use load::{
     Range, Stage, TlsResult, Waiting, Window,
 };
 pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
+pub use sittings::{
+    CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord, SittingsMachine,
+    SittingsResult,
+};
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
     ArmKind, ArmLoad, ArmResult, ArmRound, Cost, Disturbance, GeneratorUse, Histogram, HopUse, HostUse,
     Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Place, ProxyUse, ResponseCost, Sample,
-    Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
+    SequentialPlan, Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
 };
 pub use tune::{TuneResult, TuneStep};

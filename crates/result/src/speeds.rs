@@ -37,8 +37,9 @@ pub struct Speed {
     pub operation: String,
     /// Who does the work.
     pub side: SpeedSide,
-    /// Time of one operation, nanoseconds, with its 95 % interval over repetitions. The processors may sleep whenever
-    /// they have nothing to do.
+    /// Time of one operation, nanoseconds, with its 95 % interval over repetitions: CPU time where one thread does all of
+    /// it, and time of the clock for `switch`, `wake` and `wake-delay`. The processors may sleep whenever they have nothing
+    /// to do.
     pub ns: Interval,
     /// The same while no processor is allowed to sleep; null where sleeping makes no difference, or this was not measured.
     pub never_halted_ns: Option<Interval>,
@@ -62,6 +63,8 @@ pub enum SpeedKind {
     NearLoad,
     /// The same in more memory than that cache holds.
     FarLoad,
+    /// Code that does not fit into the caches which hold code.
+    WideCode,
     /// Memory is taken and given back.
     Allocate,
     /// Memory is copied.
@@ -107,6 +110,7 @@ impl SpeedKind {
             Self::Compress => "compress",
             Self::NearLoad => "near-load",
             Self::FarLoad => "far-load",
+            Self::WideCode => "wide-code",
             Self::Allocate => "allocate",
             Self::Copy => "copy",
             Self::Clock => "clock",

@@ -20,7 +20,7 @@ pub use arm::{
 };
 pub use machine::{GeneratorUse, HostUse};
 pub use number::{Measure, Number, Place};
-pub use plan::{LinkPlan, LoadSpec, StudyPlan};
+pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
 pub use round::{ArmRound, Disturbance, Histogram, Sample, StudyRound};
 
 /// Everything that a study found.

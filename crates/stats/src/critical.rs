@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn t_is_that_of_the_tables() {
-        // R: qt(0.975, 1), qt(0.975, 2), qt(0.975, 9), qt(0.98, 9).
+        // Student's t at 0.975 with 1, 2 and 9 degrees of freedom, and at 0.98 with 9.
         for (freedom, confidence, expected) in
             [(1.0, 0.95, 12.706_205), (2.0, 0.95, 4.302_653), (9.0, 0.95, 2.262_157), (9.0, 0.96, 2.398_441)]
         {

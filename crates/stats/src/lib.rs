@@ -12,11 +12,12 @@
 //!
 //! | quantity | one number for each round | interval |
 //! |---|---|---|
-//! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block | [`paired_cost`] |
+//! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //!
-//! CPU times of slices, before they are paired, are brought to the machine's usual speed: [`slowdowns()`].
+//! CPU times of slices, before they are paired, are brought to the machine's usual speed, as far as other arms tell it:
+//! [`slowdowns()`], and for a comparison [`Slowdowns::between`].
 //!
 //! A single load has no rounds; its quantiles get the interval of [`quantile_ranks`], from batches of its time.
 //!
@@ -26,7 +27,8 @@
 //! `tests/coverage.rs` simulates studies with levels that live as long as a process (normal, and in two modes as
 //! measured), drift, slices with heavy tails and slices set aside, from 6 rounds of 4 blocks to 12 of 12: the 95 %
 //! interval holds the true cost in 93 to 97 % of them. It also shows what other ways come to: pooling the blocks
-//! of all rounds 60 to 80 %, a single start of 80 blocks 40 %.
+//! of all rounds 60 to 80 %, a single start of 80 blocks 40 %. `tests/whole_study` does the same for all that is said of
+//! an arm, from one arm to a hundred, with copies of the baseline, on a machine that wanders and on one that does not.
 //!
 //! # Why there is no textbook interval of a quantile
 //!

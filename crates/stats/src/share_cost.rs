@@ -38,9 +38,9 @@ pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
 /// All Right?", *JAMA* 249(13), 1983), and nothing of how many they would be: no interval of the share is honest, and
 /// [`slow_share`] of each side is all that can be shown.
 ///
-/// **What remains.** With five rounds, the 95 % interval covers in 94 to 98 % of studies where the arm costs nothing,
-/// and in 88 to 95 % where it doubles or triples the stalls, because the difference of a skewed quantity is skewed:
-/// where the interval fails, it lies too low.
+/// **What remains.** Where it has an interval, the 95 % one covers in 94 to 98 % of studies when the arm costs
+/// nothing, and in 88 to 98 % when it has two to five times the stalls, because the difference of a skewed quantity
+/// is skewed: where the interval fails, it lies too low.
 ///
 /// **Degenerate cases.** Rounds without answers on either side are left out. `None` when the rounds with slow answers
 /// are too few, with fewer than two rounds left, and when `confidence` does not lie strictly between 0 and 1.

@@ -12,6 +12,8 @@ pub enum Event<'a> {
         /// Its number, from 0.
         round: u32,
     },
+    /// What each arm can take is being measured.
+    Sizing,
     /// The host has the processors elsewhere, and the next slice waits.
     Waiting,
     /// A slice was measured.

@@ -85,6 +85,11 @@ pub struct LoadSection {
     /// rate. `open`: requests leave when planned, which finds response time.
     #[serde(rename = "loop")]
     pub loop_: LoopWord,
+    /// Requests per second of an open loop, as a share of what each arm can take by itself: `30%`. In place of `rate`. What an
+    /// arm can take is measured before the first round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?%$"))]
+    pub utilisation: Option<String>,
     /// Requests per second of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]

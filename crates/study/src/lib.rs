@@ -6,13 +6,18 @@
 //! | study file: YAML to [`file::StudyFile`], every error at once | [`mod@file`] | yes |
 //! | plan: arms, loads, their order | [`plan`] | yes |
 //! | run: processes up, slices measured, events told | [`runner`] | no |
+//! | length: whether another round begins | [`length`], [`precision`] | yes |
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |
+//! | sittings: results of one study, put together | [`sittings`] | yes |
 
 pub mod disturbance;
 pub mod event;
 pub mod file;
+pub mod length;
 pub mod measure;
 pub mod plan;
+pub mod precision;
 pub mod record;
 pub mod runner;
+pub mod sittings;
 pub mod summary;

@@ -51,6 +51,10 @@ pub const RATE: Measure = timed("rate", |_, slice| {
     (slice.book.answered > 0 && slice.recorded_s > 0.0).then(|| slice.book.answered as f64 / slice.recorded_s)
 });
 
+/// Requests per second that were planned in an open loop.
+pub const PLANNED_RATE: Measure =
+    counted("planned_rate", |_, slice| (slice.planned_rate > 0.0).then_some(slice.planned_rate));
+
 /// Median response time, microseconds.
 pub const RESPONSE_P50: Measure = timed("response_p50_us", |_, slice| slice.response_p50_us);
 
@@ -103,6 +107,7 @@ pub const ALL: &[Measure] = &[
     TOGETHER_CPU,
     LINK_BYTES,
     RATE,
+    PLANNED_RATE,
     RESPONSE_P50,
     WALL,
     RECORDED,

@@ -85,7 +85,7 @@ pub struct Load {
     /// Its name.
     pub name: String,
     /// Rate and arrivals of an open loop; None in a closed loop.
-    pub open: Option<(f64, Arrivals)>,
+    pub open: Option<Open>,
     /// Connections to each arm.
     pub connections: usize,
     /// Requests after which a connection is closed and opened anew.
@@ -98,6 +98,24 @@ pub struct Load {
     pub blocks: u32,
     /// Length of a slice.
     pub slice: Duration,
+}
+
+/// When the requests of an open loop leave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Open {
+    /// How many in a second.
+    pub rate: Rate,
+    /// How they are spread.
+    pub arrivals: Arrivals,
+}
+
+/// Requests per second of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// The same for all arms.
+    PerSecond(f64),
+    /// As a share of what each arm can take by itself, above 0 and at most 1.
+    Utilisation(f64),
 }
 
 impl Plan {
@@ -138,6 +156,12 @@ impl Plan {
     pub fn cpu_load(&self) -> Option<usize> {
         let closed = self.loads.iter().position(|load| load.open.is_none());
         closed.or((!self.loads.is_empty()).then_some(0))
+    }
+
+    /// Whether what the arms can take must be known.
+    pub fn needs_capacities(&self) -> bool {
+        let is_share = |load: &Load| matches!(load.open, Some(Open { rate: Rate::Utilisation(_), .. }));
+        self.loads.iter().any(is_share)
     }
 
     /// The slices of one round.

@@ -27,6 +27,8 @@ pub struct SliceRecord {
     pub began_s: f64,
     /// From the reading of the accounts before it to that after it, seconds.
     pub wall_s: f64,
+    /// Requests per second that were planned; 0 in a closed loop.
+    pub planned_rate: f64,
     /// How long requests were released and recorded, seconds.
     pub recorded_s: f64,
     /// Where its recorded requests went.
@@ -90,6 +92,9 @@ pub struct RoundRecord {
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
     /// What speaks against a function having been at work, or gone, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
+    /// Requests per second that each arm can take, by arm, where loads are shares of it: measured once, before the first round.
+    #[serde(default)]
+    pub capacities: BTreeMap<usize, f64>,
     /// Time waited for the host before slices, nanoseconds.
     pub waited_ns: u64,
     /// Ticks of the processors in use that the host took, and all their ticks.

@@ -7,6 +7,7 @@
 //! The runner works on the thread that calls it, since the kernel ends the processes that it starts together with
 //! that thread. Generator and origins share the processors that the proxies do not have.
 
+mod capacity;
 mod measure;
 mod origins;
 mod php;
@@ -148,22 +149,25 @@ pub struct Earlier {
     pub elapsed_s: f64,
 }
 
-/// Runs `plan`, from where `earlier` ended. Setting `stop` ends it after the request in flight; the rounds that were complete
-/// by then are kept.
-pub fn run(
-    plan: &Plan,
-    setting: &Setting<'_>,
-    earlier: Earlier,
-    stop: &AtomicBool,
-    on_event: &mut dyn FnMut(&Event<'_>),
-) -> Outcome {
+/// What has a say in how long a run goes on, and what hears of it.
+pub struct Control<'a> {
+    /// Setting it ends the run after the request in flight; the rounds that were complete by then are kept.
+    pub stop: &'a AtomicBool,
+    /// Whether another round begins, given the complete ones. It is asked while nothing is measured.
+    pub goes_on: &'a mut dyn FnMut(&[RoundRecord]) -> bool,
+    /// Hears what happens.
+    pub on_event: &'a mut dyn FnMut(&Event<'_>),
+}
+
+/// Runs `plan`, from where `earlier` ended, for as many rounds as it has, or until `control` says that these are enough.
+pub fn run(plan: &Plan, setting: &Setting<'_>, earlier: Earlier, control: &mut Control<'_>) -> Outcome {
     let now = Instant::now();
     // A machine that was started since then has no such moment.
     let began = now.checked_sub(Duration::from_secs_f64(earlier.elapsed_s.max(0.0))).unwrap_or(now);
     let mut rounds = earlier.rounds;
-    let ending = match run_rounds(plan, setting, began, stop, on_event, &mut rounds) {
+    let ending = match run_rounds(plan, setting, began, control, &mut rounds) {
         // What fails after a request to stop fails because of it.
-        _ if stop.load(Ordering::Relaxed) => Ending::Interrupted,
+        _ if control.stop.load(Ordering::Relaxed) => Ending::Interrupted,
         Ok(()) => Ending::Complete,
         Err(error) => Ending::Failed(error),
     };
@@ -174,8 +178,7 @@ fn run_rounds(
     plan: &Plan,
     setting: &Setting<'_>,
     began: Instant,
-    stop: &AtomicBool,
-    on_event: &mut dyn FnMut(&Event<'_>),
+    control: &mut Control<'_>,
     rounds: &mut Vec<RoundRecord>,
 ) -> Result<(), RunError> {
     fs::create_dir_all(setting.directory)
@@ -186,10 +189,10 @@ fn run_rounds(
     processors::wake_precisely()?;
     // Callers and what stands beside them are at the near end, whatever this thread starts.
     match &link {
-        None => all_rounds(plan, setting, None, began, stop, on_event, rounds),
+        None => all_rounds(plan, setting, None, began, control, rounds),
         Some(near) => near
             .near
-            .within(|| all_rounds(plan, setting, Some(near), began, stop, on_event, rounds))
+            .within(|| all_rounds(plan, setting, Some(near), began, control, rounds))
             .map_err(LinkError::from)?,
     }
 }
@@ -199,18 +202,30 @@ fn all_rounds(
     setting: &Setting<'_>,
     link: Option<&Link>,
     began: Instant,
-    stop: &AtomicBool,
-    on_event: &mut dyn FnMut(&Event<'_>),
+    control: &mut Control<'_>,
     rounds: &mut Vec<RoundRecord>,
 ) -> Result<(), RunError> {
     let mut quiet = Quiet::over(setting.placement, link.is_some(), rounds)?;
-    on_event(&Event::Checking);
+    let Control { stop, goes_on, on_event } = control;
     let first = rounds.len() as u32;
-    for round in first..plan.rounds {
+    let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
+    for round in first..=plan.rounds {
+        // Asked after the last round, too: the end is a look at what there is.
+        if !goes_on(rounds) || round == plan.rounds {
+            break;
+        }
+        if round == first {
+            on_event(&Event::Checking);
+        }
         let mut subjects = Subjects::bring_up(plan, setting, link, round, round == first, stop)?;
         on_event(&Event::RoundBegan { round });
         let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
         meter.warm_up(&mut subjects, stop)?;
+        if plan.needs_capacities() && capacities.is_empty() {
+            on_event(&Event::Sizing);
+            capacities = meter.capacities(&mut subjects, stop)?;
+        }
+        meter.knows(&capacities);
         for block in plan::blocks(plan, round) {
             for &subject in &block.subjects {
                 let mut is_again = true;

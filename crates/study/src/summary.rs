@@ -12,17 +12,18 @@ mod limits;
 mod numbers;
 mod response;
 mod samples;
+mod speed;
 mod statuses;
 
 use hoptax_result::{
-    ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe, StudyPlan,
-    StudyResult, Verdict,
+    ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe,
+    SequentialPlan, StudyPlan, StudyResult, Verdict,
 };
 
 pub use numbers::fill;
 
 use crate::file::Caller;
-use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Plan};
+use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
 use crate::record::RoundRecord;
 
 /// What the rounds of a study were measured under, and how it ended.
@@ -38,11 +39,16 @@ pub struct Conditions {
     pub wall_s: f64,
     /// Why it ended before its last round.
     pub ended_early: Option<String>,
+    /// Time that it was given, seconds.
+    pub budget_s: Option<f64>,
+    /// How it decided by its own precision when to end, if it did.
+    pub sequential: Option<SequentialPlan>,
 }
 
 /// Sums up the complete rounds of a study. Findings and verdict are left empty: the checks fill them.
 pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -> StudyResult {
-    let Conditions { environment, machine, never_halted, wall_s, ended_early } = conditions;
+    let Conditions { environment, machine, never_halted, wall_s, ended_early, budget_s, sequential } =
+        conditions;
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
     let mut result = StudyResult {
         format: StudyResult::FORMAT.to_owned(),
@@ -57,6 +63,8 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
             rounds_planned: plan.rounds,
             rounds_completed: rounds.len() as u32,
             confidence: CONFIDENCE,
+            budget_s,
+            sequential,
             set_aside_rule: rule,
             link: plan.link.map(|link| LinkPlan {
                 delay_us: link.delay.as_secs_f64() * 1e6,
@@ -85,8 +93,15 @@ fn load_spec(load: &Load) -> LoadSpec {
     LoadSpec {
         name: load.name.clone(),
         loop_: if load.open.is_some() { Loop::Open } else { Loop::Closed },
-        rate: load.open.as_ref().map(|(rate, _)| *rate),
-        arrivals: load.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
+        rate: match load.open {
+            Some(Open { rate: Rate::PerSecond(rate), .. }) => Some(rate),
+            _ => None,
+        },
+        utilisation: match load.open {
+            Some(Open { rate: Rate::Utilisation(share), .. }) => Some(share),
+            _ => None,
+        },
+        arrivals: load.open.as_ref().map(|open| open.arrivals.to_string()),
         connections: load.connections as u32,
         requests_per_connection: load.requests_per_connection,
         expect: load.expect.clone(),

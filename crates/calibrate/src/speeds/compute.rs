@@ -14,7 +14,7 @@ use aws_lc_rs::signature::{
 };
 use hoptax_result::{SpeedKind, SpeedSide};
 
-use super::Work;
+use super::{Work, thread_time};
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
@@ -45,14 +45,14 @@ pub(super) fn works() -> io::Result<Vec<Work>> {
     Ok(works)
 }
 
-/// Times a loop over `one`.
+/// A loop over `one`, in CPU time.
 fn work(kind: SpeedKind, operation: &'static str, mut one: impl FnMut() + Send + 'static) -> Work {
     Work::new(kind, SpeedSide::User, operation, move |count| {
-        let began = Instant::now();
+        let began = thread_time();
         for _ in 0..count {
             one();
         }
-        Ok(began.elapsed())
+        Ok(thread_time().saturating_sub(began))
     })
 }
 
@@ -132,9 +132,14 @@ fn loading(kind: SpeedKind, bytes: usize, operation: &'static str) -> Work {
 #[derive(Clone, Copy, Debug)]
 struct Line(usize);
 
-/// A single cycle through `count` lines (Sattolo's algorithm, 1986).
+/// A cycle through `count` cache lines.
 fn chain(count: usize) -> Vec<Line> {
-    let mut next: Vec<Line> = (0..count).map(Line).collect();
+    cycle(count).into_iter().map(Line).collect()
+}
+
+/// A single cycle through `count` places in random order, which is the same each time: what comes after each (Sattolo 1986).
+pub(super) fn cycle(count: usize) -> Vec<usize> {
+    let mut next: Vec<usize> = (0..count).collect();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for last in (1..count).rev() {
         let other = (xorshift(&mut random) % last as u64) as usize;

@@ -1,6 +1,6 @@
 //! The machine must have been there, and the same, for all arms.
 
-use hoptax_result::{ArmResult, Finding, Measure, Severity, Slices, StudyResult};
+use hoptax_result::{ArmResult, Finding, Loop, Measure, Severity, Slices, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
@@ -99,7 +99,7 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
     protects_from: "a gap in a table that nobody explains",
     source: "our own",
     judge: |result, _| {
-        let is_closed = result.plan.loads.iter().any(|load| load.rate.is_none());
+        let is_closed = result.plan.loads.iter().any(|load| load.loop_ == Loop::Closed);
         if !is_closed || result.plan.rounds_completed < 2 {
             return Vec::new();
         }

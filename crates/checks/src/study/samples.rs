@@ -1,6 +1,6 @@
 //! Numbers that rest on too little, or say too little.
 
-use hoptax_result::{ArmResult, Finding, Interval, Measure, ResponseCost, Severity, StudyResult};
+use hoptax_result::{ArmResult, Finding, Interval, Loop, Measure, ResponseCost, Severity, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
@@ -14,7 +14,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
         let needed = (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round();
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
             let open = |name: &String| {
-                result.plan.loads.iter().any(|load| load.name == *name && load.rate.is_some())
+                result.plan.loads.iter().any(|load| load.name == *name && load.loop_ == Loop::Open)
             };
             let few = arm.loads.iter().filter(|load| open(&load.load) && (load.responses as f64) < needed);
             few.map(|load| {

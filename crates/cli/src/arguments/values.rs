@@ -50,6 +50,15 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A percentage above 0 and up to 100, as a share.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').ok_or_else(|| format!("write it as `{}%`", text.trim()))?;
+    match number.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
+        _ => Err("it must be above 0% and at most 100%".to_owned()),
+    }
+}
+
 pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -80,6 +89,10 @@ mod tests {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(share("1.1").is_err());
+        assert_eq!(percent("1%"), Ok(0.01));
+        assert_eq!(percent(" 0.5 % "), Ok(0.005));
+        assert!(percent("1").unwrap_err().contains("`1%`"));
+        assert!(percent("0%").is_err() && percent("101%").is_err() && percent("nan%").is_err());
         assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
         assert!(header("A").is_err());
     }

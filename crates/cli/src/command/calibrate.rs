@@ -1,8 +1,12 @@
 //! `hoptax calibrate`: how wrong is the load generator on this machine?
 
+use std::any::Any;
+use std::io;
+
 use hoptax_calibrate::{CalibrateError, Options};
 use hoptax_host::environment;
 use hoptax_host::processors::{self, Placement};
+use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
 
 use crate::arguments::CalibrateArguments;
@@ -12,6 +16,11 @@ use crate::{kept, print, progress};
 
 /// How much longer a full calibration takes.
 const FULL: f64 = 6.0;
+
+/// Keeps processors from being halted as long as what it returns is there.
+fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
+    Ok(Box::new(Spinner::start(processors)?))
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
@@ -25,8 +34,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         placement: &placement,
         factor: if arguments.full { FULL } else { 1.0 },
         seed: arguments.seed,
-        // To measure waking without halting as well, what keeps processors awake goes here.
-        keep_awake: None,
+        keep_awake: Some(&keep_awake),
     };
     let found = hoptax_calibrate::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());

@@ -3,7 +3,9 @@
 use std::fs;
 
 use clap::CommandFactory;
-use hoptax_result::{CalibrationResult, CrosscheckResult, LoadResult, StudyResult, TuneResult};
+use hoptax_result::{
+    CalibrationResult, CrosscheckResult, LoadResult, SittingsResult, StudyResult, TuneResult,
+};
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
 use crate::exit::{Code, Failure};
@@ -14,6 +16,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
     let schema = match arguments.of {
         SchemaOf::StudyFile => hoptax_study::file::schema(),
         SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
+        SchemaOf::Sittings => schemars::schema_for!(SittingsResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),

@@ -1,9 +1,13 @@
 //! `hoptax study`: measure what functions of Envoy cost.
 
+mod expense;
 mod library;
 mod outputs;
 pub(crate) mod run_folder;
+mod session;
+mod sittings;
 
+use std::cell::Cell;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +21,11 @@ use hoptax_report::terminal;
 use hoptax_result::{Environment, MachineProbe, StudyResult};
 use hoptax_study::event::Event;
 use hoptax_study::file;
+use hoptax_study::length::Course;
 use hoptax_study::plan::Plan;
-use hoptax_study::runner::{self, Earlier, Ending, Outcome, Setting};
+use hoptax_study::precision;
+use hoptax_study::record::RoundRecord;
+use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 
@@ -28,8 +35,10 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::StudyProgress;
 use crate::{kept, print};
+use expense::Expense;
 use outputs::write_all;
-use run_folder::{Facts, RunFolder};
+use run_folder::{Facts, KeptRounds, Programs, RunFolder};
+use session::Session;
 
 /// Processors that a proxy gets to itself.
 const PROXY_PROCESSORS: usize = 1;
@@ -40,15 +49,24 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         print::result(&library::list())?;
         return Ok(Code::Fine);
     }
+    if !arguments.combine.is_empty() {
+        return sittings::combine_stored(arguments);
+    }
     let kept = arguments.resume.as_deref().map(run_folder::read).transpose()?;
     let (name, text) = match &kept {
         Some((text, facts)) => (facts.file_name.clone(), text.clone()),
         None => library::read(&arguments.study)?,
     };
-    let plan = read_plan(&name, &text, arguments, kept.as_ref().map(|(_, facts)| facts))?;
+    let mut plan = read_plan(&name, &text, arguments, kept.as_ref().map(|(_, facts)| facts))?;
     let envoy = arguments.envoy.clone().or_else(|| Some(kept.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let directory = directory(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name)?;
+    let directory = path_of(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name);
+    if kept.is_none() {
+        run_folder::check_free(&directory, arguments.force)?;
+    }
+    let expense = Expense::of(&plan);
+    expense::check_memory(&expense, arguments.yes)?;
+    let directory = made(&directory)?;
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
     let placement = Placement::split(&allowed, PROXY_PROCESSORS);
@@ -71,28 +89,35 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     };
     let interrupt = Interrupt::listen()?;
 
+    let programs = Programs { hoptax: &program, envoy: &envoy.program };
+    let facts = Facts::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
+    let (folder, facts, rounds) = match &kept {
+        Some((_, then)) => take_up(arguments, &directory, then, &facts)?,
+        None => begin(arguments, &directory, &text, (facts, plan.rounds))?,
+    };
+    let length = facts.length();
+    plan.rounds = length.rounds;
     print::note(&format!(
-        "study `{}`: {} arms, {} rounds, Envoy {}; results go to {}",
+        "study `{}`: {} arms, {}, Envoy {}; {}; results go to {}",
         plan.name,
         plan.arms.len(),
-        plan.rounds,
+        session::words(&length),
         envoy.version,
+        expense.words(&length, rounds.ended_s.len() as u32),
         directory.display()
     ));
-    let facts = Facts::new(name, &environment, envoy.version.clone(), (machine, spinner.is_some()), &plan);
-    let (folder, facts, earlier) = match &kept {
-        Some((_, then)) => RunFolder::resume(&directory, then, &facts)?,
-        None => (RunFolder::begin(&directory, &text, &facts)?, facts, Earlier::default()),
-    };
     if kept.is_some() {
         print::note(&format!(
-            "taken up again after round {} of {}, with the same seed ({})",
-            earlier.rounds.len(),
-            plan.rounds,
+            "taken up again after round {}, with the same seed ({})",
+            rounds.ended_s.len(),
             plan.seed
         ));
+    } else if let Some(last) = directory.parent().and_then(|parent| sittings::last(parent, &facts)) {
+        let forecast = session::said(&last, expense.rounds_of(&length));
+        forecast.into_iter().for_each(|said| print::note(&format!("by its last sitting: {said}")));
     }
-    let outcome = measure(&plan, &setting, &folder, earlier, &interrupt);
+    let session = Session::begin(&plan, length, expense, &rounds);
+    let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
     let ended_early = match &outcome.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("it was interrupted".to_owned()),
@@ -104,12 +129,57 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         machine: Some(facts.machine.clone()),
         never_halted: facts.never_halted,
         wall_s: outcome.wall_s,
+        budget_s: course.budget_s(),
+        sequential: course.sequential(),
         ended_early,
     };
+    plan.rounds = match &outcome.ending {
+        // As many as it was to have: what ended it was planned.
+        Ending::Complete => outcome.rounds.len() as u32,
+        Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
+    };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
-    result.plan.resumed_after_rounds = facts.resumed_after_rounds;
+    // Where nothing more was measured, nothing was taken up.
+    result.plan.resumed_after_rounds = facts.resumed_after_rounds.clone();
+    result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
+    result.plan.resumed_after_rounds.dedup();
     judge_study(&mut result);
-    finish(&directory, &result, &outcome.ending)
+    let code = finish(&directory, &result, &outcome.ending)?;
+    if arguments.again && matches!(outcome.ending, Ending::Complete) {
+        sittings::with_others(&directory, &facts, &result)?;
+    }
+    Ok(code)
+}
+
+/// Begins a study in its folder.
+fn begin(
+    arguments: &StudyArguments,
+    directory: &Path,
+    text: &str,
+    (mut facts, rounds_of_file): (Facts, u32),
+) -> Result<(RunFolder, Facts, KeptRounds), Failure> {
+    facts.set_length(&session::length(arguments, rounds_of_file));
+    Ok((RunFolder::begin(directory, text, &facts)?, facts, KeptRounds::default()))
+}
+
+/// Takes a study up again from its folder, with the length that it had or another.
+fn take_up(
+    arguments: &StudyArguments,
+    directory: &Path,
+    then: &Facts,
+    now: &Facts,
+) -> Result<(RunFolder, Facts, KeptRounds), Failure> {
+    let (folder, rounds) = RunFolder::resume(directory, then, now)?;
+    let measured = rounds.ended_s.len() as u32;
+    let mut facts = then.clone();
+    facts.set_length(&session::length_of_more(arguments, then, &rounds)?);
+    if measured < facts.rounds {
+        facts.resumed_after_rounds.push(measured);
+    } else {
+        print::note(&format!("it has all of its {measured} rounds; `--rounds NUMBER` measures more"));
+    }
+    folder.write(&facts)?;
+    Ok((folder, facts, rounds))
 }
 
 /// What the machine is like, and what keeps its processors from being halted, if they are. A study that is taken up again goes on
@@ -132,6 +202,12 @@ fn machine(
     for advice in advice(&machine) {
         print::note(&format!("this machine: {advice}"));
     }
+    if wanted != should_never_halt(&machine) {
+        print::note(&format!(
+            "as asked, the processors are {} from halting",
+            if wanted { "kept" } else { "not kept" }
+        ));
+    }
     let spinner = wanted.then(|| Spinner::start(&placement.all())).transpose();
     let spinner = spinner.map_err(|error| {
         Failure::environment(format!(
@@ -149,22 +225,26 @@ fn read_plan(
 ) -> Result<Plan, Failure> {
     let catalogue = functions::load()?;
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
-    file.rounds = kept.map(|facts| facts.rounds).or(arguments.rounds).unwrap_or(file.rounds);
+    file.rounds = arguments.rounds.or(kept.map(|facts| facts.rounds)).unwrap_or(file.rounds);
     file.seed = kept.map(|facts| facts.seed).or(arguments.seed).unwrap_or(file.seed);
     Plan::new(&file, &positions, &catalogue).map_err(Failure::bad_input)
 }
 
-/// The folder of the results, made; absolute, since Envoy writes there too.
-fn directory(out: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
-    let path = out.map_or_else(
+/// The folder of the results.
+fn path_of(out: Option<&Path>, name: &str) -> PathBuf {
+    out.map_or_else(
         || {
             let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
             let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
             PathBuf::from("runs").join(format!("{}-{now}", name.replace(['/', ' '], "-")))
         },
         Path::to_owned,
-    );
-    let made = fs::create_dir_all(&path).and_then(|()| path.canonicalize());
+    )
+}
+
+/// The same, made; absolute, since Envoy writes there too.
+fn made(path: &Path) -> Result<PathBuf, Failure> {
+    let made = fs::create_dir_all(path).and_then(|()| path.canonicalize());
     made.map_err(|error| {
         Failure::environment(format!("cannot make the folder `{}`: {error}", path.display()))
     })
@@ -174,18 +254,28 @@ fn measure(
     plan: &Plan,
     setting: &Setting<'_>,
     folder: &RunFolder,
-    earlier: Earlier,
+    (earlier, mut session): (Earlier, Session<'_>),
     interrupt: &Interrupt,
-) -> Outcome {
-    let rounds_done = earlier.rounds.len() as u32;
-    let mut progress = StudyProgress::begin(plan.slices_per_round() as u64, rounds_done, plan.rounds);
+) -> (Outcome, Course) {
+    let expected = Cell::new(None);
+    let progress = StudyProgress::begin(plan.slices_per_round() as u64, earlier.rounds.len() as u32);
     let mut not_kept = None;
-    let outcome = runner::run(plan, setting, earlier, interrupt.flag(), &mut |event| {
+    let mut goes_on = |rounds: &[RoundRecord]| {
+        let (goes_on, said) = session.goes_on(rounds, &expected);
+        progress.expect(expected.get());
+        if let Some(said) = said {
+            progress.say(&said);
+        }
+        goes_on
+    };
+    let mut on_event = |event: &Event<'_>| {
         progress.hear(event);
         if let Event::RoundEnded { round, record, elapsed_s } = event {
             not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
         }
-    });
+    };
+    let mut control = Control { stop: interrupt.flag(), goes_on: &mut goes_on, on_event: &mut on_event };
+    let outcome = runner::run(plan, setting, earlier, &mut control);
     progress.end();
     if let Some(error) = not_kept {
         print::error(&format!(
@@ -193,7 +283,7 @@ fn measure(
             setting.directory.display()
         ));
     }
-    outcome
+    (outcome, session.into_course())
 }
 
 /// Prints the table, writes the files, and says how it ended.
@@ -220,6 +310,24 @@ fn finish(directory: &Path, result: &StudyResult, ending: &Ending) -> Result<Cod
             Ok(Code::Interrupted)
         }
         Ending::Complete if !problems.is_empty() => Ok(Code::Environment),
-        Ending::Complete => Ok(Code::of(result.verdict)),
+        Ending::Complete => {
+            note_precision(directory, result);
+            Ok(Code::of(result.verdict))
+        }
     }
+}
+
+/// Says so when a study ended before its intervals were as narrow as asked.
+fn note_precision(directory: &Path, result: &StudyResult) {
+    let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
+        return;
+    };
+    let target = session::percent(sequential.target_share);
+    let found = precision::of_nearly_all(&precision::half_widths(result));
+    let found = found.map_or_else(String::new, |found| format!(", but within {}", session::percent(found)));
+    print::note(&format!(
+        "nearly all costs are not within {target}{found}: `hoptax study --resume {} --until {}` goes on",
+        directory.display(),
+        target.replace(' ', "")
+    ));
 }

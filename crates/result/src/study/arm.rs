@@ -102,6 +102,9 @@ pub struct KnownAnswer {
 pub struct ArmLoad {
     /// The load.
     pub load: String,
+    /// Requests per second that were planned in an open loop; null in a closed one.
+    #[serde(default)]
+    pub planned_rate: Option<f64>,
     /// Answered requests per second, whatever set it.
     pub rate: Option<Interval>,
     /// The same over that of `compared_with`.

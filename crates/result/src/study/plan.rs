@@ -19,6 +19,12 @@ pub struct StudyPlan {
     pub rounds_completed: u32,
     /// Confidence of every interval, 0 to 1.
     pub confidence: f64,
+    /// Time that the study was given, seconds: it took as many complete rounds as fit, and two at least. Null without a limit.
+    #[serde(default)]
+    pub budget_s: Option<f64>,
+    /// How the study decided by its own precision that it had measured enough; null where it did not.
+    #[serde(default)]
+    pub sequential: Option<SequentialPlan>,
     /// The rule by which slices were set aside, fixed beforehand, in a sentence.
     pub set_aside_rule: String,
     /// The link between callers and the rest; null without one.
@@ -39,7 +45,28 @@ pub struct StudyPlan {
     pub max_error_share: f64,
 }
 
+/// A study that ended when its intervals were narrow enough, or when its rounds or its time were spent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SequentialPlan {
+    /// The half-width asked for, as a share of the CPU time of what an arm is compared with: 0.01 for 1 %.
+    pub target_share: f64,
+    /// Whether nearly all costs in CPU time, 95 of 100, were as narrow when it ended.
+    pub reached: bool,
+    /// After how many rounds it looked at the widths, each time. The last look is its end, unless it was interrupted.
+    pub looks: Vec<u32>,
+    /// The confidence whose quantile of Student's distribution the intervals carry. It is higher than the confidence of the plan,
+    /// which they hold: a study that stops when its intervals are narrow stops more often where they are too narrow.
+    pub quantile_confidence: f64,
+}
+
 impl StudyPlan {
+    /// The confidence whose quantile of Student's distribution the intervals carry: what turns a half-width into a standard
+    /// error. Where the study decided by its own precision when to end it is not the confidence that the intervals hold.
+    pub fn quantile_confidence(&self) -> f64 {
+        self.sequential.as_ref().map_or(self.confidence, |sequential| sequential.quantile_confidence)
+    }
+
     /// The load that costs in CPU time are taken from where none is named: the closed loop, or the first load where there is
     /// none.
     pub fn cpu_load(&self) -> Option<&LoadSpec> {
@@ -80,8 +107,11 @@ pub struct LoadSpec {
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
-    /// Requests per second; absent in a closed loop.
+    /// Requests per second; absent in a closed loop, and where it is a share of what each arm can take.
     pub rate: Option<f64>,
+    /// Requests per second as a share of what each arm can take by itself, 0 to 1; null where it is not such a share.
+    #[serde(default)]
+    pub utilisation: Option<f64>,
     /// How release times are drawn; absent in a closed loop.
     pub arrivals: Option<String>,
     /// Connections to each arm.

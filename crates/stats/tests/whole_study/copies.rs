@@ -7,50 +7,44 @@ use crate::simulation::{Levels, STEADY, Scenario};
 fn nine_copies(blocks: usize, levels: Levels, studies: u64) -> [Tally; 3] {
     let scenario = Scenario { copies: 9, blocks, levels, dearest_us: 0.0, ..STEADY };
     let estimates = [Estimate::PairByPair, Estimate::MeanOfCopies, Estimate::AllPairs];
-    let methods = estimates.map(|estimate| (Quantity::CostUs, estimate, Adjustment::None));
-    let found = tallies(scenario, studies, &methods);
-    for (estimate, tally) in estimates.iter().zip(&found) {
-        println!(
-            "{blocks} blocks, {levels:?}, {estimate:?}: {:.1} %, bias {:+.3}, width {:.4}",
-            tally.coverage(),
-            tally.bias(),
-            tally.half_width()
-        );
-    }
+    let methods = estimates.map(|estimate| (estimate, Adjustment::None));
+    let found = tallies(scenario, studies, &[Quantity::CostUs], &methods);
     [found[0], found[1], found[2]]
 }
 
 #[test]
 fn pairs_of_processes_are_unbiased_whatever_the_blocks_and_copies() {
-    for (copies, blocks, studies) in [
-        (1, 1, 4_000),
-        (3, 1, 3_000),
-        (9, 2, 3_000),
-        (3, 4, 3_000),
-        (9, 4, 2_000),
-        (3, 12, 1_000),
-        (9, 12, 500),
-    ] {
-        for dearest_us in [0.0, 1.5] {
-            let scenario = Scenario { copies, blocks, dearest_us, ..STEADY };
-            let method = (Estimate::PairByPair, Adjustment::None);
-            tally(scenario, studies, Quantity::CostUs, method).assert_sound(&format!("{scenario:?}"));
-        }
+    for (copies, blocks, studies) in
+        [(1, 1, 2_000), (3, 2, 2_000), (3, 4, 1_000), (9, 4, 1_000), (3, 12, 500), (9, 12, 300)]
+    {
+        let scenario = Scenario { copies, blocks, dearest_us: 0.0, ..STEADY };
+        let method = (Estimate::PairByPair, Adjustment::None);
+        tally(scenario, studies, Quantity::CostUs, method).assert_sound(&format!("{scenario:?}"));
     }
 }
 
 #[test]
 fn against_the_mean_of_copies_costs_lean_to_below_zero() {
-    let [pairs, mean, _] = nine_copies(12, Levels::Normal(0.005), 600);
-    assert!(mean.bias() < -0.5 && mean.coverage() < 93.0, "{mean:?}");
+    let [pairs, mean, _] = nine_copies(12, Levels::Normal(0.005), 300);
+    assert!(mean.bias() < -0.5 && mean.coverage() < 91.0, "{mean:?}");
     assert!(pairs.bias().abs() < 0.2, "{pairs:?}");
 }
 
 #[test]
 fn in_one_sample_of_all_pairs_costs_lean_to_above_zero_where_blocks_are_few() {
     for levels in [Levels::Normal(0.005), Levels::TwoModes(0.005)] {
-        let [pairs, _, all] = nine_copies(2, levels, 3_000);
-        assert!(all.bias() > 0.2, "{all:?}");
+        let [pairs, _, all] = nine_copies(2, levels, 1_000);
+        assert!(all.bias() > 0.3, "{all:?}");
         assert!(pairs.bias().abs() < 0.1, "{pairs:?}");
     }
+}
+
+/// Of two slices nothing tells which is disturbed. One of the arm is rare and moves a round by a tenth, those of many copies
+/// are in every round and move it by little: unbiased, but skewed by more than Student's interval allows for.
+#[test]
+fn against_many_copies_two_blocks_are_too_few_and_four_are_enough() {
+    let [two, ..] = nine_copies(2, Levels::Normal(0.005), 1_500);
+    assert!(two.coverage() < 93.0, "{two:?}");
+    let [four, ..] = nine_copies(4, Levels::Normal(0.005), 1_000);
+    assert!(four.coverage() > 93.0, "{four:?}");
 }

@@ -3,7 +3,7 @@
 
 use hoptax_stats::slowdowns;
 
-use crate::judge::{Adjustment, Estimate, Quantity, Tally, tallies, tally};
+use crate::judge::{Adjustment, Estimate, Quantity, Tally, tallies};
 use crate::simulation::{BASELINE_US, Levels, Machine, STEADY, Scenario, USUAL};
 
 const LIBRARY: (Estimate, Adjustment) = (Estimate::PairByPair, Adjustment::Between);
@@ -11,18 +11,19 @@ const LIBRARY: (Estimate, Adjustment) = (Estimate::PairByPair, Adjustment::Betwe
 /// Intervals of everything that is said of a function.
 fn all_hold(scenario: Scenario, studies: u64) {
     let quantities = [Quantity::CostUs, Quantity::Share, Quantity::Rate];
-    let found = tallies(scenario, studies, &quantities.map(|quantity| (quantity, LIBRARY.0, LIBRARY.1)));
+    let found = tallies(scenario, studies, &quantities, &[LIBRARY]);
     for (quantity, tally) in quantities.iter().zip(found) {
         tally.assert_sound(&format!("{quantity:?} in {scenario:?}"));
     }
 }
 
 fn few_arms_hold(levels: Levels) {
-    for (functions, copies) in [(1, 1), (1, 3), (1, 9), (2, 1), (2, 3), (3, 1), (3, 2), (3, 9)] {
-        for machine in [USUAL, STEADY] {
-            all_hold(Scenario { functions, copies, levels, ..machine }, 2_000);
-        }
+    // As many rounds as studies have with as many copies: what has two modes needs them.
+    for (functions, copies, rounds) in [(1, 1, 10), (1, 3, 10), (1, 9, 15), (2, 1, 10), (3, 2, 10)] {
+        all_hold(Scenario { functions, copies, rounds, levels, ..USUAL }, 1_500);
     }
+    all_hold(Scenario { functions: 1, copies: 3, rounds: 15, levels, ..STEADY }, 2_000);
+    all_hold(Scenario { functions: 2, copies: 1, rounds: 15, levels, ..STEADY }, 2_000);
 }
 
 #[test]
@@ -37,15 +38,16 @@ fn few_arms_have_honest_intervals_where_every_process_has_two_modes() {
 
 #[test]
 fn few_arms_have_honest_intervals_where_slices_are_noisy_and_costs_are_large() {
-    for functions in [1, 2, 3, 4] {
+    for functions in [1, 2, 3] {
         let noisy = Scenario { functions, noise: 0.017, between_rounds: 0.01, dearest_us: 10.0, ..USUAL };
-        all_hold(noisy, 2_000);
+        all_hold(noisy, 1_000);
     }
 }
 
 /// An arm that is compared with an origin without a proxy: the cost is all of its CPU time.
 fn against_direct(functions: usize, machine: Scenario, adjustment: Adjustment, studies: u64) -> Tally {
-    let scenario = Scenario { functions, copies: 0, ..machine };
+    // Twelve blocks, so that a disturbed slice is discarded: no other arm's takes it off.
+    let scenario = Scenario { functions, copies: 0, blocks: 12, ..machine };
     let mut draws = Machine::new(functions as u64);
     let mut tally = Tally::default();
     for _ in 0..studies {
@@ -59,42 +61,31 @@ fn against_direct(functions: usize, machine: Scenario, adjustment: Adjustment, s
 
 #[test]
 fn an_arm_against_no_proxy_has_an_honest_interval_however_few_there_are() {
-    for functions in [1, 2, 3, 4, 6, 12] {
-        for machine in [USUAL, STEADY] {
-            let tally = against_direct(functions, machine, Adjustment::OwnArmLeftOut, 2_000);
-            tally.assert_sound(&format!("{functions} functions against direct in {machine:?}"));
-        }
+    for (functions, studies) in [(1, 1_500), (2, 1_500), (3, 1_500), (4, 1_000), (6, 800), (12, 400)] {
+        let tally = against_direct(functions, USUAL, Adjustment::OwnArmLeftOut, studies);
+        tally.assert_sound_level(&format!("{functions} functions against direct"));
     }
 }
 
 #[test]
 fn an_arm_that_tells_the_speed_it_is_adjusted_for_has_an_interval_of_nothing() {
     let alone = against_direct(1, USUAL, Adjustment::OwnArmIncluded, 200);
-    assert!(alone.coverage() < 5.0, "{alone:?}");
+    assert!(alone.coverage() < 5.0 && alone.half_width() < 1e-9, "{alone:?}");
     let two = against_direct(2, USUAL, Adjustment::OwnArmIncluded, 500);
-    assert!(two.coverage() < 93.0, "{two:?}");
+    assert!(two.coverage() < 80.0, "{two:?}");
 }
 
 #[test]
 fn an_arms_own_level_has_an_honest_interval() {
     for machine in [USUAL, STEADY] {
-        for (copies, blocks) in [(1, 4), (3, 4), (9, 4), (1, 12)] {
+        for (copies, blocks) in [(1, 4), (9, 4), (1, 12)] {
             let scenario = Scenario { copies, blocks, ..machine };
             let mut draws = Machine::new(blocks as u64);
             let mut tally = Tally::default();
-            for _ in 0..2_000 {
+            for _ in 0..1_000 {
                 tally.add(&draws.study(scenario).level(0), BASELINE_US);
             }
-            tally.assert_sound(&format!("level in {scenario:?}"));
+            tally.assert_sound_level(&format!("level in {scenario:?}"));
         }
     }
-}
-
-#[test]
-fn a_cost_that_has_no_copies_to_lean_on_is_that_of_the_plain_pairs() {
-    // With one copy the three ways of pairing are one.
-    let methods = [Estimate::PairByPair, Estimate::MeanOfCopies, Estimate::AllPairs];
-    let widths =
-        methods.map(|estimate| tally(USUAL, 50, Quantity::CostUs, (estimate, Adjustment::None)).half_width());
-    assert!(widths.iter().all(|width| (width - widths[0]).abs() < 1e-12), "{widths:?}");
 }

@@ -1,7 +1,7 @@
 //! Simulated studies: slices of arms and of copies of the baseline, in random order within blocks, on a machine whose speed
 //! wanders, which takes a fifth of a slice now and then.
 
-use hoptax_stats::{Observation, median};
+use hoptax_stats::{Observation, hodges_lehmann, median};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -18,6 +18,9 @@ const DISTURBANCE: f64 = 0.2;
 /// Share of slices that are set aside: half of the disturbed ones go unnoticed, and some good ones go too.
 const SET_ASIDE_OF_DISTURBED: f64 = 0.5;
 const SET_ASIDE_OF_OTHERS: f64 = 0.05;
+
+/// By how much the mean of slices is too high for that, as a share.
+pub(crate) const LEAN_OF_MEANS: f64 = DISTURBED * SET_ASIDE_OF_DISTURBED * DISTURBANCE;
 
 /// Correlation of the machine's speed from slice to slice where it wanders.
 const CORRELATION: f64 = 0.85;
@@ -96,7 +99,7 @@ pub(crate) struct Study {
     pub(crate) observations: Vec<Observation>,
     /// Which copy of its arm each is of.
     pub(crate) copies: Vec<usize>,
-    /// By what factor the machine was slower in the median block than it is in the long run.
+    /// By what factor the machine was usually slower than it is in the long run.
     pub(crate) usual_slowdown: f64,
 }
 
@@ -142,8 +145,9 @@ impl Machine {
         let mut observations = Vec::new();
         let mut copies = Vec::new();
         let mut of_blocks = Vec::new();
-        let mut wander = self.normal();
         for round in 0..scenario.rounds {
+            // It takes seconds to start processes afresh, more than the machine keeps a speed within a round.
+            let mut wander = self.normal();
             let of_round = scenario.between_rounds * self.normal();
             let baseline = (0..scenario.copies).map(|copy| (0, copy));
             let mut processes: Vec<Process> = baseline
@@ -166,7 +170,7 @@ impl Machine {
                 of_blocks.push(median(&speeds).expect("a block has slices"));
             }
         }
-        let usual_slowdown = median(&of_blocks).expect("there are blocks").exp();
+        let usual_slowdown = hodges_lehmann(&of_blocks).expect("there are blocks").exp();
         Study { scenario, observations, copies, usual_slowdown }
     }
 }

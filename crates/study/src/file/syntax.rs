@@ -209,7 +209,10 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
                 shown(instance)
             )
         }
-        // The one text with a grammar. A trace would be a file of its own, so a study has none.
+        ValidationErrorKind::Pattern { .. } if pointer.ends_with("/utilisation") => {
+            format!("{what} must be a share such as `30%`, not {}", shown(instance))
+        }
+        // A trace would be a file of its own, so a study has none.
         ValidationErrorKind::Pattern { .. } => {
             format!("{what} must be `uniform`, `poisson`, `jitter=10%` or `burst=8`, not {}", shown(instance))
         }

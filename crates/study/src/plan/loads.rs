@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hoptax_load::Arrivals;
 
-use super::Load;
+use super::{Load, Open, Rate};
 use crate::file::{Caller, LoadSection, LoopWord, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
@@ -28,25 +28,27 @@ pub(super) fn plan(
         if section.loop_ == LoopWord::Closed && earlier.clone().any(|other| other.loop_ == section.loop_) {
             problem("/loop", "two loads have a closed loop: a study takes one at most".to_owned());
         }
-        let open = match (section.loop_, section.rate) {
-            (LoopWord::Open, Some(rate)) => {
+        let open = match (section.loop_, rate(section)) {
+            (LoopWord::Open, Ok(rate)) => {
                 let arrivals = section.arrivals.as_deref().map_or(Ok(Arrivals::Uniform), str::parse);
                 match arrivals {
-                    Ok(arrivals) => Some((rate, arrivals)),
+                    Ok(arrivals) => Some(Open { rate, arrivals }),
                     Err(error) => {
                         problem("/arrivals", format!("`arrivals` cannot be used: {error}"));
                         None
                     }
                 }
             }
-            (LoopWord::Open, None) => {
-                problem("", format!("load `{}` has an open loop and no `rate`: add one", section.name));
+            (LoopWord::Open, Err(why)) => {
+                problem("", format!("load `{}` has an open loop {why}", section.name));
                 None
             }
             (LoopWord::Closed, _) => {
-                for (given, key) in
-                    [(section.rate.is_some(), "rate"), (section.arrivals.is_some(), "arrivals")]
-                {
+                for (given, key) in [
+                    (section.rate.is_some(), "rate"),
+                    (section.utilisation.is_some(), "utilisation"),
+                    (section.arrivals.is_some(), "arrivals"),
+                ] {
                     if given {
                         let message = format!("a closed loop has no `{key}`: remove it, or set `loop: open`");
                         problem(&format!("/{key}"), message);
@@ -76,4 +78,18 @@ pub(super) fn plan(
         }
     }
     loads
+}
+
+/// The rate of an open loop, or why there is none.
+fn rate(section: &LoadSection) -> Result<Rate, &'static str> {
+    match (section.rate, section.utilisation.as_deref()) {
+        (Some(rate), None) => Ok(Rate::PerSecond(rate)),
+        (None, Some(share)) => {
+            let percent = share.trim_end_matches('%').parse::<f64>().ok();
+            let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 1.0);
+            share.map(Rate::Utilisation).ok_or("and a `utilisation` that is not above 0 % and at most 100 %")
+        }
+        (None, None) => Err("and neither `rate` nor `utilisation`: add one"),
+        (Some(_), Some(_)) => Err("and both `rate` and `utilisation`: remove one"),
+    }
 }

@@ -24,6 +24,40 @@ fn problems(text: &str) -> String {
 }
 
 #[test]
+fn a_load_is_a_rate_or_a_share_of_what_an_arm_can_take() {
+    let with = |keys: &str| {
+        planned(&format!(
+            "name: test\narms: [baseline, lua]\nloads: [{{name: in-use, loop: open, {keys}}}]\n"
+        ))
+    };
+    let plan = with("utilisation: 30%").unwrap();
+    let open = plan.loads[0].open.clone().unwrap();
+    assert_eq!(open.rate, Rate::Utilisation(0.3));
+    assert!(plan.needs_capacities() && !with("rate: 100").unwrap().needs_capacities());
+    for (keys, expected) in [
+        ("utilisation: 0%", "at most 100 %"),
+        ("utilisation: 120%", "at most 100 %"),
+        ("utilisation: 30%, rate: 100", "remove one"),
+        ("connections: 4", "add one"),
+        ("utilisation: much", "a share such as `30%`"),
+    ] {
+        let problems = with(keys).expect_err(keys).to_string();
+        assert!(problems.contains(expected), "{keys}: {problems}");
+    }
+}
+
+#[test]
+fn several_twins_have_names_of_their_own() {
+    let plan = plan("baseline, same, same#2, same#3").unwrap();
+    let twins: Vec<&str> =
+        plan.arms.iter().filter(|arm| arm.kind == ArmKind::Same).map(|arm| arm.id.as_str()).collect();
+    assert_eq!(twins, ["same", "same#2", "same#3"]);
+    for wrong in ["same#1", "same#", "same#x"] {
+        assert!(problems(&format!("name: test\narms: [baseline, \"{wrong}\"]\n{LOADS}")).contains(wrong));
+    }
+}
+
+#[test]
 fn a_function_with_conditions_brings_a_baseline_of_its_own() {
     let plan = plan("baseline, lua, compress/gzip, fault/delay").unwrap();
     let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
@@ -154,7 +188,10 @@ fn what_is_not_yaml_says_where() {
 #[test]
 fn an_open_loop_needs_a_rate() {
     let text = "name: t\narms: [baseline, same]\nloads:\n  - {name: a, loop: open}\n";
-    assert_eq!(problems(text), "test.yaml:4:5: load `a` has an open loop and no `rate`: add one");
+    assert_eq!(
+        problems(text),
+        "test.yaml:4:5: load `a` has an open loop and neither `rate` nor `utilisation`: add one"
+    );
 }
 
 proptest! {

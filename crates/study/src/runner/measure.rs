@@ -21,7 +21,7 @@ use super::quiet::{Quiet, Waited};
 use super::subjects::{Subject, Subjects};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
-use crate::plan::{self, Block, Load, Plan};
+use crate::plan::{self, Block, Load, Plan, Rate};
 use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 
 /// How long each arm is loaded before its first slice, so that connections are open and buffers have their size.
@@ -29,9 +29,9 @@ const WARM_UP_NS: u64 = 100_000_000;
 /// The first part of an open slice is sent and not recorded: caches of the proxy are cold from the arms before it.
 const LEAD_IN_NS: u64 = 20_000_000;
 /// How long answers are waited for after a slice.
-const DRAIN_NS: u64 = 1_000_000_000;
+pub(super) const DRAIN_NS: u64 = 1_000_000_000;
 /// Time that proxies get after they stood still, to do what fell due meanwhile. It is no part of the next slice.
-const AFTER_THAW: Duration = Duration::from_millis(5);
+pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 /// A tick of `/proc/stat`, nanoseconds.
 const TICK_NS: f64 = 1e7;
 /// Time that the proxy gets to go to sleep after its last answer: the kernel's account of a thread is exact when
@@ -40,7 +40,7 @@ const SETTLE: Duration = Duration::from_micros(500);
 
 /// Measures the slices of one round and keeps its record.
 pub(super) struct Meter<'a> {
-    plan: &'a Plan,
+    pub(super) plan: &'a Plan,
     setting: &'a Setting<'a>,
     link: Option<&'a Link>,
     origins: Vec<u32>,
@@ -50,9 +50,9 @@ pub(super) struct Meter<'a> {
     began: Instant,
     round: u32,
     record: RoundRecord,
-    recording: Recording,
+    pub(super) recording: Recording,
     /// Keeps the proxies that are not measured from running.
-    freezer: Freezer,
+    pub(super) freezer: Freezer,
     /// What the proxies of each subject had used when its last slice was over, and the number of that slice in the record.
     last: Vec<Option<(Reading, Option<usize>)>>,
 }
@@ -170,6 +170,11 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
+    /// Takes note of what the arms can take, by arm.
+    pub(super) fn knows(&mut self, capacities: &BTreeMap<usize, f64>) {
+        self.record.capacities.clone_from(capacities);
+    }
+
     /// The accounts of a subject and of what stands behind it.
     fn read(&self, subject: &Subject) -> io::Result<Reading> {
         Reading::take(subject, (&self.origins, self.companion), self.setting, self.link)
@@ -202,7 +207,8 @@ impl<'a> Meter<'a> {
         let began_s = self.began.elapsed().as_secs_f64();
         let before = self.read(subject)?;
         self.keep_late(number, &before);
-        let run = self.run_of(load, block);
+        let planned_rate = self.rate(load, arm);
+        let run = self.run_of(load, block, planned_rate);
         let record_from_ns = run.record_from_ns;
         let used = if load.caller == Caller::Php {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
@@ -234,6 +240,7 @@ impl<'a> Meter<'a> {
             copy,
             began_s,
             wall_s,
+            planned_rate,
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
             recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
@@ -319,17 +326,29 @@ impl<'a> Meter<'a> {
         Ok(self.record)
     }
 
-    fn run_of(&self, load: &Load, block: &Block) -> Run {
+    /// Requests per second of a load for an arm; 0 in a closed loop.
+    fn rate(&self, load: &Load, arm: usize) -> f64 {
+        match load.open.as_ref().map(|open| open.rate) {
+            None => 0.0,
+            Some(Rate::PerSecond(rate)) => rate,
+            // An arm that answered nothing is asked as little as there is.
+            Some(Rate::Utilisation(share)) => {
+                self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity * share).max(1.0))
+            }
+        }
+    }
+
+    fn run_of(&self, load: &Load, block: &Block, rate: f64) -> Run {
         let start_ns = now_ns();
         let end_ns = start_ns + load.slice.as_nanos() as u64;
         let (release, lead_in_ns) = match &load.open {
             None => (Release::Closed, 0),
-            Some((rate, arrivals)) => {
-                // All arms of a block are offered the same times.
+            Some(open) => {
+                // All arms of a block are offered the same times, where they are offered the same rate.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
                 // Where answers are told apart, all of them count: a bucket does not know of a lead-in.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
-                (Release::Open(Schedule::new(arrivals.clone(), *rate, seed, 0, 1)), lead_in_ns)
+                (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }
         };
         let record_from_ns = start_ns + lead_in_ns;

@@ -4,12 +4,13 @@ use hoptax_result::{Book, Cost, ResponseCost};
 
 use super::*;
 use crate::file;
+use crate::precision;
 use crate::record::SliceRecord;
 
 const TEXT: &str = "
 name: test
 rounds: 3
-arms: [direct, baseline, same, lua]
+arms: [direct, baseline, same, lua, rbac, cors]
 loads:
   - {name: saturation, loop: closed, blocks: 4, slice: 200ms}
   - {name: fixed-rate, loop: open, rate: 1000, blocks: 2}
@@ -253,4 +254,35 @@ fn what_was_set_aside_is_not_counted_and_kept_apart() {
     assert_eq!(result.arms[arm].loads.last().unwrap().book.failed, 0);
     assert_eq!(result.arms[arm].book.failed, 4000, "the whole book has all of it");
     assert!(result.generator[1].core_share.abs() < 1e-9, "{:?}", result.generator);
+}
+
+#[test]
+fn a_study_that_looked_carries_the_quantile_of_its_looks_and_says_its_confidence() {
+    let rounds = rounds(index("lua"), [4.0, 5.0, 7.0]);
+    let sequential = Some(SequentialPlan {
+        target_share: 0.01,
+        reached: false,
+        looks: vec![3],
+        quantile_confidence: hoptax_stats::LOOK_CONFIDENCE,
+    });
+    let fixed = summarised(&rounds);
+    let looked = summarise(&plan(), &rounds, Conditions { sequential, ..Conditions::default() });
+    let half_width = |result: &StudyResult| {
+        let lua = result.arms.iter().find(|arm| arm.id == "lua").unwrap();
+        lua.cost.cpu_us_per_request.unwrap().half_width()
+    };
+    // R: qt(0.98, 2) / qt(0.975, 2) = 4.848732 / 4.302653.
+    let ratio = half_width(&looked) / half_width(&fixed);
+    assert!((ratio - 4.848_732 / 4.302_653).abs() < 1e-5, "{ratio}");
+    assert!((looked.plan.confidence - 0.95).abs() < 1e-12);
+}
+
+#[test]
+fn half_widths_are_shares_of_what_is_compared_with_whatever_the_estimates() {
+    let of = |extra_us: [f64; 3]| precision::half_widths(&summarised(&rounds(index("lua"), extra_us)));
+    let (small, large) = (of([4.0, 5.0, 7.0]), of([14.0, 15.0, 17.0]));
+    // `direct` has no CPU time; `same` and `cors` cost the same in each round.
+    assert_eq!(small.len(), 3);
+    assert!(small[0] < 1e-9 && small[1] > 0.01 && small[2] < 1e-9, "{small:?}");
+    assert!((small[1] - large[1]).abs() < 0.02 * small[1], "{small:?} {large:?}");
 }

@@ -1,0 +1,143 @@
+//! Work in user space whose code does not fit into the caches that hold code.
+//!
+//! A proxy runs some hundred thousand instructions for a request and most of them once: what it waits for are
+//! instructions, and branches that the processor has forgotten since the last request. Loops that stay in a cache say
+//! nothing of that, and machines differ in it by another factor.
+
+use std::hint::black_box;
+
+use hoptax_result::{SpeedKind, SpeedSide};
+
+use super::compute::cycle;
+use super::{Work, thread_time};
+
+/// Functions that are called in turn. Each is some 250 bytes of code: together they are about as large as what Envoy runs
+/// for a request, larger than a first-level cache, and smaller than a second-level one.
+const PIECES: usize = 2_048;
+
+type Piece = fn(u64) -> u64;
+
+/// All of them called once, in an order that no prefetcher guesses, is one round; one operation is one call.
+pub(super) fn work() -> Work {
+    let order = cycle(PIECES);
+    let pieces: Vec<Piece> = pieces();
+    let (mut at, mut state) = (0, 1);
+    Work::new(
+        SpeedKind::WideCode,
+        SpeedSide::User,
+        "one of 2,048 functions is called, and another one next time",
+        move |count| {
+            let began = thread_time();
+            for _ in 0..count {
+                at = order[at];
+                state = pieces[at](state);
+            }
+            black_box(state);
+            Ok(thread_time().saturating_sub(began))
+        },
+    )
+}
+
+/// One function: arithmetic and branches on what it is given, none of which another one shares.
+#[inline(never)]
+fn piece<const NUMBER: u64>(given: u64) -> u64 {
+    let mut state = given ^ NUMBER.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    if state & (1 << (NUMBER % 31)) == 0 {
+        state = state.rotate_left(7).wrapping_mul(NUMBER | 1);
+    } else {
+        state = state.wrapping_add(NUMBER << 9) ^ (state >> 11);
+    }
+    if state & (1 << (NUMBER % 29 + 3)) == 0 {
+        state = state.wrapping_mul(NUMBER.wrapping_mul(0xd6e8_feb8_6659_fd93) | 1);
+    } else {
+        state ^= state.rotate_right(23).wrapping_sub(NUMBER);
+    }
+    if state & (1 << (NUMBER % 23 + 5)) == 0 {
+        state = state.rotate_left(13) ^ (NUMBER << 21);
+    } else {
+        state = state.wrapping_add(NUMBER.wrapping_mul(0xa24b_aed4_963e_e407));
+    }
+    if state & (1 << (NUMBER % 19 + 7)) == 0 {
+        state = (state ^ (state >> 29)).wrapping_mul(NUMBER.wrapping_mul(0x9fb2_1c65_1e98_df25) | 1);
+    } else {
+        state = state.rotate_right(5) ^ NUMBER.rotate_left(40);
+    }
+    state
+}
+
+/// Sixteen pieces from a number on, a multiple of which the number is.
+macro_rules! sixteen {
+    ($into:ident, $of:expr) => {
+        $into.extend([
+            piece::<{ $of * 16 }> as Piece,
+            piece::<{ $of * 16 + 1 }>,
+            piece::<{ $of * 16 + 2 }>,
+            piece::<{ $of * 16 + 3 }>,
+            piece::<{ $of * 16 + 4 }>,
+            piece::<{ $of * 16 + 5 }>,
+            piece::<{ $of * 16 + 6 }>,
+            piece::<{ $of * 16 + 7 }>,
+            piece::<{ $of * 16 + 8 }>,
+            piece::<{ $of * 16 + 9 }>,
+            piece::<{ $of * 16 + 10 }>,
+            piece::<{ $of * 16 + 11 }>,
+            piece::<{ $of * 16 + 12 }>,
+            piece::<{ $of * 16 + 13 }>,
+            piece::<{ $of * 16 + 14 }>,
+            piece::<{ $of * 16 + 15 }>,
+        ]);
+    };
+}
+
+/// Two hundred and fifty-six of them.
+macro_rules! block {
+    ($into:ident, $of:expr) => {
+        sixteen!($into, $of * 16);
+        sixteen!($into, $of * 16 + 1);
+        sixteen!($into, $of * 16 + 2);
+        sixteen!($into, $of * 16 + 3);
+        sixteen!($into, $of * 16 + 4);
+        sixteen!($into, $of * 16 + 5);
+        sixteen!($into, $of * 16 + 6);
+        sixteen!($into, $of * 16 + 7);
+        sixteen!($into, $of * 16 + 8);
+        sixteen!($into, $of * 16 + 9);
+        sixteen!($into, $of * 16 + 10);
+        sixteen!($into, $of * 16 + 11);
+        sixteen!($into, $of * 16 + 12);
+        sixteen!($into, $of * 16 + 13);
+        sixteen!($into, $of * 16 + 14);
+        sixteen!($into, $of * 16 + 15);
+    };
+}
+
+fn pieces() -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(PIECES);
+    block!(pieces, 0);
+    block!(pieces, 1);
+    block!(pieces, 2);
+    block!(pieces, 3);
+    block!(pieces, 4);
+    block!(pieces, 5);
+    block!(pieces, 6);
+    block!(pieces, 7);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_functions_as_are_told_and_each_has_code_of_its_own() {
+        let pieces = pieces();
+        assert_eq!(pieces.len(), PIECES);
+        let places: BTreeSet<usize> = pieces.iter().map(|piece| *piece as usize).collect();
+        assert_eq!(places.len(), PIECES);
+        // Together they are larger than a first-level cache of code, which is 32 or 64 KiB.
+        let (first, last) = (places.first().unwrap(), places.last().unwrap());
+        assert!(last - first > 128 << 10, "{} bytes", last - first);
+    }
+}

@@ -1,0 +1,186 @@
+//! What a study takes of time and memory, told before it begins.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use hoptax_study::length::{FEWEST_ROUNDS, Length};
+use hoptax_study::plan::Plan;
+
+use super::session::duration;
+use crate::exit::Failure;
+
+/// What a slice takes beside its length, seconds: 1.7 ms until all answers are in and accounts are read, and 7.8 ms between two
+/// slices (medians of 260 slices of the study `quick`, on two processors of a virtual machine). Proxies settle for 5 ms of these.
+const SLICE_OVERHEAD_S: f64 = 0.0095;
+/// What a proxy takes of a round to be started, warmed up and ended, seconds: 5.3 s of each of three rounds, for 25 proxies. All of
+/// them are warmed up for a tenth of a second.
+const PROXY_S: f64 = 0.21;
+/// What a proxy takes of the first round beside that, in which its configuration is validated, seconds: 0.2 s for 25.
+const VALIDATION_S: f64 = 0.01;
+/// Memory that a proxy has for itself alone, bytes: `RssAnon` of Envoy 1.40.0 with its connections open, the mean of 25 arms of the
+/// study `quick` (15.3 MiB after its start, 17.8 MiB from the first slices on). The 53 MB of its program are shared by all.
+const PROXY_BYTES: u64 = 18_700_000;
+/// Memory of everything else, bytes: of the 601 MB by which `MemAvailable` fell while `quick` ran, what its 25 proxies do not account
+/// for. It is hoptax, its origins, the pages that all proxies share, and buffers of the kernel.
+const OWN_BYTES: u64 = 134_000_000;
+
+/// What a study is expected to take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Expense {
+    /// The first round, seconds: the configurations are checked in it.
+    pub(super) first_round_s: f64,
+    /// Each later round, seconds.
+    pub(super) round_s: f64,
+    /// All processes of a round together, bytes.
+    pub(super) memory_bytes: u64,
+}
+
+impl Expense {
+    /// What a study of this plan takes on a host that does not disturb it; on another its slices wait, and are measured again.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let arm_of = |arm: usize| plan.arms.get(arm);
+        let proxies: usize = plan
+            .subjects
+            .iter()
+            .filter_map(|subject| Some(arm_of(subject.arm)?.subject.position.hops().len()))
+            .sum();
+        let slices_s: f64 = plan
+            .loads
+            .iter()
+            .map(|load| {
+                let part = plan
+                    .subjects
+                    .iter()
+                    .filter(|one| arm_of(one.arm).is_some_and(|arm| arm.takes_part(load)));
+                let slice_s = load.slice.as_secs_f64() + SLICE_OVERHEAD_S;
+                part.count() as f64 * f64::from(load.blocks) * slice_s
+            })
+            .sum();
+        let round_s = slices_s + proxies as f64 * PROXY_S;
+        Self {
+            first_round_s: round_s + proxies as f64 * VALIDATION_S,
+            round_s,
+            memory_bytes: OWN_BYTES + proxies as u64 * PROXY_BYTES,
+        }
+    }
+
+    /// So many rounds, seconds.
+    pub(super) fn of_rounds_s(&self, rounds: u32) -> f64 {
+        if rounds == 0 { 0.0 } else { self.first_round_s + f64::from(rounds - 1) * self.round_s }
+    }
+
+    /// How many rounds a study of such a length is likely to take; None where its precision says.
+    pub(super) fn rounds_of(&self, length: &Length) -> Option<u32> {
+        let fitting = |budget_s: f64| {
+            let others = ((budget_s - self.first_round_s) / self.round_s).max(0.0) as u32;
+            others.saturating_add(1).max(FEWEST_ROUNDS)
+        };
+        let rounds = length.budget_s.map_or(length.rounds, |budget_s| fitting(budget_s).min(length.rounds));
+        length.until.is_none().then_some(rounds)
+    }
+
+    /// What a study takes that has so many rounds already, in words.
+    pub(super) fn words(&self, length: &Length, measured: u32) -> String {
+        let memory = gigabytes(self.memory_bytes);
+        match (length.until, length.budget_s) {
+            (None, None) => {
+                let rounds = length.rounds.saturating_sub(measured);
+                format!("about {} and {memory} of memory", duration(self.of_rounds_s(rounds)))
+            }
+            _ => format!("about {} for each round and {memory} of memory", duration(self.round_s)),
+        }
+    }
+}
+
+/// Refuses a study that is likely to need more memory than there is, unless whoever sits at the terminal wants it all the same.
+pub(super) fn check_memory(expense: &Expense, yes: bool) -> Result<(), Failure> {
+    let Some(available) = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes)
+    else {
+        // A kernel that does not tell leaves it to whoever begins the study.
+        return Ok(());
+    };
+    match too_much(expense, available) {
+        Some(problem) if !(yes || is_wanted(&problem)) => Err(Failure::environment(format!(
+            "{problem}: take fewer arms, or give `--yes` to begin all the same"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What is wrong with a study that needs more memory than is available.
+fn too_much(expense: &Expense, available: u64) -> Option<String> {
+    (expense.memory_bytes > available).then(|| {
+        format!(
+            "the processes of this study need about {}, and {} are available",
+            gigabytes(expense.memory_bytes),
+            gigabytes(available)
+        )
+    })
+}
+
+/// Asks, where there is somebody to ask.
+fn is_wanted(problem: &str) -> bool {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return false;
+    }
+    // Who cannot be asked has not agreed.
+    let _ = write!(io::stderr(), "hoptax: {problem}; begin all the same? [y/N] ");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// What Linux says can be had without swapping, bytes.
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Bytes with a unit that people read: `0.5 GB`.
+pub(super) fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+
+    fn of(arms: &str) -> Expense {
+        let text = format!(
+            "name: test\nrounds: 3\narms: [{arms}]\nloads:\n  - {{name: a, loop: closed, blocks: 4, slice: 200ms}}\n"
+        );
+        let (file, positions) = hoptax_study::file::read("test.yaml", &text).unwrap();
+        Expense::of(&Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap())
+    }
+
+    #[test]
+    fn a_proxy_more_takes_its_slices_and_its_memory_more() {
+        let (two, three) = (of("baseline, same"), of("baseline, same, lua"));
+        let slices_s = 4.0 * (0.2 + SLICE_OVERHEAD_S);
+        assert!((three.round_s - two.round_s - slices_s - PROXY_S).abs() < 1e-9, "{two:?} {three:?}");
+        assert_eq!(three.memory_bytes - two.memory_bytes, PROXY_BYTES);
+        assert!((two.of_rounds_s(3) - two.first_round_s - 2.0 * two.round_s).abs() < 1e-9);
+        assert!(two.of_rounds_s(0).abs() < 1e-9);
+        let budget_s = Some(two.of_rounds_s(7) + 0.1);
+        let length = Length { rounds: 1000, budget_s, until: None };
+        assert_eq!(two.rounds_of(&length), Some(7));
+        assert_eq!(two.rounds_of(&Length { rounds: 5, ..length.clone() }), Some(5));
+        assert_eq!(two.rounds_of(&Length { budget_s: Some(0.1), ..length }), Some(2));
+    }
+
+    #[test]
+    fn available_memory_is_what_the_kernel_says() {
+        assert_eq!(available_bytes("MemFree: 1 kB\nMemAvailable:    2048 kB\n"), Some(2048 * 1024));
+        assert_eq!(available_bytes("MemFree: 1 kB\n"), None);
+        assert_eq!(available_bytes("MemAvailable: many kB\n"), None);
+    }
+
+    #[test]
+    fn a_study_that_needs_more_than_is_available_is_told_so() {
+        let expense = Expense { first_round_s: 1.0, round_s: 1.0, memory_bytes: 2_000_000_000 };
+        assert_eq!(too_much(&expense, 2_000_000_000), None);
+        let problem = too_much(&expense, 1_500_000_000).unwrap();
+        assert!(problem.contains("2.0 GB") && problem.contains("1.5 GB"), "{problem}");
+    }
+}

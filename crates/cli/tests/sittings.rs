@@ -1,0 +1,169 @@
+//! How long a study goes on, going on with one that was finished, and putting several sittings together.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use support::{Ran, checked, hoptax, ran, run, small_study};
+
+/// A folder with a study file in it, of two arms.
+struct Studies(tempfile::TempDir);
+
+impl Studies {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("study.yaml"), small_study("baseline, same", 2)).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The study, with its results in the folder `out`.
+    fn study(&self, out: &str, more: &[&str]) -> Command {
+        let mut command = hoptax();
+        command.arg("study").arg(self.path("study.yaml")).arg("--out").arg(self.path(out)).args(more);
+        command
+    }
+
+    fn run(&self, out: &str, more: &[&str]) -> Ran {
+        ran(&mut self.study(out, more))
+    }
+
+    fn resume(&self, out: &str, more: &[&str]) -> Ran {
+        ran(hoptax().arg("study").arg("--resume").arg(self.path(out)).args(more))
+    }
+
+    fn result(&self, out: &str) -> Value {
+        checked("study", &read(&self.path(out).join("result.json")))
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_finished_study_is_not_written_over_and_goes_on_with_more_rounds() {
+    let studies = Studies::new();
+    studies.run("out", &[]);
+    let first = read(&studies.path("out/rounds/0.json"));
+    assert_eq!(studies.result("out")["plan"]["rounds_completed"], 2);
+
+    let refused = studies.run("out", &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--resume") && refused.stderr.contains("--force"), "{}", refused.stderr);
+
+    let longer = studies.resume("out", &["--rounds", "3"]);
+    let result = studies.result("out");
+    assert_eq!(result["plan"]["rounds_completed"], 3, "{}", longer.stderr);
+    assert_eq!(result["plan"]["rounds_planned"], 3);
+    assert_eq!(result["plan"]["resumed_after_rounds"], serde_json::json!([2]));
+    assert_eq!(result["plan"]["ended_early"], Value::Null);
+    assert_eq!(read(&studies.path("out/rounds/0.json")), first);
+
+    let nothing = studies.resume("out", &[]);
+    assert!(nothing.stderr.contains("all of its 3 rounds"), "{}", nothing.stderr);
+    assert_eq!(studies.result("out")["arms"], result["arms"]);
+    let fewer = studies.resume("out", &["--rounds", "2"]);
+    assert_eq!(fewer.code, Some(2), "{}", fewer.stderr);
+
+    studies.run("out", &["--force"]);
+    assert_ne!(read(&studies.path("out/rounds/0.json")), first);
+}
+
+#[test]
+fn a_result_that_is_none_of_ours_is_not_written_over() {
+    let studies = Studies::new();
+    fs::create_dir(studies.path("out")).unwrap();
+    fs::write(studies.path("out/result.json"), "{}").unwrap();
+    let refused = studies.run("out", &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_eq!(read(&studies.path("out/result.json")), "{}");
+}
+
+#[test]
+fn a_budget_that_is_soon_spent_takes_two_rounds() {
+    let studies = Studies::new();
+    let ran = studies.run("out", &["--budget", "10ms"]);
+    let plan = &studies.result("out")["plan"];
+    assert_eq!(plan["rounds_completed"], 2, "{}", ran.stderr);
+    assert_eq!(plan["rounds_planned"], 2);
+    assert_eq!(plan["budget_s"], 0.01);
+    assert_eq!(plan["sequential"], Value::Null);
+    let refused = run(["study", "quick", "--until", "1"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("write it as `1%`"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_study_that_looks_says_when_and_whether_it_is_precise() {
+    let studies = Studies::new();
+    let ran = studies.run("out", &["--until", "0.001%", "--rounds", "3"]);
+    let result = studies.result("out");
+    let sequential = &result["plan"]["sequential"];
+    assert_eq!(sequential["looks"], serde_json::json!([3]), "{}", ran.stderr);
+    assert_eq!((&sequential["reached"], &sequential["quantile_confidence"]), (&false.into(), &0.96.into()));
+    assert_eq!(result["plan"]["confidence"], 0.95);
+    assert!(ran.stderr.contains("are not within"), "{}", ran.stderr);
+    assert!(read(&studies.path("out/report.md")).contains("not reached"));
+
+    // The same rounds, taken up again as a study of three rounds, which nobody looked at.
+    studies.resume("out", &["--rounds", "3"]);
+    assert_eq!(studies.result("out")["plan"]["sequential"], Value::Null);
+}
+
+#[test]
+fn sittings_of_one_study_are_put_together() {
+    let studies = Studies::new();
+    let first = studies.run("first", &["--again", "--rounds", "5"]);
+    assert!(
+        ["one sitting states costs", "no sitting states a cost"]
+            .iter()
+            .any(|said| first.stderr.contains(said)),
+        "{}",
+        first.stderr
+    );
+    let file = studies.path("small-sittings.json");
+    assert_eq!(checked("sittings", &read(&file))["holds_for"], "sitting");
+
+    let second = studies.run("second", &["--again", "--rounds", "5", "--seed", "2"]);
+    let together = checked("sittings", &read(&file));
+    // So small a study may be void, and states no cost then.
+    let is_stated = |out: &str| studies.result(out)["verdict"] != "void";
+    let holds_for = if is_stated("first") && is_stated("second") { "machine" } else { "sitting" };
+    assert_eq!(together["holds_for"], holds_for, "{}", second.stderr);
+    let folders: Vec<&Value> =
+        together["sittings"].as_array().unwrap().iter().map(|sitting| &sitting["folder"]).collect();
+    assert_eq!(folders, ["first", "second"]);
+    assert!(second.stdout.contains("sitting 2: "), "{}", second.stdout);
+    assert!(studies.path("small-sittings.md").exists());
+
+    // A result of another machine is none of them.
+    let other = studies.path("second/result.json");
+    let mut result: Value = serde_json::from_str(&read(&other)).unwrap();
+    result["environment"]["kernel"] = "another".into();
+    fs::write(&other, result.to_string()).unwrap();
+    let combine = |more: &[&str]| {
+        let folders = [studies.path("first"), studies.path("second")];
+        ran(hoptax()
+            .args(["study", "--combine"])
+            .args(folders)
+            .arg("--out")
+            .arg(studies.path("all"))
+            .args(more))
+    };
+    let refused = combine(&[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("kernel") && refused.stderr.contains("--force"), "{}", refused.stderr);
+    let forced = combine(&["--force"]);
+    assert_eq!(forced.code, Some(0), "{}", forced.stderr);
+    let stored = checked("sittings", &read(&studies.path("all/small-sittings.json")));
+    assert_eq!(stored["arms"], together["arms"]);
+}

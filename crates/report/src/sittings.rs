@@ -1,0 +1,224 @@
+//! Several sittings of a study as tables: a cost in each sitting, and in all of them together.
+
+use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, Verdict};
+
+use crate::numbers::{decimals, difference, ends, grouped};
+use crate::side::SideTable;
+
+/// A table for each of `measures` that any arm has a cost in: a row for each arm, a column for each sitting, then all together.
+pub(crate) fn tables(result: &SittingsResult, measures: &[CostMeasure]) -> Vec<SideTable> {
+    let tables = measures.iter().map(|measure| table(result, *measure));
+    tables.filter(|table| !table.rows.is_empty()).collect()
+}
+
+fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
+    let sittings = (1..=result.sittings.len()).map(|number| format!("sitting {number}"));
+    let is_several = result.sittings.len() > 1;
+    let together: &[&str] =
+        if is_several { &["together", "another sitting", "between sittings"] } else { &[] };
+    let header = std::iter::once("arm".to_owned()).chain(sittings);
+    let rows = result.arms.iter().filter_map(|arm| {
+        let cost = arm.costs.iter().find(|cost| cost.measure == measure)?;
+        let mut cells: Vec<String> = cost
+            .estimates
+            .iter()
+            .map(|one| one.map_or_else(|| "-".to_owned(), |one| difference(&scaled(one.interval, measure))))
+            .collect();
+        if is_several {
+            cells.extend(together_cells(cost));
+        }
+        Some((arm.id.clone(), cells))
+    });
+    SideTable {
+        title: measure.words().to_owned(),
+        header: header.chain(together.iter().map(ToString::to_string)).collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// The cost of all sittings together, where another is expected, and by how much sittings differ.
+fn together_cells(cost: &SittingCost) -> [String; 3] {
+    let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
+        return ["one sitting only".to_owned(), "-".to_owned(), "-".to_owned()];
+    };
+    let unit = if cost.measure == CostMeasure::CpuShare { 100.0 } else { 1.0 };
+    let combined = scaled(cost.combined, cost.measure);
+    [
+        difference(&combined),
+        ends(&scaled(another, cost.measure)),
+        grouped(between * unit, decimals(combined.half_width())),
+    ]
+}
+
+/// A share in per cent; everything else as it is.
+fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
+    if measure != CostMeasure::CpuShare {
+        return interval;
+    }
+    let percent = |share: f64| share * 100.0;
+    Interval {
+        estimate: percent(interval.estimate),
+        low: percent(interval.low),
+        high: percent(interval.high),
+    }
+}
+
+/// A line for each sitting: its number, when it was, how long, what came of it.
+pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
+    let line = |(number, sitting): (usize, &hoptax_result::SittingRecord)| {
+        let verdict = match sitting.verdict {
+            Verdict::Sound => "sound",
+            Verdict::Caution => "caution",
+            Verdict::Void => "void",
+        };
+        let stated = if result.states(number) { "" } else { ", states no cost" };
+        format!(
+            "sitting {}: {}, {} rounds, {verdict}{stated} ({})",
+            number + 1,
+            sitting.started_at,
+            sitting.rounds,
+            sitting.folder
+        )
+    };
+    result.sittings.iter().enumerate().map(line).collect()
+}
+
+/// What the intervals hold for.
+pub(crate) fn holds(result: &SittingsResult) -> String {
+    let confidence = result.confidence * 100.0;
+    match result.holds_for {
+        HoldsFor::Sitting => format!(
+            "± is half of the {confidence:.0} % interval over the rounds of a sitting, and holds for that sitting only: what the \
+             machine does on another day is not in it"
+        ),
+        HoldsFor::Machine => format!(
+            "± of a sitting is half of its {confidence:.0} % interval over rounds, and holds for that sitting only. That of all \
+             together holds for the machine (random effects, after Paule and Mandel, Hartung and Knapp). Another sitting, as \
+             precise as these, is expected within the ends given; between sittings is the standard deviation of their true costs"
+        ),
+    }
+}
+
+/// The machine.
+pub(crate) fn machine(result: &SittingsResult) -> String {
+    let machine = &result.machine;
+    format!(
+        "Envoy {}; {}, {} CPUs{}; Linux {}",
+        machine.proxy_version.as_deref().unwrap_or("-"),
+        machine.cpu_model,
+        machine.cpus,
+        if machine.never_halted { ", kept from being halted" } else { "" },
+        machine.kernel
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use hoptax_result::{SittingArm, SittingEstimate, SittingRecord, SittingsMachine, SittingsResult};
+
+    use super::*;
+
+    fn around(estimate: f64, half_width: f64) -> Interval {
+        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    }
+
+    fn cost(measure: CostMeasure, unit: f64) -> SittingCost {
+        let one = |estimate: f64| {
+            let interval = around(estimate * unit, 0.45 * unit);
+            Some(SittingEstimate { interval, standard_error: 0.2 * unit })
+        };
+        SittingCost {
+            measure,
+            estimates: vec![one(19.4), one(20.2), one(21.2)],
+            holds_for: HoldsFor::Machine,
+            combined: around(20.27 * unit, 2.24 * unit),
+            between_sittings: Some(0.88 * unit),
+            another_sitting: Some(around(20.27 * unit, 4.48 * unit)),
+        }
+    }
+
+    /// Three sittings; `cors` was withheld in all but the last.
+    pub(crate) fn three() -> SittingsResult {
+        let sitting = |day: u32| SittingRecord {
+            started_at: format!("2026-01-0{day}T08:00:00Z"),
+            folder: format!("quick-2026010{day}T080000Z"),
+            rounds: 16,
+            verdict: Verdict::Sound,
+            hoptax_version: "0.1.0".to_owned(),
+        };
+        let last = SittingEstimate { interval: around(1.5, 0.3), standard_error: 0.13 };
+        let arm = |id: &str, costs: Vec<SittingCost>| SittingArm {
+            id: id.to_owned(),
+            compared_with: "baseline".to_owned(),
+            costs,
+        };
+        let withheld = SittingCost {
+            measure: CostMeasure::CpuUs,
+            estimates: vec![None, None, Some(last)],
+            holds_for: HoldsFor::Sitting,
+            combined: last.interval,
+            between_sittings: None,
+            another_sitting: None,
+        };
+        SittingsResult {
+            format: SittingsResult::FORMAT.to_owned(),
+            study: "quick".to_owned(),
+            machine: SittingsMachine {
+                cpu_model: "Processor".to_owned(),
+                cpus: 2,
+                memory_bytes: 1 << 34,
+                kernel: "6.18".to_owned(),
+                proxy_version: Some("1.40.0".to_owned()),
+                never_halted: true,
+            },
+            holds_for: HoldsFor::Machine,
+            confidence: 0.95,
+            sittings: vec![sitting(1), sitting(2), sitting(3)],
+            arms: vec![
+                arm("jwt", vec![cost(CostMeasure::CpuUs, 1.0), cost(CostMeasure::CpuShare, 0.045)]),
+                arm("cors", vec![withheld]),
+            ],
+        }
+    }
+
+    /// The first of them alone.
+    pub(crate) fn one() -> SittingsResult {
+        let mut result = three();
+        result.holds_for = HoldsFor::Sitting;
+        result.sittings.truncate(1);
+        result.arms.truncate(1);
+        for cost in &mut result.arms[0].costs {
+            cost.estimates.truncate(1);
+            cost.holds_for = HoldsFor::Sitting;
+            (cost.between_sittings, cost.another_sitting) = (None, None);
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sitting_has_a_column_and_all_together_have_three() {
+        let result = fixture::three();
+        let tables = tables(&result, &CostMeasure::ALL);
+        assert_eq!(tables.len(), 2, "measures that no arm has are left out");
+        for table in &tables {
+            assert!(table.rows.iter().all(|(_, cells)| cells.len() + 1 == table.header.len()), "{table:?}");
+        }
+        assert_eq!(tables[0].rows[0].1[3], "+20.3 ±2.2");
+        assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "one sitting only"]);
+        // 0.045 of the numbers above, in per cent.
+        assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
+    }
+
+    #[test]
+    fn one_sitting_has_nothing_together() {
+        let result = fixture::one();
+        let tables = tables(&result, &CostMeasure::ALL);
+        assert_eq!(tables[0].header, ["arm", "sitting 1"]);
+        assert!(holds(&result).contains("that sitting only"));
+    }
+}

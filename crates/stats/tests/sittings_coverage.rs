@@ -1,0 +1,92 @@
+//! How often the intervals of several sittings hold the cost on the machine, and what another sitting finds.
+//!
+//! Every test is a fixed draw: its seed decides it, the clock and the machine do not.
+
+use hoptax_stats::{Sitting, random_effects};
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand_distr::{ChiSquared, Distribution, StandardNormal};
+
+/// The true standard errors of sittings; a study of some sittings takes the first of them. Their typical one is 1.
+const STANDARD_ERRORS: [f64; 5] = [0.7, 1.0, 1.3, 0.9, 1.1];
+
+/// A sitting knows its standard error from ten rounds.
+const FREEDOM: f64 = 9.0;
+
+const STUDIES: u32 = 1_000;
+
+/// Percent of studies whose intervals held the cost on the machine and the estimate of another sitting, and the
+/// median half-width in standard errors of a sitting.
+#[derive(Debug)]
+struct Record {
+    machine: f64,
+    another: f64,
+    half_width: f64,
+    /// With the interval that supposes that sittings do not differ.
+    alike: f64,
+}
+
+fn record(count: usize, between: f64) -> Record {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
+    let spread = ChiSquared::new(FREEDOM).expect("9 is positive");
+    let (mut machine, mut another, mut alike, mut half_widths) = (0, 0, 0, Vec::new());
+    for _ in 0..STUDIES {
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let estimates: Vec<f64> =
+            STANDARD_ERRORS[..count].iter().map(|own| between * normal() + own * normal()).collect();
+        let next = between * normal() + normal();
+        let sittings: Vec<Sitting> = estimates
+            .into_iter()
+            .zip(STANDARD_ERRORS)
+            .map(|(estimate, own)| {
+                let standard_error = own * (spread.sample(&mut rng) / FREEDOM).sqrt();
+                Sitting { estimate, standard_error }
+            })
+            .collect();
+        let found = random_effects(&sittings, 0.95).expect("there are sittings");
+        machine += u32::from(found.cost.contains(0.0));
+        another += u32::from(found.another_sitting.contains(next));
+        half_widths.push(found.cost.half_width());
+        let weights = || sittings.iter().map(|one| one.standard_error.powi(-2));
+        let total: f64 = weights().sum();
+        let mean =
+            sittings.iter().zip(weights()).map(|(one, weight)| one.estimate * weight).sum::<f64>() / total;
+        alike += u32::from(mean.abs() <= 1.96 / total.sqrt());
+    }
+    half_widths.sort_by(f64::total_cmp);
+    let percent = |count: u32| 100.0 * f64::from(count) / f64::from(STUDIES);
+    let record = Record {
+        machine: percent(machine),
+        another: percent(another),
+        half_width: half_widths[half_widths.len() / 2],
+        alike: percent(alike),
+    };
+    eprintln!("{count} sittings, {between} standard errors between: {record:?}");
+    record
+}
+
+#[test]
+fn intervals_hold_the_cost_on_the_machine_however_much_sittings_differ() {
+    for count in [2, 3, 5] {
+        for between in [1.0, 3.0] {
+            let record = record(count, between);
+            assert!((93.0..=98.0).contains(&record.machine), "{count} {between}: {record:?}");
+            assert!((93.0..=98.5).contains(&record.another), "{count} {between}: {record:?}");
+            assert!(record.alike < 80.0, "{count} {between}: {record:?}");
+        }
+    }
+}
+
+#[test]
+fn intervals_of_sittings_that_do_not_differ_are_on_the_safe_side() {
+    for count in [2, 3, 5] {
+        let record = record(count, 0.0);
+        assert!(record.machine >= 94.0 && record.another >= 94.0, "{count}: {record:?}");
+    }
+}
+
+#[test]
+fn a_third_sitting_halves_the_interval() {
+    let (two, three) = (record(2, 1.0), record(3, 1.0));
+    assert!(three.half_width < two.half_width / 2.0, "{two:?} {three:?}");
+}

@@ -1,0 +1,364 @@
+//! How often the intervals of quantiles and of slow answers hold the truth, in simulated studies whose response
+//! times are like measured ones: heavy tails, neighbours that are alike, rounds and processes with tails of their
+//! own, and stalls of the machine that delay whatever is under way.
+//!
+//! Every test is a fixed draw: its seed decides it, the clock and the machine do not.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::Interval;
+use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level, share_cost};
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand_distr::{Distribution, Exp1, StandardNormal};
+
+/// What most answers take, nanoseconds.
+const USUAL_NS: f64 = 190_000.0;
+
+/// From one request to the next, nanoseconds.
+const GAP_NS: f64 = 250_000.0;
+
+/// Standard deviations of the levels of rounds and of processes, as shares.
+const ROUND_LEVEL: f64 = 0.02;
+const PROCESS_LEVEL: f64 = 0.015;
+
+/// The threshold of a slow answer, nanoseconds.
+const SLOW_NS: u64 = 1_000_000;
+
+/// What makes the tail of response times.
+#[derive(Clone, Copy, Debug)]
+enum Tail {
+    /// Each answer: a lognormal share of its time, correlated from answer to answer, larger in some rounds than in
+    /// others.
+    Answers,
+    /// The machine: now and then it stalls for some milliseconds. On average so many stalls in 720 answers, many
+    /// more in some rounds.
+    Stalls(f64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Scenario {
+    rounds: usize,
+    /// Of the arm in each round.
+    answers: usize,
+    /// Of what the arm is compared with, each with as many answers as the arm.
+    copies: usize,
+    tail: Tail,
+    /// By what factor the arm's tail is larger, or its stalls are more frequent.
+    factor: f64,
+}
+
+/// The times of a study, by round.
+struct Study {
+    arm: Vec<Vec<(u64, u64)>>,
+    other: Vec<Vec<(u64, u64)>>,
+}
+
+impl Study {
+    fn rounds(&self) -> Vec<RoundTimes<'_>> {
+        self.arm.iter().zip(&self.other).map(|(arm, other)| RoundTimes { arm, other }).collect()
+    }
+}
+
+struct Machine(Xoshiro256PlusPlus);
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    fn normal(&mut self) -> f64 {
+        StandardNormal.sample(&mut self.0)
+    }
+
+    /// A factor around one.
+    fn factor(&mut self, spread: f64) -> f64 {
+        (spread * self.normal()).exp()
+    }
+
+    /// Level and tail of a round.
+    fn round(&mut self, tail: Tail) -> (f64, f64) {
+        let spread = if matches!(tail, Tail::Answers) { 0.4 } else { 0.7 };
+        (USUAL_NS * self.factor(ROUND_LEVEL), self.factor(spread))
+    }
+
+    /// The answers of one process in a round, added to `times`.
+    fn answer(&mut self, (level, size): (f64, f64), tail: Tail, count: usize, times: &mut Vec<f64>) {
+        let level = level * self.factor(PROCESS_LEVEL);
+        let size = size * self.factor(0.25);
+        let mut neighbour = self.normal();
+        let mut correlated = |machine: &mut Self, correlation: f64| {
+            neighbour = correlation * neighbour + (1.0 - correlation.powi(2)).sqrt() * machine.normal();
+            neighbour
+        };
+        match tail {
+            Tail::Answers => {
+                times.extend((0..count).map(|_| {
+                    let share = (2.0 * correlated(self, 0.7)).exp().min(1e6);
+                    level * (0.8 + 0.2 * size * share)
+                }));
+            }
+            Tail::Stalls(per_720) => {
+                let mean_gap_ns = 720.0 * GAP_NS / (per_720 * size);
+                let (mut next_ns, mut until_ns) = (mean_gap_ns * self.exponential(), 0.0_f64);
+                for number in 0..count {
+                    let now_ns = number as f64 * GAP_NS;
+                    while next_ns <= now_ns {
+                        let stall_ns = (1e6 * (1.0 + 1.2 * self.normal()).exp()).min(6e7);
+                        until_ns = until_ns.max(next_ns + stall_ns);
+                        next_ns += mean_gap_ns * self.exponential();
+                    }
+                    let body = level * (0.12 * correlated(self, 0.5)).exp();
+                    times.push(body + (until_ns - now_ns).max(0.0));
+                }
+            }
+        }
+    }
+
+    fn exponential(&mut self) -> f64 {
+        Exp1.sample(&mut self.0)
+    }
+
+    fn study(&mut self, scenario: Scenario) -> Study {
+        let Scenario { rounds, answers, copies, tail, factor } = scenario;
+        let mut study = Study { arm: Vec::new(), other: Vec::new() };
+        for _ in 0..rounds {
+            let (level, size) = self.round(tail);
+            let (mut arm, mut other) = (Vec::new(), Vec::new());
+            self.answer((level, size * factor), tail, answers, &mut arm);
+            for _ in 0..copies {
+                self.answer((level, size), tail, answers, &mut other);
+            }
+            study.arm.push(recorded(&arm));
+            study.other.push(recorded(&other));
+        }
+        study
+    }
+}
+
+/// Values with the resolution of a histogram of three digits, and how often each came.
+fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
+    let mut counts = BTreeMap::new();
+    for time in times {
+        let bucket_ns = 2_u64.pow((time.log2() as u32).saturating_sub(10));
+        *counts.entry((*time as u64 / bucket_ns + 1) * bucket_ns - 1).or_insert(0_u64) += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// A study long enough to be taken for the truth, of a single copy.
+fn long(scenario: Scenario) -> Study {
+    Machine::new(99).study(Scenario { rounds: 800, answers: 720, copies: 1, ..scenario })
+}
+
+/// The `p` quantile of the times of all rounds, each of which has as many.
+fn quantile_of_all(rounds: &[Vec<(u64, u64)>], p: f64) -> f64 {
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    for (value, count) in rounds.iter().flatten() {
+        *counts.entry(*value).or_default() += count;
+    }
+    let times: Vec<(u64, u64)> = counts.into_iter().collect();
+    quantile_of_times(&times, p)
+}
+
+/// The smallest value that the share `p` of times does not exceed.
+fn quantile_of_times(times: &[(u64, u64)], p: f64) -> f64 {
+    let count: u64 = times.iter().map(|(_, count)| count).sum();
+    let rank = (p * count as f64).ceil() as u64;
+    let mut at_most = 0;
+    let reaches = |(_, count): &&(u64, u64)| {
+        at_most += count;
+        at_most >= rank
+    };
+    times.iter().find(reaches).expect("the last value reaches every rank").0 as f64
+}
+
+/// How intervals did over many studies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Record {
+    studies: u32,
+    held: u32,
+}
+
+impl Record {
+    fn add(&mut self, interval: &Interval, truth: f64) {
+        self.studies += 1;
+        self.held += u32::from(interval.contains(truth));
+    }
+
+    /// Percent.
+    fn coverage(self) -> f64 {
+        100.0 * f64::from(self.held) / f64::from(self.studies)
+    }
+}
+
+/// The cost as the mean over rounds of the differences of each round's own quantiles.
+fn mean_of_quantiles(rounds: &[RoundTimes], p: f64) -> Interval {
+    let difference = |round: &RoundTimes| quantile_of_times(round.arm, p) - quantile_of_times(round.other, p);
+    mean_over_rounds(&rounds.iter().map(difference).collect::<Vec<f64>>(), 0.95).expect("there are rounds")
+}
+
+const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+fn records(scenario: Scenario, studies: u32) -> [Record; 3] {
+    let long = (scenario.factor > 1.0).then(|| long(scenario));
+    let truths = QUANTILES.map(|p| {
+        long.as_ref().map_or(0.0, |long| quantile_of_all(&long.arm, p) - quantile_of_all(&long.other, p))
+    });
+    let mut records = [Record::default(); 3];
+    let mut machine = Machine::new(5);
+    for _ in 0..studies {
+        let study = machine.study(scenario);
+        for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
+            if let Some(cost) = quantile_cost(&study.rounds(), p, 0.95) {
+                record.add(&cost, truth);
+            }
+        }
+    }
+    eprintln!("{scenario:?}: {records:?}");
+    records
+}
+
+#[test]
+fn costs_at_quantiles_hold_the_truth_where_every_round_has_its_share_of_the_tail() {
+    let tail = Tail::Answers;
+    let mut all = Vec::new();
+    for scenario in [
+        Scenario { rounds: 8, answers: 1_300, copies: 1, tail, factor: 1.0 },
+        Scenario { rounds: 16, answers: 720, copies: 4, tail, factor: 1.0 },
+        Scenario { rounds: 16, answers: 720, copies: 1, tail, factor: 1.6 },
+        Scenario { rounds: 10, answers: 200, copies: 9, tail, factor: 1.6 },
+    ] {
+        let supported = records(scenario, 100).into_iter().filter(|record| record.studies > 0);
+        for record in supported {
+            assert!((88.0..=99.0).contains(&record.coverage()), "{scenario:?}: {record:?}");
+            all.push(record.coverage());
+        }
+    }
+    assert_eq!(all.len(), 11, "2,000 answers support no p99");
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    assert!((93.0..=97.0).contains(&mean), "{mean}: {all:?}");
+}
+
+#[test]
+fn the_level_of_one_side_holds_the_truth() {
+    let scenario = Scenario { rounds: 10, answers: 1_000, copies: 0, tail: Tail::Answers, factor: 1.0 };
+    let long = long(scenario);
+    let truths = QUANTILES.map(|p| quantile_of_all(&long.arm, p));
+    let mut records = [Record::default(); 3];
+    let mut machine = Machine::new(6);
+    for _ in 0..120 {
+        let study = machine.study(scenario);
+        let rounds: Vec<&[(u64, u64)]> = study.arm.iter().map(Vec::as_slice).collect();
+        for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
+            record.add(&quantile_level(&rounds, p, 0.95).expect("10,000 answers support it"), truth);
+        }
+    }
+    eprintln!("level: {records:?}");
+    for record in records {
+        assert!((90.0..=98.5).contains(&record.coverage()), "{record:?}");
+    }
+}
+
+#[test]
+fn a_p99_that_a_few_stalls_make_holds_zero_for_no_cost_and_too_rarely_a_true_one() {
+    let same = Scenario { rounds: 16, answers: 720, copies: 4, tail: Tail::Stalls(0.5), factor: 1.0 };
+    for record in records(same, 100) {
+        assert!(record.coverage() >= 92.0, "{record:?}");
+    }
+    let [p50, _, p99] = records(Scenario { factor: 2.0, ..same }, 100);
+    assert!(p50.coverage() >= 92.0, "{p50:?}");
+    assert!(p99.coverage() < 92.0, "the documentation promises less than the method holds: {p99:?}");
+}
+
+/// The median of estimates over the median half-width of their intervals.
+fn lean(mut intervals: Vec<Interval>) -> f64 {
+    let middle = intervals.len() / 2;
+    intervals.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
+    let estimate = intervals[middle].estimate;
+    intervals.sort_by(|a, b| a.half_width().total_cmp(&b.half_width()));
+    estimate / intervals[middle].half_width()
+}
+
+/// How far costs of nothing lean at p99, of quantiles of all rounds and of the means of each round's, when one process stands
+/// against nine.
+fn leans(tail: Tail) -> (f64, f64) {
+    let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail, factor: 1.0 };
+    let (mut pooled, mut by_round) = (Vec::new(), Vec::new());
+    let mut machine = Machine::new(8);
+    for _ in 0..80 {
+        let study = machine.study(scenario);
+        pooled.push(quantile_cost(&study.rounds(), 0.99, 0.95).expect("10,800 answers support it"));
+        by_round.push(mean_of_quantiles(&study.rounds(), 0.99));
+    }
+    let found = (lean(pooled), lean(by_round));
+    eprintln!("{tail:?}: pooled and by round {found:?}");
+    found
+}
+
+#[test]
+fn what_costs_nothing_costs_nothing_where_every_round_has_its_share_of_the_tail() {
+    let (pooled, _) = leans(Tail::Answers);
+    assert!(pooled.abs() < 0.15, "{pooled}");
+}
+
+#[test]
+fn where_a_few_stalls_make_the_p99_quantiles_of_all_rounds_lean_less_than_means_of_quantiles() {
+    let (pooled, by_round) = leans(Tail::Stalls(0.5));
+    assert!(pooled < 0.0, "the documentation speaks of a lean that is not there: {pooled}");
+    assert!(pooled.abs() < by_round.abs(), "{pooled} {by_round}");
+}
+
+/// Studies whose share of slow answers has an interval, out of all.
+fn shares(scenario: Scenario, studies: u32) -> Record {
+    let share = |rounds: &[RoundTimes]| share_cost(rounds, SLOW_NS, 0.95);
+    let long = (scenario.factor > 1.0).then(|| long(scenario));
+    let truth =
+        long.map_or(0.0, |long| share(&long.rounds()).expect("a long study has slow answers").estimate);
+    let mut record = Record::default();
+    let mut machine = Machine::new(9);
+    for _ in 0..studies {
+        if let Some(cost) = share(&machine.study(scenario).rounds()) {
+            record.add(&cost, truth);
+        }
+    }
+    eprintln!("share {scenario:?}: {record:?}");
+    record
+}
+
+#[test]
+fn shares_of_slow_answers_hold_the_truth_where_they_have_an_interval() {
+    let (stalls, rare) = (Tail::Stalls(0.5), Tail::Stalls(0.12));
+    for (tail, rounds, copies, factor, at_least) in [
+        (Tail::Answers, 10, 9, 1.0, 92.0),
+        (stalls, 16, 4, 1.0, 92.0),
+        (stalls, 16, 1, 1.0, 92.0),
+        (stalls, 16, 4, 2.0, 86.0),
+        (rare, 16, 4, 3.0, 88.0),
+    ] {
+        let record = shares(Scenario { rounds, answers: 720, copies, tail, factor }, 120);
+        assert!(
+            record.studies > 50 && record.coverage() >= at_least,
+            "{tail:?} {rounds} {copies} {factor}: {record:?}"
+        );
+    }
+}
+
+#[test]
+fn where_most_rounds_have_no_slow_answer_there_is_no_interval_of_their_share() {
+    let scenario = Scenario { rounds: 10, answers: 720, copies: 9, tail: Tail::Stalls(0.12), factor: 1.0 };
+    let record = shares(scenario, 100);
+    assert!(record.studies <= 5, "{record:?}");
+    // What it would be: the interval of the differences, whether or not slow answers came in enough rounds.
+    let slow = |times: &[(u64, u64)]| hoptax_stats::slow_share(times, SLOW_NS).expect("there are answers");
+    let mut unguarded = Record::default();
+    let mut machine = Machine::new(9);
+    for _ in 0..100 {
+        let study = machine.study(scenario);
+        let differences: Vec<f64> =
+            study.rounds().iter().map(|round| slow(round.arm) - slow(round.other)).collect();
+        unguarded.add(&mean_over_rounds(&differences, 0.95).expect("there are rounds"), 0.0);
+    }
+    eprintln!("unguarded {unguarded:?}");
+    assert!(unguarded.coverage() < 92.0, "{unguarded:?}");
+}

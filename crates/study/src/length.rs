@@ -1,0 +1,249 @@
+//! How long a study goes on: a number of rounds, a time, or until its intervals are narrow enough.
+//!
+//! A study that is given a time takes as many complete rounds as fit. One that is given a precision looks at the widths of its
+//! intervals after some of the rounds, never at its estimates, and ends when nearly all costs are as precise: the rule, and why its
+//! intervals carry the quantile of a higher confidence, is that of [`hoptax_stats::looks`] and
+//! [`hoptax_stats::LOOK_CONFIDENCE`].
+
+use hoptax_result::SequentialPlan;
+use hoptax_stats::{LOOK_CONFIDENCE, looks, precise_enough, rounds_needed};
+
+use crate::precision::of_nearly_all;
+
+/// Fewer rounds have no interval: a study takes as many, whatever its time.
+pub const FEWEST_ROUNDS: u32 = 2;
+
+/// What ends a study; whichever comes first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Length {
+    /// Rounds at most.
+    pub rounds: u32,
+    /// Time that all rounds together may take, seconds.
+    pub budget_s: Option<f64>,
+    /// The half-width that nearly all costs in CPU time are to have, as a share of the CPU time of what each is compared with.
+    pub until: Option<Until>,
+}
+
+/// A precision that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Until {
+    /// The half-width, as a share: 0.01 for 1 %.
+    pub target_share: f64,
+    /// After how many rounds it was first asked for: 0 for a study that began with it. Nobody looked before.
+    pub since_rounds: u32,
+}
+
+/// A study on its way: how many rounds it has, when each ended, and when it looked.
+#[derive(Clone, Debug)]
+pub struct Course {
+    length: Length,
+    /// When each round ended, seconds since the study began; the time that it stood still between two sessions is no part of it.
+    ended_s: Vec<f64>,
+    /// How many rounds there were when it was begun or taken up again.
+    begun_after: usize,
+    /// After which rounds it looks.
+    schedule: Vec<u32>,
+    /// After which rounds it looked.
+    looked: Vec<u32>,
+    reached: bool,
+    /// How many rounds the last look promised to be enough.
+    needed: Option<u32>,
+}
+
+impl Course {
+    /// A study of this length, of whose rounds these ended before.
+    pub fn new(length: Length, ended_s: Vec<f64>) -> Self {
+        let first = length.until.map_or(0, |until| until.since_rounds);
+        // The looks are the same however often the study is taken up again.
+        let schedule: Vec<u32> = match length.until {
+            Some(_) => looks(0, length.rounds).into_iter().filter(|rounds| *rounds >= first).collect(),
+            None => Vec::new(),
+        };
+        let looked = schedule.iter().copied().filter(|rounds| (*rounds as usize) < ended_s.len()).collect();
+        Self { length, begun_after: ended_s.len(), ended_s, schedule, looked, reached: false, needed: None }
+    }
+
+    /// Takes note of a round that ended so many seconds after the study began.
+    pub fn round_ended(&mut self, elapsed_s: f64) {
+        self.ended_s.push(elapsed_s);
+    }
+
+    /// Whether another round begins. `half_widths` gives those of all costs in CPU time now, as
+    /// [`crate::precision::half_widths`] does; it is asked where the study looks, and nowhere else.
+    pub fn goes_on(&mut self, elapsed_s: f64, half_widths: impl FnOnce() -> Vec<f64>) -> bool {
+        let rounds = self.rounds();
+        let is_spent = rounds >= self.length.rounds || !self.another_fits(elapsed_s);
+        let Some(until) = self.length.until else { return !is_spent };
+        if rounds == 0 || !(is_spent || self.schedule.contains(&rounds)) {
+            return !is_spent;
+        }
+        let half_widths = half_widths();
+        self.looked.push(rounds);
+        self.reached = precise_enough(&half_widths, until.target_share);
+        self.needed = of_nearly_all(&half_widths)
+            .and_then(|half_width| rounds_needed(half_width, rounds, until.target_share));
+        !(is_spent || self.reached)
+    }
+
+    /// Whether a round that takes as long as the longest so far would end in time.
+    fn another_fits(&self, elapsed_s: f64) -> bool {
+        let Some(budget_s) = self.length.budget_s else { return true };
+        let Some(round_s) = self.longest_round_s() else { return true };
+        self.rounds() < FEWEST_ROUNDS || elapsed_s + round_s <= budget_s
+    }
+
+    /// The longest round so far, seconds. The first of a session checks all configurations, and counts only where there is no
+    /// other.
+    fn longest_round_s(&self) -> Option<f64> {
+        let starts = std::iter::once(&0.0).chain(&self.ended_s);
+        let rounds = self.ended_s.iter().zip(starts).map(|(end, start)| end - start).enumerate();
+        let (first, others): (Vec<_>, Vec<_>) =
+            rounds.partition(|(number, _)| *number == 0 || *number == self.begun_after);
+        let longest = |rounds: Vec<(usize, f64)>| rounds.into_iter().map(|(_, s)| s).reduce(f64::max);
+        longest(others).or_else(|| longest(first))
+    }
+
+    /// The complete rounds.
+    pub fn rounds(&self) -> u32 {
+        self.ended_s.len() as u32
+    }
+
+    /// How many rounds there will be in all, as far as that can be told now. None while nothing tells.
+    pub fn expected_rounds(&self) -> Option<u32> {
+        let rounds = self.rounds();
+        let elapsed_s = self.ended_s.last().copied().unwrap_or(0.0);
+        let fitting = self.length.budget_s.zip(self.longest_round_s()).map(|(budget_s, round_s)| {
+            rounds.saturating_add(((budget_s - elapsed_s).max(0.0) / round_s) as u32).max(FEWEST_ROUNDS)
+        });
+        // It ends at a look.
+        let enough = self.needed.map(|needed| {
+            let later = self.schedule.iter().copied().filter(|look| *look > rounds);
+            later.clone().find(|look| *look >= needed).or(later.last()).unwrap_or(rounds)
+        });
+        let is_bounded = self.length.budget_s.is_none() && self.length.until.is_none();
+        let known = is_bounded.then_some(self.length.rounds);
+        [fitting, enough, known].into_iter().flatten().min().map(|all| all.min(self.length.rounds))
+    }
+
+    /// How it decided by its own precision when to end; none where it did not.
+    pub fn sequential(&self) -> Option<SequentialPlan> {
+        self.length.until.map(|until| SequentialPlan {
+            target_share: until.target_share,
+            reached: self.reached,
+            looks: self.looked.clone(),
+            quantile_confidence: LOOK_CONFIDENCE,
+        })
+    }
+
+    /// Time that it was given, seconds.
+    pub fn budget_s(&self) -> Option<f64> {
+        self.length.budget_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn length(rounds: u32, budget_s: Option<f64>, target_share: Option<f64>) -> Length {
+        let until = target_share.map(|target_share| Until { target_share, since_rounds: 0 });
+        Length { rounds, budget_s, until }
+    }
+
+    /// Rounds that a study takes whose rounds take so long each, and whose half-widths after so many rounds are these.
+    fn run(length: Length, round_s: impl Fn(u32) -> f64, half_width: impl Fn(u32) -> f64) -> Course {
+        let (mut course, mut elapsed_s) = (Course::new(length, Vec::new()), 0.0);
+        loop {
+            let rounds = course.rounds();
+            if !course.goes_on(elapsed_s, || vec![half_width(rounds); 3]) {
+                return course;
+            }
+            elapsed_s += round_s(rounds);
+            course.round_ended(elapsed_s);
+        }
+    }
+
+    fn never(_: u32) -> f64 {
+        unreachable!("nobody looks at the widths")
+    }
+
+    #[test]
+    fn a_number_of_rounds_is_kept_and_nobody_looks() {
+        let course = run(length(5, None, None), |_| 10.0, never);
+        assert_eq!((course.rounds(), course.sequential()), (5, None));
+    }
+
+    #[test]
+    fn a_budget_takes_as_many_complete_rounds_as_fit() {
+        assert_eq!(run(length(1000, Some(100.0), None), |_| 10.0, never).rounds(), 10);
+        assert_eq!(run(length(1000, Some(99.0), None), |_| 10.0, never).rounds(), 9);
+        assert_eq!(run(length(4, Some(100.0), None), |_| 10.0, never).rounds(), 4);
+    }
+
+    #[test]
+    fn a_budget_that_is_too_short_takes_two_rounds() {
+        assert_eq!(run(length(1000, Some(1.0), None), |_| 10.0, never).rounds(), 2);
+    }
+
+    #[test]
+    fn a_round_that_is_likely_not_to_fit_is_not_begun() {
+        // The longest round so far says how long the next takes, but the first, which checks configurations, does not.
+        let long = |number: u32| if number == 3 { 30.0 } else { 10.0 };
+        assert_eq!(run(length(1000, Some(85.0), None), long, never).rounds(), 4);
+        let slow_start = |number: u32| if number == 0 { 40.0 } else { 10.0 };
+        assert_eq!(run(length(1000, Some(85.0), None), slow_start, never).rounds(), 5);
+    }
+
+    #[test]
+    fn a_precision_ends_the_study_at_a_look_and_not_before_the_first() {
+        let course = run(length(1000, None, Some(0.01)), |_| 10.0, |rounds| 0.03 / f64::from(rounds).sqrt());
+        let sequential = course.sequential().unwrap();
+        assert_eq!((course.rounds(), sequential.reached), (10, true));
+        assert_eq!(sequential.looks, [8, 10]);
+        assert!((sequential.quantile_confidence - LOOK_CONFIDENCE).abs() < 1e-12);
+        let at_once = run(length(1000, None, Some(0.01)), |_| 10.0, |_| 0.001);
+        assert_eq!((at_once.rounds(), at_once.sequential().unwrap().looks), (8, vec![8]));
+    }
+
+    #[test]
+    fn the_end_of_rounds_or_budget_is_the_last_look() {
+        let course = run(length(12, None, Some(0.01)), |_| 10.0, |_| 1.0);
+        assert_eq!(course.sequential().unwrap().looks, [8, 10, 12]);
+        let course = run(length(1000, Some(110.0), Some(0.01)), |_| 10.0, |_| 1.0);
+        let sequential = course.sequential().unwrap();
+        assert_eq!((course.rounds(), sequential.looks, sequential.reached), (11, vec![8, 10, 11], false));
+        let short = run(length(1000, Some(30.0), Some(0.01)), |_| 10.0, |_| 0.001);
+        assert_eq!(short.sequential().unwrap().looks, [3]);
+    }
+
+    #[test]
+    fn a_study_that_is_taken_up_again_looks_where_it_would_have() {
+        let ended = |rounds: u32| (1..=rounds).map(|round| f64::from(round) * 10.0).collect();
+        let until = |since_rounds| Some(Until { target_share: 0.01, since_rounds });
+        let of = |since| Length { rounds: 40, budget_s: None, until: until(since) };
+        assert!(Course::new(of(0), ended(9)).goes_on(90.0, Vec::new));
+        let mut ended_there = Course::new(of(0), ended(10));
+        assert!(!ended_there.goes_on(100.0, || vec![0.001]));
+        assert_eq!(ended_there.sequential().unwrap().looks, [8, 10]);
+        // Nobody looked while it was a study of twelve rounds.
+        let mut asked_later = Course::new(of(12), ended(12));
+        assert!(asked_later.goes_on(120.0, || unreachable!("no look after twelve rounds")));
+        asked_later.round_ended(130.0);
+        assert!(!asked_later.goes_on(130.0, || vec![0.001]));
+        assert_eq!(asked_later.sequential().unwrap().looks, [13]);
+    }
+
+    #[test]
+    fn how_many_rounds_there_will_be_is_told_as_soon_as_it_is_known() {
+        assert_eq!(Course::new(length(16, None, None), Vec::new()).expected_rounds(), Some(16));
+        let mut budget = Course::new(length(1000, Some(100.0), None), Vec::new());
+        assert_eq!(budget.expected_rounds(), None);
+        budget.round_ended(20.0);
+        budget.round_ended(30.0);
+        assert_eq!(budget.expected_rounds(), Some(9));
+        let mut until = Course::new(length(1000, None, Some(0.01)), vec![1.0; 8]);
+        assert_eq!(until.expected_rounds(), None);
+        assert!(until.goes_on(8.0, || vec![0.012]));
+        assert_eq!(until.expected_rounds(), Some(13));
+    }
+}

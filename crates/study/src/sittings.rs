@@ -1,0 +1,248 @@
+//! Several sittings put together: results of one study on one machine, and what they say of the machine.
+
+use hoptax_result::{
+    ArmResult, CostMeasure, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate, SittingRecord,
+    SittingsMachine, SittingsResult, StudyResult,
+};
+use hoptax_stats::{Sitting, random_effects, standard_error};
+
+use crate::plan::CONFIDENCE;
+
+/// A sitting to be put together with others: the name of its folder, and its result.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The name of its folder.
+    pub folder: String,
+    /// Its result, with what checks took away taken away.
+    pub result: StudyResult,
+}
+
+/// What of two results speaks against them being sittings of one study on one machine, in words; nothing where they are.
+pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
+    let (a, b) = (machine(one), machine(other));
+    let none = || "none".to_owned();
+    let pairs = [
+        ("study", one.name.clone(), other.name.clone()),
+        ("processor", a.cpu_model, b.cpu_model),
+        ("processors", a.cpus.to_string(), b.cpus.to_string()),
+        ("bytes of memory", a.memory_bytes.to_string(), b.memory_bytes.to_string()),
+        ("kernel", a.kernel, b.kernel),
+        ("Envoy", a.proxy_version.unwrap_or_else(none), b.proxy_version.unwrap_or_else(none)),
+        ("never halted", a.never_halted.to_string(), b.never_halted.to_string()),
+    ];
+    let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
+    let mut all: Vec<String> = differ.map(|(what, a, b)| format!("{what} {a} and {b}")).collect();
+    if one.plan.loads != other.plan.loads || one.plan.link != other.plan.link {
+        all.push("other loads".to_owned());
+    }
+    all
+}
+
+/// What a result was measured on.
+fn machine(result: &StudyResult) -> SittingsMachine {
+    let environment = &result.environment;
+    SittingsMachine {
+        cpu_model: environment.cpu_model.clone(),
+        cpus: environment.cpus,
+        memory_bytes: environment.memory_bytes,
+        kernel: environment.kernel.clone(),
+        proxy_version: environment.proxy_version.clone(),
+        never_halted: result.plan.never_halted,
+    }
+}
+
+/// Puts sittings together, cost by cost, by [`random_effects`] of their estimates and standard errors. Standard errors are over
+/// rounds: [`standard_error`] of each interval. A cost that a sitting does not state, because it was withheld or not measured, is
+/// put together from the others; one that a single sitting states keeps the interval of that sitting, and says so.
+///
+/// **Degenerate cases.** `None` without a sitting. An interval without width has no standard error, and its sitting is left out of
+/// that cost.
+pub fn combine(mut parts: Vec<Part>) -> Option<SittingsResult> {
+    // Times are written in one form, so that their order is that of their text.
+    parts.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
+    let first = &parts.first()?.result;
+    let mut ids: Vec<&ArmResult> = Vec::new();
+    for arm in parts.iter().flat_map(|part| &part.result.arms) {
+        if arm.compared_with.is_some() && !ids.iter().any(|known| known.id == arm.id) {
+            ids.push(arm);
+        }
+    }
+    let arms = ids.into_iter().filter_map(|arm| {
+        let costs: Vec<SittingCost> =
+            CostMeasure::ALL.into_iter().filter_map(|measure| cost(&parts, &arm.id, measure)).collect();
+        Some(SittingArm { id: arm.id.clone(), compared_with: arm.compared_with.clone()?, costs })
+    });
+    let arms: Vec<SittingArm> = arms.filter(|arm| !arm.costs.is_empty()).collect();
+    let is_of_machine = |cost: &SittingCost| cost.holds_for == HoldsFor::Machine;
+    let holds_for = if arms.iter().flat_map(|arm| &arm.costs).any(is_of_machine) {
+        HoldsFor::Machine
+    } else {
+        HoldsFor::Sitting
+    };
+    Some(SittingsResult {
+        format: SittingsResult::FORMAT.to_owned(),
+        study: first.name.clone(),
+        machine: machine(first),
+        holds_for,
+        confidence: CONFIDENCE,
+        sittings: parts.iter().map(record).collect(),
+        arms,
+    })
+}
+
+fn record(part: &Part) -> SittingRecord {
+    SittingRecord {
+        started_at: part.result.environment.started_at.clone(),
+        folder: part.folder.clone(),
+        rounds: part.result.plan.rounds_completed,
+        verdict: part.result.verdict,
+        hoptax_version: part.result.environment.hoptax_version.clone(),
+    }
+}
+
+/// One cost of an arm in all sittings. None where no sitting states it.
+fn cost(parts: &[Part], arm: &str, measure: CostMeasure) -> Option<SittingCost> {
+    let estimates: Vec<Option<SittingEstimate>> =
+        parts.iter().map(|part| estimate(&part.result, arm, measure)).collect();
+    let stated: Vec<SittingEstimate> = estimates.iter().copied().flatten().collect();
+    let sittings: Vec<Sitting> = stated
+        .iter()
+        .map(|one| Sitting { estimate: one.interval.estimate, standard_error: one.standard_error })
+        .collect();
+    match random_effects(&sittings, CONFIDENCE) {
+        Some(found) => Some(SittingCost {
+            measure,
+            estimates,
+            holds_for: HoldsFor::Machine,
+            combined: found.cost,
+            between_sittings: Some(found.between_sittings),
+            another_sitting: Some(found.another_sitting),
+        }),
+        None => stated.first().filter(|_| stated.len() == 1).map(|only| SittingCost {
+            measure,
+            holds_for: HoldsFor::Sitting,
+            combined: only.interval,
+            between_sittings: None,
+            another_sitting: None,
+            estimates,
+        }),
+    }
+}
+
+fn estimate(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<SittingEstimate> {
+    let arm = result.arms.iter().find(|one| one.id == arm)?;
+    let interval: Interval = match measure {
+        CostMeasure::CpuUs => arm.cost.cpu_us_per_request,
+        CostMeasure::CpuShare => arm.cost.cpu_share,
+        CostMeasure::ResponseP50Us => arm.cost.response_us.p50,
+        CostMeasure::ResponseP90Us => arm.cost.response_us.p90,
+        CostMeasure::ResponseP99Us => arm.cost.response_us.p99,
+        CostMeasure::MaxRate => arm.cost.max_rate,
+    }?;
+    let standard_error =
+        standard_error(&interval, result.plan.rounds_completed, result.plan.quantile_confidence())?;
+    Some(SittingEstimate { interval, standard_error })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+    use crate::file;
+    use crate::plan::Plan;
+    use crate::summary::{Conditions, summarise};
+
+    const TEXT: &str = "
+name: test
+rounds: 10
+arms: [baseline, same, lua]
+loads:
+  - {name: saturation, loop: closed, blocks: 2, slice: 200ms}
+";
+
+    /// A sitting in which `lua` costs so much, with a standard error of 0.2 us over 10 rounds.
+    fn part(started_at: &str, lua_us: Option<f64>) -> Part {
+        let (file, positions) = file::read("test.yaml", TEXT).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let mut result = summarise(&plan, &[], Conditions::default());
+        result.environment.started_at = started_at.to_owned();
+        result.plan.rounds_completed = 10;
+        let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        // R: qt(0.975, 9) = 2.262157.
+        let half_width = 0.2 * 2.262_157;
+        lua.cost.cpu_us_per_request =
+            lua_us.map(|us| Interval { estimate: us, low: us - half_width, high: us + half_width });
+        Part { folder: started_at.to_owned(), result }
+    }
+
+    fn lua(result: &SittingsResult) -> &SittingCost {
+        let arm = result.arms.iter().find(|arm| arm.id == "lua").unwrap();
+        arm.costs.iter().find(|cost| cost.measure == CostMeasure::CpuUs).unwrap()
+    }
+
+    #[test]
+    fn three_sittings_are_put_together_as_worked_by_hand() {
+        // The numbers of the test of `random_effects`.
+        let parts = vec![
+            part("2026-01-03T00:00:00Z", Some(21.2)),
+            part("2026-01-01T00:00:00Z", Some(19.4)),
+            part("2026-01-02T00:00:00Z", Some(20.2)),
+        ];
+        let result = combine(parts).unwrap();
+        let folders: Vec<&str> = result.sittings.iter().map(|one| one.folder.as_str()).collect();
+        assert_eq!(folders, ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"]);
+        let cost = lua(&result);
+        assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Machine, HoldsFor::Machine));
+        assert!((cost.estimates[0].unwrap().standard_error - 0.2).abs() < 1e-6, "{cost:?}");
+        assert!((cost.combined.estimate - 20.266_667).abs() < 1e-5, "{cost:?}");
+        assert!((cost.combined.half_width() - 2.240_32).abs() < 1e-4, "{cost:?}");
+        assert!((cost.another_sitting.unwrap().half_width() - 4.480_63).abs() < 1e-4, "{cost:?}");
+    }
+
+    #[test]
+    fn one_sitting_holds_for_itself_alone() {
+        let result = combine(vec![part("2026-01-01T00:00:00Z", Some(20.0))]).unwrap();
+        let cost = lua(&result);
+        assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Sitting, HoldsFor::Sitting));
+        assert_eq!((cost.between_sittings, cost.another_sitting), (None, None));
+        assert_eq!(Some(cost.combined), cost.estimates[0].map(|one| one.interval));
+        assert_eq!(combine(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_cost_that_one_of_two_sittings_withholds_holds_for_the_other() {
+        let parts = vec![part("2026-01-01T00:00:00Z", None), part("2026-01-02T00:00:00Z", Some(20.0))];
+        let result = combine(parts).unwrap();
+        let cost = lua(&result);
+        assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Sitting, HoldsFor::Sitting));
+        assert_eq!((result.states(0), result.states(1)), (false, true));
+        assert!(cost.estimates[0].is_none() && cost.estimates[1].is_some());
+    }
+
+    #[test]
+    fn a_study_that_looked_has_standard_errors_by_the_quantile_of_its_looks() {
+        let mut looked = part("2026-01-01T00:00:00Z", Some(20.0));
+        let fixed = lua(&combine(vec![looked.clone()]).unwrap()).estimates[0].unwrap();
+        looked.result.plan.sequential = Some(hoptax_result::SequentialPlan {
+            target_share: 0.01,
+            reached: true,
+            looks: vec![8, 10],
+            quantile_confidence: 0.96,
+        });
+        let sequential = lua(&combine(vec![looked]).unwrap()).estimates[0].unwrap();
+        // R: qt(0.975, 9) / qt(0.98, 9).
+        let ratio = sequential.standard_error / fixed.standard_error;
+        assert!((ratio - 2.262_157 / 2.398_441).abs() < 1e-6, "{ratio}");
+    }
+
+    #[test]
+    fn another_machine_or_study_is_told() {
+        let one = part("2026-01-01T00:00:00Z", Some(20.0)).result;
+        let mut other = part("2026-01-02T00:00:00Z", Some(20.0)).result;
+        assert_eq!(differences(&one, &other), [""; 0]);
+        other.environment.kernel = "another".to_owned();
+        other.plan.never_halted = true;
+        assert_eq!(differences(&one, &other), ["kernel  and another", "never halted false and true"]);
+    }
+}
