@@ -7,7 +7,7 @@ pub(crate) mod run_folder;
 mod session;
 mod sittings;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -258,26 +258,25 @@ fn measure(
     interrupt: &Interrupt,
 ) -> (Outcome, Course) {
     let expected = Cell::new(None);
-    let rounds_done = earlier.rounds.len() as u32;
-    let progress = RefCell::new(StudyProgress::begin(plan.slices_per_round() as u64, rounds_done));
-    progress.borrow_mut().expect(Some(plan.rounds));
+    let progress = StudyProgress::begin(plan.slices_per_round() as u64, earlier.rounds.len() as u32);
     let mut not_kept = None;
     let mut goes_on = |rounds: &[RoundRecord]| {
         let (goes_on, said) = session.goes_on(rounds, &expected);
-        let mut progress = progress.borrow_mut();
         progress.expect(expected.get());
-        said.into_iter().for_each(|said| progress.say(&said));
+        if let Some(said) = said {
+            progress.say(&said);
+        }
         goes_on
     };
     let mut on_event = |event: &Event<'_>| {
-        progress.borrow_mut().hear(event);
+        progress.hear(event);
         if let Event::RoundEnded { round, record, elapsed_s } = event {
             not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
         }
     };
     let mut control = Control { stop: interrupt.flag(), goes_on: &mut goes_on, on_event: &mut on_event };
     let outcome = runner::run(plan, setting, earlier, &mut control);
-    progress.into_inner().end();
+    progress.end();
     if let Some(error) = not_kept {
         print::error(&format!(
             "cannot keep rounds in `{}`, so that the study could not have been taken up again: {error}",
