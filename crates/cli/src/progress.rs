@@ -1,12 +1,105 @@
-//! What is shown while something runs: nothing where stderr is no terminal.
+//! What is shown while something runs: a bar or a live line in a terminal; of a study, plain lines where there is none.
 
+mod plain;
+
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use hoptax_load::trial::LiveLine;
+use hoptax_study::event::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::print;
+use plain::PlainLines;
+
+/// How far a study is, for whoever watches stderr.
+pub(crate) struct StudyProgress {
+    slices_per_round: u64,
+    /// How many rounds there will be; none while nothing tells.
+    rounds: Option<u32>,
+    /// Rounds that have begun.
+    begun: u32,
+    /// The round, in words.
+    now: String,
+    shown: Shown,
+}
+
+enum Shown {
+    Bar(ProgressBar),
+    Lines(PlainLines),
+}
+
+impl StudyProgress {
+    /// A study of which `rounds_done` rounds were complete before.
+    pub(crate) fn begin(slices_per_round: u64, rounds_done: u32) -> Self {
+        let done = slices_per_round * u64::from(rounds_done);
+        let shown = if io::stderr().is_terminal() {
+            let bar = study_bar(done);
+            bar.set_position(done);
+            Shown::Bar(bar)
+        } else {
+            Shown::Lines(PlainLines::begin(done))
+        };
+        Self { slices_per_round, rounds: None, begun: rounds_done, now: String::new(), shown }
+    }
+
+    /// Takes note of how many rounds there will be: none while nothing tells.
+    pub(crate) fn expect(&mut self, rounds: Option<u32>) {
+        self.rounds = rounds;
+        // One round more, while nothing tells how many there will be.
+        let slices = self.slices_per_round * u64::from(rounds.unwrap_or(self.begun + 1));
+        match &self.shown {
+            Shown::Bar(bar) => bar.set_length(slices),
+            Shown::Lines(lines) => lines.expect(rounds, slices),
+        }
+    }
+
+    /// Prints a line beside the progress.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.shown {
+            Shown::Bar(bar) => bar.suspend(|| print::note(text)),
+            Shown::Lines(_) => print::note(text),
+        }
+    }
+
+    /// Takes note of an event.
+    pub(crate) fn hear(&mut self, event: &Event<'_>) {
+        if let Event::RoundBegan { round } = event {
+            self.begun = round + 1;
+            self.now = match self.rounds {
+                Some(rounds) => format!("round {} of {rounds}", round + 1),
+                None => format!("round {}", round + 1),
+            };
+        }
+        match &self.shown {
+            Shown::Lines(lines) => lines.hear(event),
+            Shown::Bar(bar) => match event {
+                Event::Checking => bar.set_message("checking configurations"),
+                Event::Sizing => bar.set_message("measuring what each arm can take"),
+                Event::RoundBegan { .. } => bar.set_message(self.now.clone()),
+                Event::Waiting => {
+                    bar.set_message(format!("{}, waiting: the host has moved the processors", self.now));
+                }
+                Event::SliceEnded { is_again, .. } => {
+                    bar.inc(u64::from(!is_again));
+                    bar.set_message(self.now.clone());
+                }
+                Event::RoundEnded { .. } => {}
+            },
+        }
+    }
+
+    /// Takes the bar away, or ends the lines.
+    pub(crate) fn end(self) {
+        match self.shown {
+            Shown::Bar(bar) => bar.finish_and_clear(),
+            Shown::Lines(lines) => lines.end(),
+        }
+    }
+}
+
 /// The bar of a study.
-pub(crate) fn study_bar(slices: u64) -> ProgressBar {
+fn study_bar(slices: u64) -> ProgressBar {
     let bar = ProgressBar::new(slices);
     let template = "{msg:<24} {wide_bar} {percent:>3} %  {eta_precise} left";
     if let Ok(style) = ProgressStyle::with_template(template) {

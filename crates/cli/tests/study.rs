@@ -43,10 +43,13 @@ impl Study {
         let running = Guarded(child);
         wait_until("the first round", || running.children().iter().any(|child| name_of(*child) == "envoy"));
         // The configurations are checked by processes of their own before.
-        wait_until("a measured slice", || {
-            self.csv().exists() && fs::metadata(self.out().join("arms/same/admin-address")).is_ok()
-        });
+        wait_until("a round begins", || fs::metadata(self.out().join("arms/same/admin-address")).is_ok());
         running
+    }
+
+    /// Whether so many rounds are complete.
+    fn has_rounds(&self, rounds: u32) -> bool {
+        self.out().join(format!("rounds/{}.json", rounds - 1)).exists()
     }
 
     fn csv(&self) -> PathBuf {
@@ -110,7 +113,7 @@ fn a_small_study_finds_what_is_known() {
     assert!(
         column(&study.csv(), "fault/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 4_990.0)
     );
-    assert!(column(&study.csv(), "lua", "saturation", "proxy_cpu_ns").iter().all(|ns| *ns > 0.0));
+    assert!(column(&study.csv(), "lua", "saturation", "cpu_us_per_request").iter().all(|us| *us > 0.0));
     for file in ["report.html", "report.md", "arms/lua/bootstrap.json", "arms/lua/envoy.log"] {
         assert!(study.out().join(file).exists(), "{file}");
     }
@@ -131,10 +134,12 @@ fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
     let study = Study::new(&small_study("baseline, same", 1000));
     let mut running = study.start();
     let children = all_children(&running);
-    // Two rounds and the third begun: the file is written after each.
-    wait_until("two rounds", || fs::read_to_string(study.csv()).unwrap().lines().count() > 16);
+    wait_until("two rounds", || study.has_rounds(2));
     running.signal("INT");
     assert_eq!(running.0.wait().unwrap().code(), Some(130));
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
+    assert!(stderr.contains("round 1 of 1000, 0 % done") && stderr.contains("round 2 of 1000"), "{stderr}");
     let result = study.result();
     assert_eq!(result["plan"]["ended_early"], "it was interrupted");
     assert!(result["plan"]["rounds_completed"].as_u64() >= Some(2));
@@ -155,7 +160,7 @@ fn kill_9_leaves_no_process_behind() {
 fn an_envoy_that_dies_is_told_with_its_log_and_the_slices_are_kept() {
     let study = Study::new(&small_study("baseline, same", 1000));
     let mut running = study.start();
-    wait_until("a round", || fs::read_to_string(study.csv()).unwrap().lines().count() > 8);
+    wait_until("a round", || study.has_rounds(1));
     // Between two rounds there is none for a moment.
     wait_until("an Envoy", || {
         let envoy = running.children().into_iter().find(|child| name_of(*child) == "envoy");

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Book, Calibrated, Cost, Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse,
-    Interval, KernelStamps, LatencySet, LoadRate, LoadResult, LoadSpec, Loop, Loosened, Measure, Mode,
-    ProxyUse, ResponseCost, Severity, Slices, Stage, StudyPlan, StudyResult, Verdict, Waiting, sample,
+    ArmKind, ArmLoad, ArmResult, Book, Calibrated, Cost, Disturbance, Environment, Finding, FloorAt,
+    GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet, Lateness, LoadRate,
+    LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Mode, ProxyUse, ResponseCost, Sample,
+    Severity, Slices, Stage, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps,
+    sample,
 };
 
 fn interval(estimate: f64, half_width: f64) -> Interval {
@@ -24,7 +26,13 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         summary: format!("What {id} does"),
         compared_with: compared_with.map(str::to_owned),
         rounds: 10,
-        slices: Slices { used: 87, set_aside: 3, lost: 1, ..Slices::default() },
+        slices: Slices {
+            used: 87,
+            set_aside: 3,
+            set_aside_by: [(Disturbance::Steal, 1), (Disturbance::RunDelay, 3)].into(),
+            lost: 1,
+            delayed: 2,
+        },
         copies: if compared_with.is_none() { 2 } else { 1 },
         cpu_us_per_request: has_proxy.then(|| interval(46.0 + cpu_us, 0.52)),
         max_rate: has_proxy.then(|| interval(rate, 210.0)),
@@ -55,7 +63,12 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         responses: 32_000,
         known_answer: None,
         hops: if has_proxy {
-            vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }]
+            let mib = 1_048_576.0;
+            vec![HopUse {
+                name: "gateway".to_owned(),
+                cpu_us_per_request: None,
+                memory_bytes: Some(interval((67.7 + cpu_us / 5.0) * mib, 0.4 * mib)),
+            }]
         } else {
             Vec::new()
         },
@@ -72,6 +85,17 @@ pub(crate) fn study() -> StudyResult {
     let mut delay = arm("fault/delay", ArmKind::Function, Some("baseline"), 13.1, 5009.8);
     delay.max_rate = None;
     delay.cost.max_rate = None;
+    delay.known_answer = Some(KnownAnswer {
+        response_p50_low_us: Some(4_900.0),
+        response_p50_high_us: Some(5_700.0),
+        cpu_us: None,
+    });
+    let burn = |cpu_us: f64, cost_us: f64| {
+        let mut burn = function(&format!("control/burn{{us={cpu_us}}}"), cost_us, cost_us);
+        burn.function = Some("control/burn".to_owned());
+        burn.known_answer = Some(KnownAnswer { cpu_us: Some(cpu_us), ..KnownAnswer::default() });
+        burn
+    };
     let load = |name: &str, loop_: Loop, rate: Option<f64>| LoadSpec {
         name: name.to_owned(),
         loop_,
@@ -90,36 +114,7 @@ pub(crate) fn study() -> StudyResult {
         name: "quick".to_owned(),
         summary: "What does each of Envoy's functions cost?".to_owned(),
         verdict: Verdict::Caution,
-        findings: vec![
-            Finding {
-                id: "steal".to_owned(),
-                severity: Severity::Warn,
-                arm: None,
-                load: None,
-                measures: Vec::new(),
-                withholds: false,
-                costs_alone: false,
-                message: "the host took 0.61 % of the processors' time".to_owned(),
-                value: 0.61,
-                threshold: 0.5,
-                unit: "%".to_owned(),
-                advice: "disturbed slices are set aside and the rest is paired, so costs stand".to_owned(),
-            },
-            Finding {
-                id: "not-saturated".to_owned(),
-                severity: Severity::Info,
-                arm: Some("fault/delay".to_owned()),
-                load: None,
-                measures: vec![Measure::MaxRate],
-                withholds: true,
-                costs_alone: false,
-                message: "the proxy was busy only 12 % of the time under the closed loop".to_owned(),
-                value: 12.0,
-                threshold: 90.0,
-                unit: "%".to_owned(),
-                advice: "more connections would load it further".to_owned(),
-            },
-        ],
+        findings: findings(),
         environment: environment(),
         plan: StudyPlan {
             seed: 1,
@@ -165,11 +160,140 @@ pub(crate) fn study() -> StudyResult {
             arm("baseline{size=4096}", ArmKind::Baseline, None, 2.4, 3.0),
             arm("compress/gzip", ArmKind::Function, Some("baseline{size=4096}"), 61.3, 64.0),
             delay,
+            burn(0.0, 2.3),
+            burn(10.0, 12.32),
             function("stats/per-route", -0.31, -0.2),
         ],
-        machine: None,
-        rounds: Vec::new(),
+        machine: Some(machine(4.2, 3.1)),
+        rounds: vec![round()],
     }
+}
+
+fn findings() -> Vec<Finding> {
+    vec![
+        Finding {
+            id: "steal".to_owned(),
+            severity: Severity::Warn,
+            arm: None,
+            load: None,
+            measures: Vec::new(),
+            withholds: false,
+            costs_alone: false,
+            message: "the host took 0.61 % of the processors' time".to_owned(),
+            value: 0.61,
+            threshold: 0.5,
+            unit: "%".to_owned(),
+            advice: "disturbed slices are set aside and the rest is paired, so costs stand".to_owned(),
+        },
+        Finding {
+            id: "not-saturated".to_owned(),
+            severity: Severity::Info,
+            arm: Some("fault/delay".to_owned()),
+            load: None,
+            measures: vec![Measure::MaxRate],
+            withholds: true,
+            costs_alone: false,
+            message: "the proxy was busy only 12 % of the time under the closed loop".to_owned(),
+            value: 12.0,
+            threshold: 90.0,
+            unit: "%".to_owned(),
+            advice: "more connections would load it further".to_owned(),
+        },
+    ]
+}
+
+/// A round of three slices, one of them disturbed.
+fn round() -> StudyRound {
+    let sample = |arm: &str, began_s: Vec<f64>, cpu_us: Vec<f64>| Sample {
+        arm: arm.to_owned(),
+        load: "saturation".to_owned(),
+        block: (0..began_s.len() as u32).collect(),
+        copy: vec![0; began_s.len()],
+        set_aside: began_s
+            .iter()
+            .map(|at| if *at > 1.0 { vec![Disturbance::Steal, Disturbance::RunDelay] } else { Vec::new() })
+            .collect(),
+        slowdown: began_s.iter().map(|at| (*at <= 1.0).then_some(1.03125)).collect(),
+        values: [
+            ("cpu_us_per_request".to_owned(), cpu_us.into_iter().map(Some).collect()),
+            ("rate".to_owned(), began_s.iter().map(|at| (*at < 0.5).then_some(21_500.5)).collect()),
+        ]
+        .into(),
+        began_s,
+        ..Sample::default()
+    };
+    StudyRound {
+        samples: vec![
+            sample("baseline", vec![0.75, 1.5], vec![46.5, 61.25]),
+            sample("route/path{routes=200}", vec![0.25], vec![54.875]),
+        ],
+        ..StudyRound::default()
+    }
+}
+
+/// A machine whose wake-ups take so long, as it is and on processors that never halt.
+pub(crate) fn machine(halting_us: f64, never_halted_us: f64) -> MachineProbe {
+    let wakes = |p50_us: f64| {
+        let lateness = Some(Lateness { p50_us, p99_us: 3.0 * p50_us, samples: 500 });
+        vec![WakeUps { processor: 1, by_another: lateness, by_timer: lateness }]
+    };
+    MachineProbe {
+        processors: 2,
+        halting: wakes(halting_us),
+        never_halted: Some(wakes(never_halted_us)),
+        handover_ns: Some(125.0),
+        steal_share: 0.001,
+        clock_source: "tsc".to_owned(),
+        clock_read_ns: 25.0,
+        used_by_others: vec![UsedByOthers { processor: 1, share: 0.03 }],
+        seconds: 4.0,
+        ..MachineProbe::default()
+    }
+}
+
+/// The same with two rates beside the closed loop, and costs under each.
+pub(crate) fn loaded() -> StudyResult {
+    let mut result = study();
+    let half = LoadSpec { name: "half".to_owned(), rate: Some(10_000.0), ..result.plan.loads[1].clone() };
+    result.plan.loads.push(half);
+    // CPU time per request falls as the rate rises; the tail grows.
+    for (load, cpu, tail) in [("saturation", 1.0, 9.0), ("fixed-rate", 1.5, 1.0), ("half", 1.2, 1.6)] {
+        for arm in &mut result.arms {
+            let times = |one: Option<Interval>, factor: f64| {
+                one.map(|one| interval(one.estimate * factor, one.half_width() * factor))
+            };
+            let under = ArmLoad {
+                load: load.to_owned(),
+                cpu_us_per_request: times(arm.cpu_us_per_request, cpu),
+                response_us: ResponseCost {
+                    p99: times(arm.response_us.p99, tail),
+                    ..arm.response_us.clone()
+                },
+                cost: Cost { cpu_us_per_request: times(arm.cost.cpu_us_per_request, cpu), ..Cost::default() },
+                ..ArmLoad::default()
+            };
+            arm.loads.push(under);
+        }
+    }
+    result
+}
+
+/// The same, interrupted after its fourth round.
+pub(crate) fn cut() -> StudyResult {
+    let mut result = study();
+    result.plan.rounds_completed = 4;
+    result.plan.ended_early = Some("it was interrupted".to_owned());
+    let ended = Finding {
+        id: "ended-early".to_owned(),
+        message: "the study ended after 4 of 10 rounds: it was interrupted".to_owned(),
+        value: 4.0,
+        threshold: 10.0,
+        unit: "rounds".to_owned(),
+        advice: "run it again for narrower intervals".to_owned(),
+        ..result.findings[0].clone()
+    };
+    result.findings.insert(0, ended);
+    result
 }
 
 /// The same, void: every number withheld.
@@ -188,6 +312,9 @@ pub(crate) fn void() -> StudyResult {
         arm.max_rate = None;
         arm.response_us = ResponseCost::default();
         arm.cost = Cost::default();
+        for hop in &mut arm.hops {
+            hop.memory_bytes = None;
+        }
     }
     result
 }

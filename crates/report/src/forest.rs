@@ -1,4 +1,7 @@
-//! The geometry of a forest plot: a row per arm, a point with its interval, one axis for all.
+//! The geometry of a forest plot: a row per arm, a point with its interval, families of functions together, one axis for all.
+//!
+//! Where a few arms cost many times as much as most, the axis is linear around zero and logarithmic beyond (the inverse
+//! hyperbolic sine, after Burbidge, Magee and Robb 1988), so that none is pushed onto zero.
 
 use hoptax_result::Interval;
 use serde::Serialize;
@@ -9,13 +12,23 @@ use crate::numbers::grouped;
 const LABEL: f64 = 210.0;
 /// Width of a character of a label, about: labels may be longer than the usual room for them.
 const CHARACTER: f64 = 7.4;
-const PLOT: f64 = 560.0;
-const VALUE: f64 = 130.0;
-const ROW: f64 = 24.0;
-const TOP: f64 = 14.0;
+const PLOT: f64 = 640.0;
+const VALUE: f64 = 120.0;
+const ROW: f64 = 21.0;
+/// Room between two families.
+const GAP: f64 = 9.0;
+const TOP: f64 = 22.0;
 const BOTTOM: f64 = 46.0;
+/// Room that the label of a tick needs.
+const TICK: f64 = 34.0;
 /// Where an arm lies this many times beyond the next, the axis ends before it.
 const OUTLIER: f64 = 8.0;
+/// Where the largest estimate is this many times the median one, a linear axis would push most arms onto zero.
+const CROWDED: f64 = 8.0;
+/// How many times the median half of an interval the axis is linear.
+const NOISE: f64 = 4.0;
+/// How far beyond the estimates the axis goes for the ends of intervals, as a share of its length.
+const BEYOND: f64 = 0.12;
 
 /// A forest plot, ready to be drawn.
 #[derive(Clone, Debug, Serialize)]
@@ -26,9 +39,13 @@ pub(crate) struct Forest {
     pub(crate) right: f64,
     pub(crate) axis_y: f64,
     pub(crate) zero_x: f64,
-    /// The A/A arm's interval, drawn as a band.
+    /// The A/A arm's interval, drawn as a band: where it begins, and its width.
     pub(crate) band: Option<(f64, f64)>,
+    /// Up to which value the axis is linear; none where all of it is.
+    pub(crate) linear_to: Option<String>,
     pub(crate) ticks: Vec<Tick>,
+    /// Lines between families.
+    pub(crate) separators: Vec<f64>,
     pub(crate) rows: Vec<ForestRow>,
 }
 
@@ -45,86 +62,217 @@ pub(crate) struct ForestRow {
     pub(crate) label: String,
     pub(crate) value: String,
     pub(crate) y: f64,
-    pub(crate) x: f64,
+    /// Where its estimate lies; none beyond an end of the axis.
+    pub(crate) x: Option<f64>,
     pub(crate) low_x: f64,
     pub(crate) high_x: f64,
     pub(crate) is_near_zero: bool,
-    /// Whether it lies beyond the end of the axis: an arrow is drawn instead of a point.
-    pub(crate) is_beyond: bool,
+    /// Whether its interval leaves the plot on the left: an arrow is drawn there.
+    pub(crate) leaves_left: bool,
+    /// The same on the right.
+    pub(crate) leaves_right: bool,
 }
 
 /// What is plotted of one arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
+    /// What it is drawn together with.
+    pub(crate) family: String,
     pub(crate) label: String,
     pub(crate) value: String,
     pub(crate) interval: Interval,
 }
 
-/// Lays out a plot; None without anything to plot.
+/// How values lie on the axis.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    /// Up to which value it is linear; none where all of it is.
+    linear_to: Option<f64>,
+    from: f64,
+    to: f64,
+    left: f64,
+}
+
+impl Axis {
+    /// The axis of `items`; none without any.
+    fn of(items: &[Item], left: f64) -> Option<Self> {
+        let mut estimates: Vec<f64> = items.iter().map(|item| item.interval.estimate.abs()).collect();
+        estimates.sort_by(f64::total_cmp);
+        let middle = estimates.get(estimates.len() / 2).copied()?;
+        while let [.., second, largest] = estimates.as_slice()
+            && *largest > OUTLIER * second
+            && *second > 0.0
+        {
+            estimates.pop();
+        }
+        let largest = estimates.last().copied().unwrap_or_default();
+        let zone = linear_zone(items);
+        let is_crowded = largest > CROWDED * middle && largest > CROWDED * zone && zone > 0.0;
+        let linear_to = is_crowded.then_some(zone);
+        let axis = Self { linear_to, from: 0.0, to: 0.0, left };
+        let on_axis = || items.iter().map(|item| item.interval).filter(|one| one.estimate.abs() <= largest);
+        let bent = |value: f64| axis.bend(value);
+        let low = on_axis().map(|one| bent(one.estimate)).fold(0.0, f64::min);
+        let high = on_axis().map(|one| bent(one.estimate)).fold(0.0, f64::max);
+        // Of nothing but zeros there is an axis, too.
+        let length = if high - low > 0.0 { high - low } else { bent(1.0) };
+        let lowest = on_axis().map(|one| bent(one.low)).fold(low, f64::min);
+        let highest = on_axis().map(|one| bent(one.high)).fold(high, f64::max);
+        let (from, to) = (lowest.max(low - BEYOND * length), highest.min(high + BEYOND * length));
+        let to = if to > from { to } else { from + length };
+        Some(Self { from, to, ..axis })
+    }
+
+    fn bend(self, value: f64) -> f64 {
+        self.linear_to.map_or(value, |zone| (value / zone).asinh())
+    }
+
+    fn is_left(self, value: f64) -> bool {
+        self.bend(value) < self.from
+    }
+
+    fn is_right(self, value: f64) -> bool {
+        self.bend(value) > self.to
+    }
+
+    fn x(self, value: f64) -> f64 {
+        let bent = self.bend(value).clamp(self.from, self.to);
+        round(self.left + (bent - self.from) / (self.to - self.from) * PLOT)
+    }
+
+    /// Marks at round numbers that leave room for each other's labels, zero among them.
+    fn ticks(self) -> Vec<Tick> {
+        let mut values = match self.linear_to {
+            None => {
+                let step = tick_step(self.to - self.from);
+                let numbers = (self.from / step).ceil() as i64..=(self.to / step).floor() as i64;
+                numbers.map(|number| number as f64 * step).collect()
+            }
+            Some(zone) => round_numbers(zone),
+        };
+        values.retain(|value| !self.is_left(*value) && !self.is_right(*value));
+        // Those of weight first: zero, then powers of ten, then what is between.
+        values.sort_by(|a, b| weight(*a).total_cmp(&weight(*b)).then(a.total_cmp(b)));
+        let mut kept: Vec<f64> = Vec::new();
+        for value in values {
+            if kept.iter().all(|other| (self.x(*other) - self.x(value)).abs() >= TICK) {
+                kept.push(value);
+            }
+        }
+        kept.sort_by(f64::total_cmp);
+        let label = |value: f64| grouped(value, decimals_of(value));
+        kept.into_iter().map(|value| Tick { x: self.x(value), label: label(value) }).collect()
+    }
+}
+
+/// Lays out a plot; none without anything to plot. Families come by their dearest, and within a family the dearest comes first.
 pub(crate) fn forest(items: &[Item], band: Option<Interval>) -> Option<Forest> {
-    let low = items.iter().map(|item| item.interval.low).fold(0.0, f64::min);
-    let high = axis_end(items)?;
-    let step = tick_step(high - low);
-    let (first, last) = ((low / step).floor(), (high / step).ceil());
-    let (from, to) = (first * step, last * step);
     let longest = items.iter().map(|item| item.label.chars().count()).max().unwrap_or(0);
     let left = round(LABEL.max(longest as f64 * CHARACTER + 10.0));
-    let x = |value: f64| left + (value.clamp(from, to) - from) / (to - from) * PLOT;
-    let decimals = if step < 0.1 { 2 } else { usize::from(step < 1.0) };
-    let ticks = (first as i64..=last as i64)
-        .map(|number| Tick {
-            x: round(x(number as f64 * step)),
-            label: grouped(number as f64 * step, decimals),
-        })
-        .collect();
-    let rows = items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| ForestRow {
-            label: item.label.clone(),
-            value: item.value.clone(),
-            y: round(TOP + ROW * (index as f64 + 0.5)),
-            x: round(x(item.interval.estimate)),
-            low_x: round(x(item.interval.low)),
-            high_x: round(x(item.interval.high)),
-            is_near_zero: item.interval.contains(0.0),
-            is_beyond: item.interval.estimate > to,
-        })
-        .collect();
-    let axis_y = TOP + ROW * items.len() as f64 + 6.0;
+    let axis = Axis::of(items, left)?;
+    let (mut rows, mut separators, mut y) = (Vec::new(), Vec::new(), TOP);
+    for family in families(items) {
+        if !rows.is_empty() {
+            separators.push(round(y + GAP / 2.0));
+            y += GAP;
+        }
+        for item in family {
+            let Interval { estimate, low, high } = item.interval;
+            rows.push(ForestRow {
+                label: item.label.clone(),
+                value: item.value.clone(),
+                y: round(y + ROW / 2.0),
+                x: (!axis.is_left(estimate) && !axis.is_right(estimate)).then(|| axis.x(estimate)),
+                low_x: axis.x(low),
+                high_x: axis.x(high),
+                is_near_zero: item.interval.contains(0.0),
+                leaves_left: axis.is_left(low),
+                leaves_right: axis.is_right(high),
+            });
+            y += ROW;
+        }
+    }
+    let axis_y = round(y + 6.0);
     Some(Forest {
         width: left + PLOT + VALUE,
         height: axis_y - 6.0 + BOTTOM,
         left,
         right: left + PLOT,
         axis_y,
-        zero_x: round(x(0.0)),
-        band: band.map(|band| (round(x(band.low)), round(x(band.high) - x(band.low)))),
-        ticks,
+        zero_x: axis.x(0.0),
+        band: band.map(|band| (axis.x(band.low), round(axis.x(band.high) - axis.x(band.low)))),
+        linear_to: axis.linear_to.map(|zone| grouped(zone, decimals_of(zone))),
+        ticks: axis.ticks(),
+        separators,
         rows,
     })
 }
 
-/// Where the axis ends: at the largest value, unless that would leave all others in a corner.
-fn axis_end(items: &[Item]) -> Option<f64> {
-    let mut highs: Vec<f64> =
-        items.iter().map(|item| item.interval.high).filter(|high| *high > 0.0).collect();
-    highs.sort_by(f64::total_cmp);
-    while let [.., second, largest] = highs.as_slice()
-        && *largest > OUTLIER * second
-    {
-        highs.pop();
+/// The items by family.
+fn families(items: &[Item]) -> Vec<Vec<&Item>> {
+    let mut families: Vec<Vec<&Item>> = Vec::new();
+    let mut sorted: Vec<&Item> = items.iter().collect();
+    sorted.sort_by(|a, b| b.interval.estimate.total_cmp(&a.interval.estimate));
+    for item in sorted {
+        match families.iter_mut().find(|family| family.iter().any(|other| other.family == item.family)) {
+            Some(family) => family.push(item),
+            None => families.push(vec![item]),
+        }
     }
-    if items.is_empty() { None } else { Some(highs.last().copied().unwrap_or(1.0)) }
+    families
+}
+
+/// Up to where the axis is linear: a few times the median half of an interval, as a round number. What is below it is noise,
+/// and needs no more room than that.
+fn linear_zone(items: &[Item]) -> f64 {
+    let mut halves: Vec<f64> = items.iter().map(|item| item.interval.half_width()).collect();
+    halves.sort_by(f64::total_cmp);
+    let half = halves.get(halves.len() / 2).copied().unwrap_or_default();
+    if half > 0.0 { round_up(NOISE * half) } else { 0.0 }
 }
 
 /// 1, 2 or 5 times a power of ten, so that there are four to ten ticks.
 fn tick_step(range: f64) -> f64 {
-    let rough = (range / 6.0).max(1e-6);
-    let power = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough).unwrap_or(10.0);
+    round_up((range / 6.0).max(1e-6))
+}
+
+/// The next of 1, 2 and 5 times a power of ten; `value` is above zero.
+fn round_up(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= value).unwrap_or(10.0);
     factor * power
+}
+
+/// Zero, and 1, 2 and 5 times the powers of ten from the linear zone on, both ways.
+fn round_numbers(zone: f64) -> Vec<f64> {
+    let first = zone.log10().floor() as i32;
+    let sizes =
+        (first..first + 9).flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power)));
+    let sizes: Vec<f64> = sizes.filter(|size| *size >= zone * 0.99).collect();
+    sizes.iter().map(|size| -size).chain([0.0]).chain(sizes.iter().copied()).collect()
+}
+
+/// The order in which ticks get room: zero, powers of ten, the rest.
+fn weight(value: f64) -> f64 {
+    let log = value.abs().log10();
+    if value.abs() < 1e-12 {
+        0.0
+    } else if (log - log.round()).abs() < 1e-9 {
+        1.0
+    } else {
+        2.0
+    }
+}
+
+/// Decimals that a round number needs.
+fn decimals_of(value: f64) -> usize {
+    [0, 1, 2]
+        .into_iter()
+        .find(|&decimals| {
+            let scale = 10_f64.powi(decimals);
+            ((value * scale).round() - value * scale).abs() < 1e-6
+        })
+        .unwrap_or(3) as usize
 }
 
 fn round(value: f64) -> f64 {
@@ -139,15 +287,50 @@ mod tests {
 
     fn item(estimate: f64, half_width: f64) -> Item {
         let interval = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
-        Item { label: "arm".to_owned(), value: String::new(), interval }
+        let (family, label) = (format!("{estimate}"), "arm".to_owned());
+        Item { family, label, value: String::new(), interval }
+    }
+
+    fn named(family: &str, estimate: f64) -> Item {
+        Item { family: family.to_owned(), label: format!("{family} {estimate}"), ..item(estimate, 0.5) }
     }
 
     #[test]
     fn an_outlier_is_an_arrow_and_leaves_the_axis_to_the_others() {
         let plot = forest(&[item(5010.0, 2.0), item(30.0, 2.0), item(10.0, 2.0)], None).unwrap();
-        let beyond: Vec<bool> = plot.rows.iter().map(|row| row.is_beyond).collect();
-        assert_eq!(beyond, [true, false, false]);
-        assert!(plot.rows[1].x > plot.left + PLOT / 2.0, "{plot:?}");
+        let rows: Vec<(bool, bool)> =
+            plot.rows.iter().map(|row| (row.x.is_none(), row.leaves_right)).collect();
+        assert_eq!(rows, [(true, true), (false, false), (false, false)]);
+        assert!(plot.rows[1].x.unwrap() > plot.left + PLOT / 2.0, "{plot:?}");
+    }
+
+    #[test]
+    fn one_dear_arm_does_not_push_the_others_onto_zero() {
+        let mut items: Vec<Item> = (1..=20).map(|number| item(f64::from(number) * 0.5, 0.4)).collect();
+        items.push(item(60.0, 4.0));
+        let plot = forest(&items, None).unwrap();
+        assert_eq!(plot.linear_to.as_deref(), Some("2"));
+        let x_of = |value: f64| plot.rows.iter().rev().nth((value * 2.0) as usize - 1).unwrap().x.unwrap();
+        assert!(x_of(2.0) - plot.zero_x > PLOT / 5.0, "{plot:?}");
+        // Where values are alike, a straight axis is the plainest.
+        assert!(forest(&items[..20], None).unwrap().linear_to.is_none());
+    }
+
+    #[test]
+    fn an_interval_that_leaves_the_plot_says_so_at_that_end() {
+        let plot = forest(&[item(10.0, 1.0), item(9.0, 1.0), item(5.0, 400.0)], None).unwrap();
+        let wide = plot.rows.last().unwrap();
+        assert!(wide.leaves_left && wide.leaves_right && wide.x.is_some(), "{wide:?}");
+        assert!(!plot.rows[0].leaves_left && !plot.rows[0].leaves_right);
+    }
+
+    #[test]
+    fn families_stand_together_by_their_dearest() {
+        let items = [named("a", 1.0), named("b", 5.0), named("a", 9.0), named("b", 2.0), named("c", 3.0)];
+        let plot = forest(&items, None).unwrap();
+        let labels: Vec<&str> = plot.rows.iter().map(|row| row.label.as_str()).collect();
+        assert_eq!(labels, ["a 9", "a 1", "b 5", "b 2", "c 3"]);
+        assert_eq!(plot.separators.len(), 2);
     }
 
     #[test]
@@ -161,9 +344,13 @@ mod tests {
         fn everything_lies_on_the_plot(values in prop::collection::vec((-50.0_f64..500.0, 0.0_f64..20.0), 1..20)) {
             let items: Vec<Item> = values.iter().map(|&(estimate, half)| item(estimate, half)).collect();
             let plot = forest(&items, Some(items[0].interval)).unwrap();
-            prop_assert!(plot.ticks.len() >= 2 && plot.ticks.len() <= 14, "{}", plot.ticks.len());
+            prop_assert!(plot.ticks.len() >= 2 && plot.ticks.len() <= 20, "{:?}", plot.ticks);
+            for pair in plot.ticks.windows(2) {
+                prop_assert!(pair[1].x - pair[0].x >= TICK, "{:?}", plot.ticks);
+            }
             for row in &plot.rows {
-                prop_assert!(row.low_x <= row.x && row.x <= row.high_x);
+                prop_assert!(row.low_x <= row.high_x);
+                prop_assert!(row.x.is_none_or(|x| row.low_x <= x && x <= row.high_x));
                 prop_assert!(row.low_x >= plot.left - 0.1 && row.high_x <= plot.right + 0.1);
             }
         }

@@ -1,17 +1,22 @@
 //! A study as one self-contained page: no script, nothing fetched.
 
-use hoptax_result::{ArmKind, StudyResult};
+use hoptax_result::{ArmKind, Interval, Measure, StudyResult};
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Value};
+use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
 use serde::Serialize;
 
+use crate::findings::{self, FindingGroup};
 use crate::forest::{Forest, Item, forest};
+use crate::in_use::{Multiple, multiples};
 use crate::numbers::ends;
-use crate::rows::{self, Row, rows};
-use crate::side::{SideTable, side_tables};
-use crate::words::{self, FindingGroup};
+use crate::rows::{Columns, Row, rows};
+use crate::side::{Room, SideTable, side_tables};
+use crate::{known, levels, words};
 
-const TEMPLATE: &str = include_str!("../templates/study.html");
+const TEMPLATES: [(&str, &str); 2] = [
+    ("study.html", include_str!("../templates/study.html")),
+    ("plots.html", include_str!("../templates/plots.html")),
+];
 
 /// Why there is no page, which is a fault of hoptax.
 #[derive(Debug, thiserror::Error)]
@@ -24,34 +29,50 @@ pub struct HtmlError(#[from] minijinja::Error);
 /// When the template does not evaluate.
 pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
     let rows = rows(result);
+    let columns = Columns::of(&rows);
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    environment.add_template("study", TEMPLATE)?;
+    environment.add_filter("capitalised", |text: String| words::capitalised(&text));
+    environment.add_filter("code", code);
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
     let page = Page {
         name: &result.name,
         summary: &result.summary,
         verdict: result.verdict.word(),
-        verdict_text: words::verdict(result.verdict),
-        levels_title: if rows::baselines(result).iter().all(|arm| arm.hops.is_empty()) {
-            "Without a proxy"
-        } else {
-            "Plain proxying"
-        },
-        levels: words::levels(result),
-        cpu_plot: cpu_plot(result, &rows),
-        p50_plot: p50_plot(&rows),
+        verdict_text: words::verdict(result),
+        lead: findings::lead(result).as_ref().map(PageLead::new),
+        levels: levels::levels(result),
+        level_notes: if columns.is_empty() { Vec::new() } else { levels::notes(result) },
+        cpu_plot: plot(&rows, |row| (row.cpu.text.clone(), row.arm.cost.cpu_us_per_request)),
+        p50_plot: plot(&rows, |row| (row.p50.text.clone(), row.arm.cost.response_us.p50)),
+        has: PageColumns::new(&columns),
+        is_empty: columns.is_empty(),
+        left_out: columns.left_out,
         rows: rows.iter().map(PageRow::new).collect(),
-        sides: side_tables(result),
-        findings: words::groups(&result.findings).iter().map(PageFinding::new).collect(),
+        sides: side_tables(result, Room::Page),
+        multiples: multiples(result),
+        known: known::answers(result),
+        findings: findings::below_the_lead(result).iter().map(PageFinding::new).collect(),
         method: words::method(result),
         intervals: words::intervals(result),
         same: words::same(result),
         slices: words::slices(result),
         machine: words::machine(result),
-        ended_early: result.plan.ended_early.as_deref(),
     };
-    Ok(environment.get_template("study")?.render(Value::from(Serde(page)))?)
+    Ok(environment.get_template("study.html")?.render(Value::from(Serde(page)))?)
+}
+
+/// Text with what stands between backticks as code, escaped by itself.
+#[expect(clippy::needless_pass_by_value, reason = "filters are given their own")]
+fn code(text: String) -> Value {
+    let parts = text.split('`').enumerate().map(|(number, part)| match (number % 2, HtmlEscape(part)) {
+        (0, part) => part.to_string(),
+        (_, part) => format!("<code>{part}</code>"),
+    });
+    Value::from_safe_string(parts.collect())
 }
 
 #[derive(Serialize)]
@@ -60,44 +81,68 @@ struct Page<'a> {
     summary: &'a str,
     verdict: &'static str,
     verdict_text: &'static str,
-    levels_title: &'static str,
-    levels: Vec<String>,
+    lead: Option<PageLead<'a>>,
+    levels: Option<SideTable>,
+    level_notes: Vec<String>,
     cpu_plot: Option<Forest>,
     p50_plot: Option<Forest>,
+    has: PageColumns,
+    is_empty: bool,
+    left_out: Option<String>,
     rows: Vec<PageRow>,
     sides: Vec<SideTable>,
+    multiples: Vec<Multiple>,
+    known: Vec<String>,
     findings: Vec<PageFinding<'a>>,
     method: String,
     intervals: String,
     same: Option<String>,
     slices: String,
     machine: String,
-    ended_early: Option<&'a str>,
 }
 
-fn cpu_plot(result: &StudyResult, rows: &[Row<'_>]) -> Option<Forest> {
-    let items: Vec<Item> = rows
-        .iter()
-        .filter_map(|row| {
-            let interval = row.arm.cost.cpu_us_per_request?;
-            Some(Item { label: row.name.clone(), value: row.cpu.text.clone(), interval })
-        })
-        .collect();
-    let same = result.arms.iter().find(|arm| arm.kind == ArmKind::Same);
-    forest(&items, same.and_then(|arm| arm.cost.cpu_us_per_request))
-}
-
-fn p50_plot(rows: &[Row<'_>]) -> Option<Forest> {
-    let mut items: Vec<Item> = rows
-        .iter()
-        .filter_map(|row| {
-            let interval = row.arm.cost.response_us.p50?;
-            Some(Item { label: row.name.clone(), value: row.p50.text.clone(), interval })
-        })
-        .collect();
-    items.sort_by(|a, b| b.interval.estimate.total_cmp(&a.interval.estimate));
+/// A forest plot of one cost, with the interval of the A/A arm as its band.
+fn plot(rows: &[Row<'_>], cost: impl Fn(&Row<'_>) -> (String, Option<Interval>)) -> Option<Forest> {
+    let item = |row: &Row<'_>| {
+        let (value, interval) = cost(row);
+        Some(Item { family: family(row), label: row.name.clone(), value, interval: interval? })
+    };
+    // What goes without a proxy lies so far on the other side of zero that the functions would have half of the axis.
+    let proxied = rows.iter().filter(|row| row.arm.kind != ArmKind::Direct);
+    let items: Vec<Item> = proxied.filter_map(item).collect();
     let same = rows.iter().find(|row| row.arm.kind == ArmKind::Same);
-    forest(&items, same.and_then(|row| row.arm.cost.response_us.p50))
+    forest(&items, same.and_then(|row| cost(row).1))
+}
+
+/// What an arm is drawn together with: the first part of its function's id.
+fn family(row: &Row<'_>) -> String {
+    let id = row.arm.function.as_ref().unwrap_or(&row.arm.id);
+    id.split(['/', '{']).next().unwrap_or_default().to_owned()
+}
+
+/// Which columns of the main table have a number in them.
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each column")]
+struct PageColumns {
+    cpu: bool,
+    p50: bool,
+    p90: bool,
+    p99: bool,
+    max_rate: bool,
+    memory: bool,
+}
+
+impl PageColumns {
+    fn new(columns: &Columns) -> Self {
+        Self {
+            cpu: columns.has(Measure::Cpu),
+            p50: columns.has(Measure::ResponseP50),
+            p90: columns.has(Measure::ResponseP90),
+            p99: columns.has(Measure::ResponseP99),
+            max_rate: columns.has(Measure::MaxRate),
+            memory: columns.has(Measure::Memory),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -109,9 +154,11 @@ struct PageRow {
     cpu_ends: String,
     cpu_percent: String,
     p50: String,
+    p90: String,
     p99: String,
     max_rate: String,
     max_rate_percent: String,
+    memory: String,
     slices: String,
     is_near_zero: bool,
 }
@@ -127,12 +174,28 @@ impl PageRow {
             cpu_ends: arm.cost.cpu_us_per_request.as_ref().map(ends).unwrap_or_default(),
             cpu_percent: row.cpu_percent.clone(),
             p50: row.p50.text.clone(),
+            p90: row.p90.text.clone(),
             p99: row.p99.text.clone(),
             max_rate: row.max_rate.text.clone(),
             max_rate_percent: row.max_rate_percent.clone(),
+            memory: row.memory.text.clone(),
             slices: format!("{} + {}", arm.slices.used, arm.slices.set_aside),
             is_near_zero: row.is_near_zero,
         }
+    }
+}
+
+#[derive(Serialize)]
+struct PageLead<'a> {
+    cut: Option<String>,
+    failed: Vec<PageFinding<'a>>,
+    next: String,
+}
+
+impl<'a> PageLead<'a> {
+    fn new(lead: &findings::Lead<'a>) -> Self {
+        let failed = lead.failed.iter().map(PageFinding::new).collect();
+        Self { cut: lead.cut.clone(), failed, next: lead.next.clone() }
     }
 }
 
@@ -143,6 +206,7 @@ struct PageFinding<'a> {
     scope: String,
     message: &'a str,
     measured: String,
+    takes: Option<String>,
     advice: &'a str,
 }
 
@@ -154,7 +218,8 @@ impl<'a> PageFinding<'a> {
             id: &finding.id,
             scope: group.scope(),
             message: &finding.message,
-            measured: words::measured(finding),
+            measured: findings::measured(finding),
+            takes: group.takes(),
             advice: &finding.advice,
         }
     }
@@ -170,9 +235,10 @@ mod tests {
         let mut result = fixture::study();
         result.name = "<script>alert(1)</script>".to_owned();
         result.arms[3].id = "\"><img src=x>".to_owned();
+        result.findings[0].message = "`<img src=y>` <img src=z>".to_owned();
         let page = study(&result).unwrap();
         assert!(!page.contains("<script") && !page.contains("<img"));
-        assert!(page.contains("&lt;script&gt;"));
+        assert!(page.contains("&lt;script&gt;") && page.contains("<code>&lt;img src=y&gt;</code>"));
     }
 
     #[test]
@@ -190,6 +256,30 @@ mod tests {
     #[test]
     fn a_void_study_has_no_number_on_its_page() {
         let page = study(&fixture::void()).unwrap();
-        assert!(!page.contains("<svg") && page.contains("withheld"));
+        assert!(!page.contains("<svg") && !page.contains('±'), "{page}");
+        let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}: {page}"));
+        assert!(
+            at("fail: steal") < at("Remedy:")
+                && at("Remedy:") < at("Next:")
+                && at("Next:") < at("Withheld for every arm")
+        );
+    }
+
+    #[test]
+    fn a_function_at_several_rates_is_drawn_with_its_baseline() {
+        let page = study(&fixture::loaded()).unwrap();
+        let pictures = |class: &str| page.matches(&format!("<svg class=\"{class}\"")).count();
+        // CPU time and p99 of each of nine functions.
+        assert_eq!((pictures("multiple"), page.matches("class=\"other\"").count()), (18, 18));
+        assert_eq!(study(&fixture::study()).unwrap().matches("class=\"multiple\"").count(), 0);
+    }
+
+    #[test]
+    fn what_speaks_for_the_rig_is_on_the_page() {
+        let page = study(&fixture::study()).unwrap();
+        for words in ["must cost 10 us more than burning nothing", "for run-delay", "probed before", "memory"]
+        {
+            assert!(page.contains(words), "{words}");
+        }
     }
 }

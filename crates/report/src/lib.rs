@@ -3,10 +3,16 @@
 //! All of them show the same rows in the same order ([`rows`]), with the same numbers ([`numbers`]); a number that
 //! was withheld is shown by none.
 
+pub mod csv;
+mod findings;
 mod forest;
 pub mod html;
+mod in_use;
+mod known;
+mod levels;
 pub mod markdown;
 pub mod numbers;
+mod probe;
 mod rows;
 mod side;
 mod sittings;

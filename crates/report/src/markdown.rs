@@ -1,68 +1,53 @@
 //! A study as Markdown, to be pasted into an issue or a page.
 
-use hoptax_result::{CostMeasure, SittingsResult, StudyResult};
+use hoptax_result::{CostMeasure, Measure, SittingsResult, StudyResult};
 
-use crate::rows::rows;
-use crate::side::{SideTable, side_tables};
-use crate::{sittings, words};
+use crate::findings::{self, FindingGroup, Lead};
+use crate::rows::{Columns, Row, rows};
+use crate::side::{Room, SideTable, side_tables};
+use crate::{known, levels, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
     let mut text = format!("# {}\n\n{}\n\n", escape(&result.name), escape(&result.summary));
-    text += &format!("**Verdict: {}.**\n\n", words::verdict(result.verdict));
-    for line in words::levels(result) {
-        text += &format!("- {}\n", escape(&line));
+    text += &format!("**Verdict: {}.**\n\n", words::verdict(result));
+    if let Some(told) = findings::lead(result) {
+        text += &lead(&told);
     }
-    text += "\nWhat is added to that, per request:\n\n";
-    text += "| arm | CPU, us | | p50, us | p99, us | max rate, requests/s | | compared with |\n";
-    text += "|---|---:|---:|---:|---:|---:|---:|---|\n";
-    for row in rows(result) {
-        let near_zero = if row.is_near_zero { "~ " } else { "" };
-        let compared = row.arm.compared_with.as_deref().unwrap_or_default();
-        let cells = [
-            format!("`{}`", row.name),
-            format!("{near_zero}{}", row.cpu.text),
-            row.cpu_percent.clone(),
-            row.p50.text.clone(),
-            row.p99.text.clone(),
-            row.max_rate.text.clone(),
-            row.max_rate_percent.clone(),
-            format!("`{compared}`"),
-        ];
-        text += &format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "));
+    if let Some(table) = levels::levels(result) {
+        text += &side(&table);
     }
-    text += "\n`~` cannot be told from zero in this study.\n\n";
-    for side in side_tables(result) {
-        text += &side_table(side);
+    text += &costs(result);
+    for table in side_tables(result, Room::Page) {
+        text += &side(&table);
     }
-    if !result.findings.is_empty() {
+    let known = known::answers(result);
+    if !known.is_empty() {
+        text += "## Known answers\n\n";
+        for answer in known {
+            text += &format!("- {}\n", escape(&answer));
+        }
+        text.push('\n');
+    }
+    let below = findings::below_the_lead(result);
+    if !below.is_empty() {
         text += "## Findings\n\n";
-        for group in words::groups(&result.findings) {
-            let finding = group.finding;
-            text += &format!(
-                "- **{} {}**{}: {} ({}). {}\n",
-                finding.severity.word(),
-                escape(&finding.id),
-                escape(&group.scope()),
-                escape(&finding.message),
-                escape(&words::measured(finding)),
-                escape(&finding.advice)
-            );
+        for group in below {
+            let advice = words::capitalised(&group.finding.advice);
+            text += &format!("{}. {}\n", finding(&group), escape(&advice));
         }
         text.push('\n');
     }
     text += "## How it was measured\n\n";
+    let has_costs = !Columns::of(&rows(result)).is_empty();
     let lines = [
         Some(words::method(result)),
-        Some(words::intervals(result)),
+        has_costs.then(|| words::intervals(result)),
         words::same(result),
         Some(words::slices(result)),
     ];
     for line in lines.into_iter().flatten() {
         text += &format!("- {}\n", escape(&line));
-    }
-    if let Some(why) = &result.plan.ended_early {
-        text += &format!("- The study ended early: {}\n", escape(why));
     }
     text += &format!("- {}\n", escape(&words::machine(result)));
     text
@@ -76,23 +61,92 @@ pub fn sittings(result: &SittingsResult) -> String {
     }
     text.push('\n');
     for table in sittings::tables(result, &CostMeasure::ALL) {
-        text += &side_table(table);
+        text += &side(&table);
     }
     text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));
     text
 }
 
-fn side_table(side: SideTable) -> String {
-    let title = side.title.chars().next().map(char::to_uppercase).into_iter().flatten();
-    let title: String = title.chain(side.title.chars().skip(1)).collect();
-    let mut text = format!("{}:\n\n| {} |\n", escape(&title), side.header.join(" | "));
-    text += &format!("|---|{}\n", "---:|".repeat(side.header.len() - 1));
-    for (name, cells) in side.rows {
-        let name = if name.is_empty() { name } else { format!("`{name}`") };
+/// What failed, what helps, and what to run next.
+fn lead(lead: &Lead<'_>) -> String {
+    let mut text = String::new();
+    if let Some(cut) = &lead.cut {
+        text += &format!("- **Cut short**: {}\n", escape(cut));
+    }
+    for group in &lead.failed {
+        text += &format!("{}\n- **Remedy**: {}\n", finding(group), escape(&group.finding.advice));
+    }
+    text + &format!("- **Next**: {}\n\n", escape(&lead.next))
+}
+
+/// A finding without its advice.
+fn finding(group: &FindingGroup<'_>) -> String {
+    let finding = group.finding;
+    format!(
+        "- **{} {}**{}: {} ({}){}",
+        finding.severity.word(),
+        escape(&finding.id),
+        escape(&group.scope()),
+        escape(&finding.message),
+        escape(&findings::measured(finding)),
+        escape(&group.takes().map_or_else(String::new, |takes| format!("; {takes}")))
+    )
+}
+
+/// A column of the main table: its measure, its heading, and what it says of an arm.
+type Column = (Option<Measure>, &'static str, fn(&Row<'_>) -> String);
+
+const COLUMNS: [Column; 10] = [
+    (None, "arm", |row| format!("`{}`", row.name)),
+    (Some(Measure::Cpu), "CPU, us", |row| {
+        format!("{}{}", if row.is_near_zero { "~ " } else { "" }, row.cpu.text)
+    }),
+    (Some(Measure::Cpu), "", |row| row.cpu_percent.clone()),
+    (Some(Measure::ResponseP50), "p50, us", |row| row.p50.text.clone()),
+    (Some(Measure::ResponseP90), "p90, us", |row| row.p90.text.clone()),
+    (Some(Measure::ResponseP99), "p99, us", |row| row.p99.text.clone()),
+    (Some(Measure::MaxRate), "max rate, requests/s", |row| row.max_rate.text.clone()),
+    (Some(Measure::MaxRate), "", |row| row.max_rate_percent.clone()),
+    (Some(Measure::Memory), "memory, MiB", |row| row.memory.text.clone()),
+    (None, "compared with", |row| format!("`{}`", row.arm.compared_with.as_deref().unwrap_or_default())),
+];
+
+/// The main table.
+fn costs(result: &StudyResult) -> String {
+    let rows = rows(result);
+    let has = Columns::of(&rows);
+    let mut text = String::new();
+    if !has.is_empty() {
+        for note in levels::notes(result) {
+            text += &format!("- {}\n", escape(&note));
+        }
+        let columns: Vec<&Column> =
+            COLUMNS.iter().filter(|column| column.0.is_none_or(|measure| has.has(measure))).collect();
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        text += "\nWhat is added to that, per request:\n\n";
+        text += &line(columns.iter().map(|column| column.1.to_owned()).collect());
+        let rules = columns.iter().map(|column| if column.0.is_none() { "---" } else { "---:" });
+        text += &format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));
+        for row in &rows {
+            text += &line(columns.iter().map(|column| column.2(row).replace('|', "\\|")).collect());
+        }
+        text += "\n`~` cannot be told from zero in this study.\n\n";
+    }
+    if let Some(left_out) = &has.left_out {
+        text += &format!("{}.\n\n", escape(&words::capitalised(left_out)));
+    }
+    text
+}
+
+fn side(table: &SideTable) -> String {
+    let mut text =
+        format!("{}:\n\n| {} |\n", escape(&words::capitalised(&table.title)), table.header.join(" | "));
+    text += &format!("|---|{}\n", "---:|".repeat(table.header.len().saturating_sub(1)));
+    for (name, cells) in &table.rows {
+        let name = if name.is_empty() { String::new() } else { format!("`{name}`") };
         text += &format!("| {} | {} |\n", name.replace('|', "\\|"), cells.join(" | "));
     }
-    text.push('\n');
-    text
+    text + "\n"
 }
 
 /// Keeps what comes from a file from becoming markup.
@@ -125,5 +179,10 @@ mod tests {
         result.name = "<script>alert(1)</script> *x*".to_owned();
         let text = study(&result);
         assert!(!text.contains("<script>") && text.contains("\\*x\\*"), "{text}");
+    }
+
+    #[test]
+    fn a_void_study_says_on_top_what_failed_and_what_to_run_next() {
+        insta::assert_snapshot!(study(&fixture::void()));
     }
 }

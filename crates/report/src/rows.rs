@@ -1,8 +1,12 @@
 //! The rows of a study: one for each arm that is compared, dearest first, with what every output says of it.
 
-use hoptax_result::{ArmKind, ArmResult, Interval, Loop, Measure, Place, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, Interval, Measure, Place, StudyResult};
 
+use crate::findings::listed;
 use crate::numbers::{difference, percent_difference, percent_of};
+
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
 
 /// One compared arm.
 #[derive(Clone, Debug)]
@@ -14,9 +18,12 @@ pub(crate) struct Row<'a> {
     /// The same without its interval, where there is no room for it.
     pub(crate) cpu_percent_alone: String,
     pub(crate) p50: Cell,
+    pub(crate) p90: Cell,
     pub(crate) p99: Cell,
     pub(crate) max_rate: Cell,
     pub(crate) max_rate_percent: String,
+    /// Resident memory that it adds, MiB.
+    pub(crate) memory: Cell,
     /// Whether its CPU cost cannot be told from zero.
     pub(crate) is_near_zero: bool,
 }
@@ -25,6 +32,85 @@ pub(crate) struct Row<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) text: String,
+    /// Whether there is a number.
+    is_there: bool,
+    /// The checks that took it away.
+    withheld_by: Vec<String>,
+}
+
+/// What the main table has a column for.
+const MEASURES: [Measure; 6] = [
+    Measure::Cpu,
+    Measure::ResponseP50,
+    Measure::ResponseP90,
+    Measure::ResponseP99,
+    Measure::MaxRate,
+    Measure::Memory,
+];
+
+impl Row<'_> {
+    fn cell(&self, measure: Measure) -> Option<&Cell> {
+        match measure {
+            Measure::Cpu => Some(&self.cpu),
+            Measure::ResponseP50 => Some(&self.p50),
+            Measure::ResponseP90 => Some(&self.p90),
+            Measure::ResponseP99 => Some(&self.p99),
+            Measure::MaxRate => Some(&self.max_rate),
+            Measure::Memory => Some(&self.memory),
+            Measure::OtherCpu | Measure::Rate | Measure::LinkBytes | Measure::Admitted => None,
+        }
+    }
+}
+
+/// The columns of the main table: those with a number in them, and why others are not there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    shown: Vec<Measure>,
+    /// A line for the reader where columns were left out because every cell of them is withheld.
+    pub(crate) left_out: Option<String>,
+}
+
+impl Columns {
+    pub(crate) fn of(rows: &[Row<'_>]) -> Self {
+        let mut columns = Self::default();
+        // What was left out, by the checks that took it.
+        let mut left_out: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+        for measure in MEASURES {
+            let cells = || rows.iter().filter_map(|row| row.cell(measure));
+            if cells().any(|cell| cell.is_there) {
+                columns.shown.push(measure);
+                continue;
+            }
+            let mut checks: Vec<&str> =
+                cells().flat_map(|cell| &cell.withheld_by).map(String::as_str).collect();
+            checks.sort_unstable();
+            checks.dedup();
+            match left_out.iter_mut().find(|(takers, _)| *takers == checks) {
+                _ if checks.is_empty() => {}
+                Some((_, words)) => words.push(measure.word()),
+                None => left_out.push((checks, vec![measure.word()])),
+            }
+        }
+        let by =
+            |(checks, words): &(Vec<&str>, Vec<&str>)| format!("{} (by {})", listed(words), listed(checks));
+        if !left_out.is_empty() {
+            let left_out = left_out.iter().map(by).collect::<Vec<_>>().join("; ");
+            columns.left_out = Some(format!("withheld for every arm, and left out: {left_out}"));
+        } else if columns.is_empty() && !rows.is_empty() {
+            columns.left_out = Some("no cost of any arm is there".to_owned());
+        }
+        columns
+    }
+
+    /// Whether there is a column of it.
+    pub(crate) fn has(&self, measure: Measure) -> bool {
+        self.shown.contains(&measure)
+    }
+
+    /// Whether there is nothing to make a table of.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shown.is_empty()
+    }
 }
 
 /// The rows, dearest first; arms without a CPU cost come last.
@@ -51,6 +137,23 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
+/// Resident memory of all proxies of an arm together, MiB; none without one, or where one of them is not known.
+pub(crate) fn memory_mib(arm: &ArmResult) -> Option<Interval> {
+    let hops: Option<Vec<Interval>> = arm.hops.iter().map(|hop| hop.memory_bytes).collect();
+    let hops = hops.filter(|hops| !hops.is_empty())?;
+    let estimate = hops.iter().map(|hop| hop.estimate).sum::<f64>() / MIB;
+    let half = hops.iter().fold(0.0, |half: f64, hop| half.hypot(hop.half_width())) / MIB;
+    Some(Interval { estimate, low: estimate - half, high: estimate + half })
+}
+
+/// Resident memory that an arm adds to that of the arm it is compared with, MiB. Processes share nothing that changes from
+/// round to round, so the errors of both are taken as independent.
+fn added_memory_mib(arm: &ArmResult, baseline: &ArmResult) -> Option<Interval> {
+    let (own, other) = (memory_mib(arm)?, memory_mib(baseline)?);
+    let (estimate, half) = (own.estimate - other.estimate, own.half_width().hypot(other.half_width()));
+    Some(Interval { estimate, low: estimate - half, high: estimate + half })
+}
+
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     let cost = &arm.cost;
     let baseline = compared_with(result, arm);
@@ -62,7 +165,13 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     // Without a proxy there is no CPU time and no rate of one to be measured.
     let has_proxy = !arm.hops.is_empty();
     // Response times are those of an open loop.
-    let has_schedule = result.plan.loads.iter().any(|load| load.loop_ == Loop::Open);
+    let has_schedule = result.plan.response_load().is_some();
+    let response =
+        |measure, cost| cell(result, arm, (measure, usual_load(result, measure)), cost, has_schedule);
+    let of_proxy = |measure, cost, measurable| {
+        cell(result, arm, (measure, usual_load(result, measure)), cost, has_proxy && measurable)
+    };
+    let is_compared = arm.kind != ArmKind::Position;
     Row {
         arm,
         name: match arm.kind {
@@ -70,53 +179,53 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             ArmKind::Direct => format!("{} (no proxy)", arm.id),
             ArmKind::Baseline | ArmKind::Function | ArmKind::Position => arm.id.clone(),
         },
-        cpu: cell(result, arm, (Measure::Cpu, cost.cpu_us_per_request), has_proxy),
+        cpu: of_proxy(Measure::Cpu, cost.cpu_us_per_request, true),
         cpu_percent_alone: cost
             .cpu_share
             .and_then(|share| percent_of(share.estimate, 1.0))
             .unwrap_or_default(),
         cpu_percent: cost.cpu_share.as_ref().map(percent_difference).unwrap_or_default(),
-        p50: cell(result, arm, (Measure::ResponseP50, cost.response_us.p50), has_schedule),
-        p99: cell(result, arm, (Measure::ResponseP99, cost.response_us.p99), has_schedule),
-        max_rate: cell(
-            result,
-            arm,
-            (Measure::MaxRate, cost.max_rate),
-            has_proxy && arm.kind != ArmKind::Position,
-        ),
+        p50: response(Measure::ResponseP50, cost.response_us.p50),
+        p90: response(Measure::ResponseP90, cost.response_us.p90),
+        p99: response(Measure::ResponseP99, cost.response_us.p99),
+        max_rate: of_proxy(Measure::MaxRate, cost.max_rate, is_compared),
         max_rate_percent: share(cost.max_rate, baseline.and_then(|other| other.max_rate)),
+        memory: of_proxy(
+            Measure::Memory,
+            baseline.and_then(|other| added_memory_mib(arm, other)),
+            baseline.is_some(),
+        ),
         is_near_zero: cost.cpu_us_per_request.is_some_and(|interval| interval.contains(0.0)),
     }
 }
 
-fn cell(
+/// A cost as people read it: with its interval, `withheld` where a finding took it away, `-` where it was not measured.
+pub(crate) fn cell(
     result: &StudyResult,
     arm: &ArmResult,
-    (measure, cost): (Measure, Option<Interval>),
+    (measure, load): (Measure, Option<&str>),
+    cost: Option<Interval>,
     measurable: bool,
 ) -> Cell {
-    let text = match cost {
-        Some(cost) => difference(&cost),
-        None if measurable && is_withheld(result, arm, measure) => "withheld".to_owned(),
-        None => "-".to_owned(),
-    };
-    Cell { text }
+    if let Some(cost) = cost {
+        return Cell { text: difference(&cost), is_there: true, withheld_by: Vec::new() };
+    }
+    let place = Place { arm: &arm.id, compared_with: arm.compared_with.as_deref(), load, measure };
+    let takers = result.findings.iter().filter(|finding| measurable && finding.takes_away(&place));
+    let withheld_by: Vec<String> = takers.map(|finding| finding.id.clone()).collect();
+    let text = if withheld_by.is_empty() { "-" } else { "withheld" };
+    Cell { text: text.to_owned(), is_there: false, withheld_by }
 }
 
-/// Whether a finding took a cost of this arm away.
-fn is_withheld(result: &StudyResult, arm: &ArmResult, measure: Measure) -> bool {
+/// The load that a cost is taken from where none is named.
+fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
     let load = match measure {
+        Measure::Memory => None,
         Measure::MaxRate => result.plan.rate_load(),
         Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => result.plan.response_load(),
         _ => result.plan.cpu_load(),
     };
-    let place = Place {
-        arm: &arm.id,
-        compared_with: arm.compared_with.as_deref(),
-        load: load.map(|load| load.name.as_str()),
-        measure,
-    };
-    result.findings.iter().any(|finding| finding.takes_away(&place))
+    load.map(|load| load.name.as_str())
 }
 
 #[cfg(test)]
@@ -145,5 +254,34 @@ mod tests {
         assert_eq!(delay.max_rate.text, "withheld");
         let void = fixture::void();
         assert!(super::rows(&void).iter().all(|row| row.p50.text == "withheld"));
+    }
+
+    #[test]
+    fn a_column_that_is_withheld_from_end_to_end_is_left_out_with_its_reason() {
+        let result = fixture::study();
+        let columns = Columns::of(&super::rows(&result));
+        assert!(MEASURES.iter().all(|measure| columns.has(*measure)) && columns.left_out.is_none());
+        let mut result = fixture::study();
+        result.findings[0].withholds = true;
+        result.findings[0].measures = vec![Measure::ResponseP99];
+        for arm in &mut result.arms {
+            arm.cost.response_us.p99 = None;
+        }
+        let columns = Columns::of(&super::rows(&result));
+        assert!(!columns.has(Measure::ResponseP99) && columns.has(Measure::ResponseP50));
+        assert_eq!(columns.left_out.as_deref(), Some("withheld for every arm, and left out: p99 (by steal)"));
+        let void = Columns::of(&super::rows(&fixture::void()));
+        let all = "withheld for every arm, and left out: CPU time, p50, p90, p99, maximum rate and memory (by steal)";
+        assert!(void.is_empty());
+        assert_eq!(void.left_out.as_deref(), Some(all));
+    }
+
+    #[test]
+    fn memory_is_that_of_all_proxies_beyond_the_baselines() {
+        let result = fixture::study();
+        let rows = rows(&result);
+        let memory = |id: &str| rows.iter().find(|row| row.arm.id == id).unwrap().memory.text.clone();
+        assert_eq!(memory("lua"), "+0.99 ±0.57");
+        assert_eq!(memory("direct"), "-");
     }
 }

@@ -4,7 +4,7 @@ use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, Study
 use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
-use crate::words;
+use crate::{in_use, words};
 
 /// A table, for every output.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -15,11 +15,23 @@ pub(crate) struct SideTable {
     pub(crate) rows: Vec<(String, Vec<String>)>,
 }
 
+/// How much room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// A terminal: what the main table nearly says is left out.
+    Terminal,
+    /// A page.
+    Page,
+}
+
 /// The tables that a study has beside the main one.
-pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     let mut tables = Vec::new();
     // The usual two loads are in the main table.
     let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count();
+    if room == Room::Page || open > 1 {
+        tables.extend(in_use::table(result));
+    }
     if result.plan.link.is_some() || open > 1 {
         let tables_of_loads = result.plan.loads.iter().map(|load| under(result, load));
         tables.extend(tables_of_loads.filter(|table| !table.rows.is_empty()));

@@ -8,6 +8,8 @@ mod sittings;
 mod study;
 mod tune;
 
+use crate::findings::{FindingGroup, measured};
+
 pub use calibration::calibration;
 pub use crosscheck::crosscheck;
 pub use load::load;
@@ -85,21 +87,18 @@ impl Style {
 }
 
 /// The findings, a paragraph for each check that fired.
-fn findings(findings: &[hoptax_result::Finding], style: Style) -> String {
-    let mut text = String::new();
-    for group in crate::words::groups(findings) {
-        let finding = group.finding;
-        let head = format!("{:<4} {}", finding.severity.word(), finding.id);
-        let painted = style.paint(Style::of_severity(finding.severity), &head);
-        let body = format!(
-            "{head}{}: {} ({}); {}",
-            group.scope(),
-            finding.message,
-            crate::words::measured(finding),
-            finding.advice
-        );
-        text += &style.wrap(&body, 5).replacen(&head, &painted, 1);
-        text.push('\n');
-    }
-    text
+fn findings(groups: &[FindingGroup<'_>], style: Style) -> String {
+    groups.iter().map(|group| finding(group, &group.finding.advice, style)).collect()
+}
+
+/// A finding with what to do about it, if that is not said elsewhere.
+fn finding(group: &FindingGroup<'_>, advice: &str, style: Style) -> String {
+    let finding = group.finding;
+    let head = format!("{:<4} {}", finding.severity.word(), finding.id);
+    let painted = style.paint(Style::of_severity(finding.severity), &head);
+    let message = format!("{head}{}: {} ({})", group.scope(), finding.message, measured(finding));
+    let takes = group.takes().unwrap_or_default();
+    let parts = [message.as_str(), takes.as_str(), advice].into_iter().filter(|part| !part.is_empty());
+    let body = parts.collect::<Vec<_>>().join("; ");
+    style.wrap(&body, 5).replacen(&head, &painted, 1) + "\n"
 }

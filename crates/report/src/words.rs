@@ -1,43 +1,9 @@
 //! Sentences that every output of a study says.
 
-use hoptax_result::{ArmKind, ArmResult, Finding, LoadSpec, Loop, Slices, StudyResult, Verdict};
+use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Slices, StudyResult, Verdict};
 
-use crate::numbers::{difference, grouped, level};
-use crate::rows::baselines;
-
-/// The baseline's own numbers: `baseline: 27.41 ±0.32 us of CPU per request, …`. One line for each baseline.
-pub(crate) fn levels(result: &StudyResult) -> Vec<String> {
-    let rate = result.plan.loads.iter().find_map(|load| load.rate);
-    let of = |arm: &&ArmResult| {
-        let mut parts = Vec::new();
-        if let Some(cpu) = &arm.cpu_us_per_request {
-            parts.push(format!("{} us of CPU per request", level(cpu)));
-        }
-        if let Some(max_rate) = &arm.max_rate {
-            parts.push(format!("at most {} requests/s", level(max_rate)));
-        }
-        if let (Some(p50), Some(rate)) = (&arm.response_us.p50, rate) {
-            let p99 =
-                arm.response_us.p99.as_ref().map_or_else(String::new, |p99| format!(", p99 {}", level(p99)));
-            parts.push(format!("p50 {}{p99} us at {} requests/s", level(p50), grouped(rate, 0)));
-        }
-        let compared: Vec<&str> = result
-            .arms
-            .iter()
-            .filter(|other| other.compared_with.as_ref() == Some(&arm.id) && arm.id != result.plan.baseline)
-            .map(|other| other.id.as_str())
-            .collect();
-        let compared = if compared.is_empty() {
-            String::new()
-        } else {
-            format!(" (compared with it: {})", compared.join(", "))
-        };
-        let copies =
-            if arm.copies > 1 { format!(", the mean of {} copies", arm.copies) } else { String::new() };
-        (!parts.is_empty()).then(|| format!("{}{copies}: {}{compared}", arm.id, parts.join("; ")))
-    };
-    baselines(result).iter().filter_map(of).collect()
-}
+use crate::numbers::{difference, grouped};
+use crate::probe;
 
 /// What the A/A arm says of the study.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
@@ -174,8 +140,22 @@ pub(crate) fn slices(result: &StudyResult) -> String {
         0 => " and measured again".to_owned(),
         _ => format!(", of which {} could not be measured again", grouped(lost as f64, 0)),
     };
+    let by = |disturbance: &Disturbance| {
+        let counts = result.arms.iter().filter_map(|arm| arm.slices.set_aside_by.get(disturbance));
+        let count: u64 = counts.sum();
+        (count > 0).then(|| format!("{} for {}", grouped(count as f64, 0), disturbance.word()))
+    };
+    let reasons: Vec<String> = Disturbance::ALL.iter().filter_map(by).collect();
+    let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+    let delayed = match sum(|slices| slices.delayed) {
+        0 => String::new(),
+        delayed => format!(
+            "; of {} planned ones only the CPU time counts, since the proxy waited for its processor",
+            grouped(delayed as f64, 0)
+        ),
+    };
     let mut text = format!(
-        "{} slices used, {} set aside{lacking}: {}",
+        "{} slices used, {} set aside{reasons}{lacking}{delayed}: {}",
         grouped(used as f64, 0),
         grouped(set_aside as f64, 0),
         result.plan.set_aside_rule
@@ -207,7 +187,7 @@ pub(crate) fn machine(result: &StudyResult) -> String {
         ),
     };
     format!(
-        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; {places}; {}{}",
+        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; {places}; {}{}{}",
         environment.proxy_version.as_deref().unwrap_or("-"),
         environment.hoptax_version,
         environment.cpu_model,
@@ -218,62 +198,21 @@ pub(crate) fn machine(result: &StudyResult) -> String {
         environment.calibration.as_ref().map_or_else(String::new, |calibration| format!(
             "; an origin that answers at once takes p50 {:.1} us here at 1,000/s (calibrated {})",
             calibration.floor_p50_us, calibration.measured_at
-        ))
+        )),
+        probe::machine(result.machine.as_ref(), result.plan.never_halted)
+            .map_or_else(String::new, |said| format!("; {said}"))
     )
 }
 
-/// Value against threshold of a finding: `212 us, threshold 200 us`.
-pub(crate) fn measured(finding: &Finding) -> String {
-    let is_whole = finding.value.fract() == 0.0 && finding.threshold.fract() == 0.0;
-    let number = |value: f64| grouped(value, if value.abs() < 10.0 && !is_whole { 2 } else { 0 });
-    let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
-    format!("{}{unit}, threshold {}{unit}", number(finding.value), number(finding.threshold))
+/// The same with a capital letter in front.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(characters).collect()
 }
 
-/// Findings of one check and weight, told once: a check that fires on every arm would bury the others.
-#[derive(Clone, Debug)]
-pub(crate) struct FindingGroup<'a> {
-    /// The first of them, whose words are used.
-    pub(crate) finding: &'a Finding,
-    /// What they are about: arms or loads; empty for the whole result.
-    about: Vec<&'a str>,
-}
-
-/// Arms that are named before the rest is only counted.
-const NAMED: usize = 3;
-
-/// The findings by check and weight, in their order.
-pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
-    let mut groups: Vec<FindingGroup<'_>> = Vec::new();
-    for finding in findings {
-        let about = finding.arm.iter().chain(&finding.load).map(String::as_str);
-        let same = |group: &&mut FindingGroup<'_>| {
-            group.finding.id == finding.id
-                && group.finding.severity == finding.severity
-                && finding.arm.is_some()
-        };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.about.extend(about),
-            None => groups.push(FindingGroup { finding, about: about.collect() }),
-        }
-    }
-    groups
-}
-
-impl FindingGroup<'_> {
-    /// What they are about: ` [lua, rbac]`.
-    pub(crate) fn scope(&self) -> String {
-        let named: Vec<&str> = self.about.iter().take(NAMED).copied().collect();
-        match self.about.len().saturating_sub(NAMED) {
-            _ if named.is_empty() => String::new(),
-            0 => format!(" [{}]", named.join(", ")),
-            more => format!(" [{} and {more} more]", named.join(", ")),
-        }
-    }
-}
-
-/// What a verdict means.
-pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+/// What the verdict on a load means.
+pub(crate) fn verdict_of_load(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Sound => "sound: no check of weight has fired",
         Verdict::Caution => "caution: the numbers stand, read the findings before using them",
@@ -281,20 +220,53 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What the verdict on a study means.
+pub(crate) fn verdict(result: &StudyResult) -> &'static str {
+    let withholds = result.findings.iter().any(|finding| finding.withholds);
+    match result.verdict {
+        Verdict::Sound if withholds => {
+            "sound: no check of weight has fired; what could not be measured is withheld"
+        }
+        Verdict::Sound => "sound: no check of weight has fired",
+        Verdict::Caution if withholds => {
+            "caution: the findings say which numbers are withheld; the others stand, with what the findings say of them"
+        }
+        Verdict::Caution => "caution: the numbers stand, read the findings before using them",
+        Verdict::Void => {
+            "void: nothing is left of what the study asks; numbers that no finding takes away stand"
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use hoptax_result::Disturbance;
+
     use super::*;
     use crate::fixture;
 
     #[test]
-    fn a_check_that_fires_on_many_arms_is_told_once() {
-        let mut finding = fixture::study().findings[1].clone();
-        let mut findings = vec![fixture::study().findings[0].clone()];
-        for arm in ["a", "b", "c", "d", "e"] {
-            finding.arm = Some(arm.to_owned());
-            findings.push(finding.clone());
+    fn the_verdict_says_whether_numbers_are_withheld() {
+        let mut result = fixture::study();
+        assert!(verdict(&result).contains("withheld"));
+        result.findings.retain(|finding| !finding.withholds);
+        assert_eq!(verdict(&result), "caution: the numbers stand, read the findings before using them");
+    }
+
+    #[test]
+    fn slices_that_were_set_aside_are_counted_by_reason() {
+        let mut result = fixture::study();
+        let counts = |text: &str| text.split(": a slice").next().unwrap_or_default().to_owned();
+        assert_eq!(
+            counts(&slices(&result)),
+            "1,131 slices used, 39 set aside (13 for steal, 39 for run-delay), of which 13 could not be measured again; of \
+             26 planned ones only the CPU time counts, since the proxy waited for its processor"
+        );
+        for arm in &mut result.arms {
+            arm.slices = Slices { used: 10, set_aside: 1, ..Slices::default() };
         }
-        let scopes: Vec<String> = groups(&findings).iter().map(FindingGroup::scope).collect();
-        assert_eq!(scopes, ["", " [a, b, c and 2 more]"]);
+        assert_eq!(counts(&slices(&result)), "130 slices used, 13 set aside and measured again");
+        result.arms[0].slices.set_aside_by.insert(Disturbance::Handover, 1);
+        assert!(slices(&result).contains("(1 for handover)"));
     }
 }

@@ -12,6 +12,7 @@ mod limits;
 mod numbers;
 mod response;
 mod samples;
+mod speed;
 mod statuses;
 
 use hoptax_result::{

@@ -7,7 +7,7 @@ pub(crate) mod run_folder;
 mod session;
 mod sittings;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,10 @@ use super::functions;
 use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress};
+use crate::progress::StudyProgress;
+use crate::{kept, print};
 use expense::Expense;
-use outputs::{SliceLog, write_all};
+use outputs::write_all;
 use run_folder::{Facts, KeptRounds, Programs, RunFolder};
 use session::Session;
 
@@ -256,49 +257,27 @@ fn measure(
     (earlier, mut session): (Earlier, Session<'_>),
     interrupt: &Interrupt,
 ) -> (Outcome, Course) {
-    let per_round = plan.slices_per_round() as u64;
     let expected = Cell::new(None);
-    let bar = progress::study_bar(per_round * u64::from(plan.rounds));
-    bar.set_position(per_round * earlier.rounds.len() as u64);
-    let mut log = SliceLog::create(setting.directory, plan, &earlier.rounds);
+    let rounds_done = earlier.rounds.len() as u32;
+    let progress = RefCell::new(StudyProgress::begin(plan.slices_per_round() as u64, rounds_done));
+    progress.borrow_mut().expect(Some(plan.rounds));
     let mut not_kept = None;
-    let mut now = String::new();
     let mut goes_on = |rounds: &[RoundRecord]| {
         let (goes_on, said) = session.goes_on(rounds, &expected);
-        // One round more, while nothing tells how many there will be.
-        let all = expected.get().unwrap_or(rounds.len() as u32 + 1);
-        bar.set_length(per_round * u64::from(all));
-        said.into_iter().for_each(|said| bar.suspend(|| print::note(&said)));
+        let mut progress = progress.borrow_mut();
+        progress.expect(expected.get());
+        said.into_iter().for_each(|said| progress.say(&said));
         goes_on
     };
     let mut on_event = |event: &Event<'_>| {
-        match event {
-            Event::Checking => bar.set_message("checking configurations"),
-            Event::RoundBegan { round } => {
-                now = match expected.get() {
-                    Some(all) => format!("round {} of {all}", round + 1),
-                    None => format!("round {}", round + 1),
-                };
-                bar.set_message(now.clone());
-            }
-            Event::Sizing => bar.set_message("measuring what each arm can take"),
-            Event::Waiting => bar.set_message(format!("{now}, waiting: the host has moved the processors")),
-            Event::SliceEnded { is_again, .. } => {
-                bar.inc(u64::from(!is_again));
-                bar.set_message(now.clone());
-            }
-            Event::RoundEnded { round, record, elapsed_s } => {
-                not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
-            }
+        progress.borrow_mut().hear(event);
+        if let Event::RoundEnded { round, record, elapsed_s } = event {
+            not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
         }
-        log.hear(event);
     };
     let mut control = Control { stop: interrupt.flag(), goes_on: &mut goes_on, on_event: &mut on_event };
     let outcome = runner::run(plan, setting, earlier, &mut control);
-    bar.finish_and_clear();
-    if let Some(error) = log.finish() {
-        print::error(&error);
-    }
+    progress.into_inner().end();
     if let Some(error) = not_kept {
         print::error(&format!(
             "cannot keep rounds in `{}`, so that the study could not have been taken up again: {error}",

@@ -4,6 +4,7 @@ use hoptax_result::{Latency, LoadResult, TlsResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
+use crate::findings::groups;
 use crate::numbers::grouped;
 use crate::words;
 
@@ -25,9 +26,9 @@ pub fn load(result: &LoadResult, style: Style) -> String {
         );
     }
     if !result.findings.is_empty() {
-        text += &format!("\n{}", findings(&result.findings, style));
+        text += &format!("\n{}", findings(&groups(&result.findings), style));
     }
-    let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict(result.verdict));
+    let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict_of_load(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
     for one in &result.loosened {
         text += &format!(

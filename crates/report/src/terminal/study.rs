@@ -1,13 +1,14 @@
 //! The table of a study.
 
 use comfy_table::{CellAlignment, Table, presets};
-use hoptax_result::{Interval, StudyResult};
+use hoptax_result::{Interval, Measure, StudyResult};
 
 use super::rows::Rows;
-use super::{Paint, Style, findings};
-use crate::rows::{Row, rows};
-use crate::side::side_tables;
-use crate::words;
+use super::{Paint, Style, finding, findings};
+use crate::findings::{Lead, below_the_lead, lead};
+use crate::rows::{Columns, Row, rows};
+use crate::side::{Room, SideTable, side_tables};
+use crate::{known, levels, words};
 
 /// Cells of the bar.
 const BAR_CELLS: usize = 10;
@@ -20,69 +21,137 @@ enum Column {
     CpuPercent,
     Bar,
     P50,
+    P90,
     P99,
     MaxRate,
     MaxRatePercent,
+    Memory,
+}
+
+impl Column {
+    /// What it is a column of; none of the arms' names.
+    fn measure(self) -> Option<Measure> {
+        match self {
+            Self::Arm => None,
+            Self::Cpu | Self::CpuPercent | Self::Bar => Some(Measure::Cpu),
+            Self::P50 => Some(Measure::ResponseP50),
+            Self::P90 => Some(Measure::ResponseP90),
+            Self::P99 => Some(Measure::ResponseP99),
+            Self::MaxRate | Self::MaxRatePercent => Some(Measure::MaxRate),
+            Self::Memory => Some(Measure::Memory),
+        }
+    }
 }
 
 /// All columns, and what is given up, in this order, where the terminal is too narrow for them.
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 10] = [
     Column::Arm,
     Column::Cpu,
     Column::CpuPercent,
     Column::Bar,
     Column::P50,
+    Column::P90,
     Column::P99,
     Column::MaxRate,
     Column::MaxRatePercent,
+    Column::Memory,
 ];
-const GIVEN_UP: [Column; 5] =
-    [Column::MaxRatePercent, Column::CpuPercent, Column::Bar, Column::P99, Column::MaxRate];
+const GIVEN_UP: [Column; 7] = [
+    Column::Memory,
+    Column::MaxRatePercent,
+    Column::P90,
+    Column::CpuPercent,
+    Column::Bar,
+    Column::P99,
+    Column::MaxRate,
+];
 
 /// The table of a study and what must be read with it.
 pub fn study(result: &StudyResult, style: Style) -> String {
     let rows = rows(result);
     let mut text = format!("\n{}\n\n", style.paint(Paint::Bold, &result.summary));
-    for line in words::levels(result) {
-        text += &format!("{}\n", style.wrap(&line, 2));
+    if let Some(told) = lead(result) {
+        text += &top(result, &told, style);
     }
-    text += "\nwhat is added to that, per request:\n\n";
-    text += &table(&rows, style);
-    text.push('\n');
-    for side in side_tables(result) {
-        text += &format!("{}:\n\n", side.title);
-        let header: Vec<&str> = side.header.iter().map(String::as_str).collect();
-        let mut table = Rows::new(&header);
-        for (name, cells) in side.rows {
-            table.add(&name, cells);
+    if let Some(table) = levels::levels(result) {
+        text += &side(&table, style);
+    }
+    let columns = Columns::of(&rows);
+    if !columns.is_empty() {
+        for note in levels::notes(result) {
+            text += &format!("{}\n", style.wrap(&note, 2));
         }
-        text += &format!("{}\n", table.text());
+        text += "\nwhat is added to that, per request:\n\n";
+        text += &table(&rows, &columns, style);
+    }
+    if let Some(left_out) = &columns.left_out {
+        text += &format!("{}\n", style.wrap(left_out, 2));
+    }
+    text.push('\n');
+    for table in side_tables(result, Room::Terminal) {
+        text += &side(&table, style);
     }
     if rows.iter().any(|row| row.is_near_zero) {
         text += "~ cannot be told from zero in this study\n";
     }
-    for line in [Some(words::intervals(result)), words::same(result), Some(words::slices(result))]
-        .into_iter()
-        .flatten()
-    {
+    let intervals = (!columns.is_empty()).then(|| words::intervals(result));
+    let lines = [intervals, words::same(result), Some(words::slices(result))];
+    for line in lines.into_iter().flatten().chain(known::answers(result)) {
         text += &format!("{}\n", style.wrap(&line, 2));
     }
-    if !result.findings.is_empty() {
-        text += &format!("\n{}", findings(&result.findings, style));
-    }
-    if let Some(why) = &result.plan.ended_early {
-        text += &format!("\nthe study ended early: {why}\n");
+    let below = below_the_lead(result);
+    if !below.is_empty() {
+        text += &format!("\n{}", findings(&below, style));
     }
     text +=
         &format!("\n{}\n{}\n", style.wrap(&words::method(result), 2), style.wrap(&words::machine(result), 2));
-    let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict(result.verdict));
-    text += &format!("\nverdict: {verdict}\n");
+    text += &format!("\n{}\n", verdict(result, style));
     text
 }
 
+fn verdict(result: &StudyResult, style: Style) -> String {
+    let words = words::verdict(result);
+    let word = words.split(':').next().unwrap_or_default();
+    let painted = style.paint(Style::of_verdict(result.verdict), word);
+    style.wrap(&format!("verdict: {words}"), 2).replacen(word, &painted, 1)
+}
+
+/// What failed, what helps, and what to run next.
+fn top(result: &StudyResult, lead: &Lead<'_>, style: Style) -> String {
+    let mut text = format!("{}\n\n", verdict(result, style));
+    if let Some(cut) = &lead.cut {
+        text += &format!("{}\n", style.wrap(&format!("cut  {cut}"), 5));
+    }
+    for group in &lead.failed {
+        text += &finding(group, "", style);
+        text += &format!("{}\n", style.wrap(&format!("do   {}", group.finding.advice), 5));
+    }
+    text + &format!("{}\n\n", style.wrap(&format!("next {}", lead.next), 5))
+}
+
+/// A table beside the main one, with as many columns as fit.
+fn side(table: &SideTable, style: Style) -> String {
+    let render = |columns: usize| {
+        let header: Vec<&str> = table.header.iter().take(columns + 1).map(String::as_str).collect();
+        let mut rows = Rows::new(&header);
+        for (name, cells) in &table.rows {
+            rows.add(name, cells.iter().take(columns).cloned().collect());
+        }
+        rows.text()
+    };
+    let fits = |text: &str| text.lines().all(|line| line.chars().count() <= usize::from(style.width));
+    let all = table.header.len().saturating_sub(1);
+    let shown = (2..=all).rev().find(|columns| fits(&render(*columns))).unwrap_or(all.min(1));
+    let lacking = table.header.get(shown + 1..).unwrap_or_default();
+    let lacking =
+        if lacking.is_empty() { String::new() } else { format!("no room for: {}\n", lacking.join(", ")) };
+    format!("{}:\n\n{}{lacking}\n", style.wrap(&table.title, 2), render(shown))
+}
+
 /// The table with as many columns as fit.
-fn table(rows: &[Row<'_>], style: Style) -> String {
-    let mut columns = COLUMNS.to_vec();
+fn table(rows: &[Row<'_>], has: &Columns, style: Style) -> String {
+    let is_there = |column: &Column| column.measure().is_none_or(|measure| has.has(measure));
+    let mut columns: Vec<Column> = COLUMNS.into_iter().filter(is_there).collect();
     let mut given_up = GIVEN_UP.iter();
     loop {
         let lines = render(rows, &columns);
@@ -122,8 +191,10 @@ fn header(column: Column) -> &'static str {
         Column::Cpu => "CPU us",
         Column::CpuPercent | Column::MaxRatePercent | Column::Bar => "",
         Column::P50 => "p50 us",
+        Column::P90 => "p90 us",
         Column::P99 => "p99 us",
         Column::MaxRate => "max rate/s",
+        Column::Memory => "memory MiB",
     }
 }
 
@@ -135,9 +206,11 @@ fn cell(row: &Row<'_>, column: Column, largest: f64) -> String {
         Column::CpuPercent => row.cpu_percent_alone.clone(),
         Column::Bar => row.arm.cost.cpu_us_per_request.map_or_else(String::new, |cost| bar(&cost, largest)),
         Column::P50 => row.p50.text.clone(),
+        Column::P90 => row.p90.text.clone(),
         Column::P99 => row.p99.text.clone(),
         Column::MaxRate => row.max_rate.text.clone(),
         Column::MaxRatePercent => row.max_rate_percent.clone(),
+        Column::Memory => row.memory.text.clone(),
     }
 }
 
@@ -189,6 +262,20 @@ mod tests {
     #[test]
     fn a_void_study_prints_no_number_as_a_result() {
         insta::assert_snapshot!(study(&fixture::void(), PLAIN));
+    }
+
+    #[test]
+    fn a_study_that_was_cut_says_so_before_its_numbers() {
+        let text = study(&fixture::cut(), PLAIN);
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+        assert!(at("the study ended after 4 of 10 rounds") < at("next `hoptax study --resume"));
+        assert!(at("next `hoptax study --resume") < at("plain proxying"));
+        assert_eq!(text.matches("it was interrupted").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn costs_under_several_loads_have_a_table_of_their_own() {
+        insta::assert_snapshot!(study(&fixture::loaded(), Style { width: 140, ..PLAIN }));
     }
 
     #[test]

@@ -188,7 +188,10 @@ fn what_is_not_yaml_says_where() {
 #[test]
 fn an_open_loop_needs_a_rate() {
     let text = "name: t\narms: [baseline, same]\nloads:\n  - {name: a, loop: open}\n";
-    assert_eq!(problems(text), "test.yaml:4:5: load `a` has an open loop and no `rate`: add one");
+    assert_eq!(
+        problems(text),
+        "test.yaml:4:5: load `a` has an open loop and neither `rate` nor `utilisation`: add one"
+    );
 }
 
 proptest! {

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{ArmRound, Disturbance, Sample, StudyRound};
-use hoptax_stats::{Observation, slowdowns};
 
-use super::{histogram, limits};
+use super::{histogram, limits, speed};
 use crate::disturbance::Rule;
-use crate::measure::{self, CPU};
+use crate::measure;
 use crate::plan::{Arm, Load, Plan};
 use crate::record::{RoundRecord, SliceRecord, Times};
 
@@ -25,9 +24,11 @@ pub(super) struct Evidence {
 pub(super) fn evidence(plan: &Plan, records: &[RoundRecord]) -> Evidence {
     let rule = Rule::of(records, plan.link.is_some());
     let judged: Vec<Vec<Judged<'_>>> = records.iter().map(|record| judge(record, &rule)).collect();
-    let (slowdowns, neighbour_weight) = speeds(plan, records, &judged);
-    let rounds = records.iter().zip(&judged).zip(&slowdowns);
-    let rounds = rounds.map(|((record, judged), slowdowns)| round(plan, record, judged, slowdowns)).collect();
+    let rounds = records.iter().zip(&judged);
+    let mut rounds: Vec<StudyRound> = rounds.map(|(record, judged)| round(plan, record, judged)).collect();
+    let loads: Vec<String> = plan.loads.iter().map(|load| load.name.clone()).collect();
+    let usual = plan.cpu_load().and_then(|load| loads.get(load));
+    let neighbour_weight = speed::note(&mut rounds, &loads, usual);
     Evidence { rounds, rule: rule.text(), neighbour_weight }
 }
 
@@ -55,53 +56,14 @@ fn judge<'a>(record: &'a RoundRecord, rule: &Rule) -> Vec<Judged<'a>> {
     slices.map(|(number, slice)| Judged { number, slice, by: rule.disturbances(slice) }).collect()
 }
 
-/// By what factor the machine was slower around each slice, by round and the number of the slice, and the weight of its
-/// neighbours in that. Each load is looked at by itself: it has a speed of its own.
-fn speeds(
-    plan: &Plan,
-    records: &[RoundRecord],
-    judged: &[Vec<Judged<'_>>],
-) -> (Vec<BTreeMap<usize, f64>>, Option<f64>) {
-    let mut factors: Vec<BTreeMap<usize, f64>> = records.iter().map(|_| BTreeMap::new()).collect();
-    let mut weight = None;
-    let usual = plan.cpu_load();
-    for load in 0..plan.loads.len() {
-        let (mut places, mut observations) = (Vec::new(), Vec::new());
-        for (round, (record, slices)) in records.iter().zip(judged).enumerate() {
-            for one in slices.iter().filter(|one| one.slice.load == load && one.counts()) {
-                if let Some(value) = CPU.of(record, one.slice).filter(|value| *value > 0.0) {
-                    places.push((round, one.number));
-                    let (block, arm) = (one.slice.block, one.slice.arm);
-                    observations.push(Observation { round, block, arm, value });
-                }
-            }
-        }
-        let Some(found) = slowdowns(&observations) else { continue };
-        for ((round, number), factor) in places.into_iter().zip(found.factors) {
-            if let Some(factors) = factors.get_mut(round) {
-                factors.insert(number, factor);
-            }
-        }
-        if Some(load) == usual {
-            weight = Some(found.weight);
-        }
-    }
-    (factors, weight)
-}
-
-fn round(
-    plan: &Plan,
-    record: &RoundRecord,
-    judged: &[Judged<'_>],
-    slowdowns: &BTreeMap<usize, f64>,
-) -> StudyRound {
+fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>]) -> StudyRound {
     let mut samples = Vec::new();
     for (arm_number, arm) in plan.arms.iter().enumerate() {
         for (load_number, load) in plan.loads.iter().enumerate() {
             let of = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
             let slices: Vec<&Judged<'_>> = judged.iter().filter(of).collect();
             if !slices.is_empty() {
-                samples.push(sample(record, (arm, load), &slices, slowdowns));
+                samples.push(sample(record, (arm, load), &slices));
             }
         }
     }
@@ -130,12 +92,7 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
     }
 }
 
-fn sample(
-    record: &RoundRecord,
-    (arm, load): (&Arm, &Load),
-    slices: &[&Judged<'_>],
-    slowdowns: &BTreeMap<usize, f64>,
-) -> Sample {
+fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_>]) -> Sample {
     let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
         slices.iter().map(|one| measure.of(record, one.slice)).collect()
     };
@@ -153,7 +110,7 @@ fn sample(
         block: slices.iter().map(|one| one.slice.block).collect(),
         copy: slices.iter().map(|one| one.slice.copy).collect(),
         set_aside: slices.iter().map(|one| one.by.clone()).collect(),
-        slowdown: slices.iter().map(|one| slowdowns.get(&one.number).copied()).collect(),
+        slowdown: vec![None; slices.len()],
         values,
         ..Sample::default()
     };

@@ -8,7 +8,8 @@ use hoptax_result::{
 };
 use hoptax_stats::{mean_over_rounds, median};
 
-use super::samples::{Rounds, Speed};
+use super::samples::Rounds;
+use super::speed::{Factors, Speed, speed};
 use super::{histogram, response, statuses};
 use crate::measure::{self, Measure};
 
@@ -26,15 +27,32 @@ pub fn fill(result: &mut StudyResult) {
     result.host = host(&all, result);
     let proxied: BTreeSet<String> =
         result.arms.iter().filter(|arm| !arm.hops.is_empty()).map(|arm| arm.id.clone()).collect();
-    let mut arms = std::mem::take(&mut result.arms);
+    let speeds: BTreeMap<String, Speed> = result
+        .plan
+        .loads
+        .iter()
+        .filter_map(|load| Some((load.name.clone(), speed(&rounds, &load.name)?)))
+        .collect();
+    let study = Study { rounds: all, result: &*result, speeds, proxied };
+    let mut arms = result.arms.clone();
     for arm in &mut arms {
-        fill_arm(&all, result, arm, &proxied);
+        fill_arm(&study, arm);
     }
     (result.arms, result.rounds) = (arms, rounds);
 }
 
-fn fill_arm(rounds: &Rounds<'_>, result: &StudyResult, arm: &mut ArmResult, proxied: &BTreeSet<String>) {
-    let plan = &result.plan;
+/// What the numbers of an arm are drawn from.
+struct Study<'a> {
+    rounds: Rounds<'a>,
+    result: &'a StudyResult,
+    /// How fast the machine was, by load.
+    speeds: BTreeMap<String, Speed>,
+    /// The arms that have proxies.
+    proxied: BTreeSet<String>,
+}
+
+fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
+    let (rounds, plan) = (&study.rounds, &study.result.plan);
     let name = |load: Option<&LoadSpec>| load.map(|load| load.name.clone()).unwrap_or_default();
     let (cpu_load, rate_load, response_load) =
         (name(plan.cpu_load()), name(plan.rate_load()), name(plan.response_load()));
@@ -45,7 +63,7 @@ fn fill_arm(rounds: &Rounds<'_>, result: &StudyResult, arm: &mut ArmResult, prox
         .loads
         .iter()
         .filter(|load| rounds.samples(&arm.id, &load.name).next().is_some())
-        .map(|load| under(rounds, result, arm, load, proxied))
+        .map(|load| under(study, arm, load))
         .collect();
     let of = |load: &str| arm.loads.iter().find(|one| one.load == load);
     let (cpu, responses) = (of(&cpu_load), of(&response_load));
@@ -87,23 +105,20 @@ fn fill_arm(rounds: &Rounds<'_>, result: &StudyResult, arm: &mut ArmResult, prox
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
 }
 
-fn under(
-    rounds: &Rounds<'_>,
-    result: &StudyResult,
-    arm: &ArmResult,
-    load: &LoadSpec,
-    proxied: &BTreeSet<String>,
-) -> ArmLoad {
+fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
+    let rounds = &study.rounds;
     let (id, name) = (arm.id.as_str(), load.name.as_str());
     let other = arm.compared_with.as_deref();
     let is_open = load.loop_ == Loop::Open;
     let has_proxy = !arm.hops.is_empty();
     let level = |measure: &Measure| rounds.level(id, name, measure);
-    let cost = |measure: &Measure, speed: Speed, compare: fn(f64, f64) -> f64| {
-        rounds.cost((id, other?), name, (measure, speed), compare)
+    // CPU time is compared at the machine's usual speed, all else as measured.
+    let factors = other.and_then(|other| Some(study.speeds.get(name)?.between(id, other)));
+    let cost = |measure: &Measure, factors: Option<&Factors>, compare: fn(f64, f64) -> f64| {
+        rounds.cost((id, other?), name, (measure, factors), compare)
     };
     // Without a proxy on the other side there is nothing that a share could be of, and its rate is the generator's.
-    let has_both = has_proxy && other.is_some_and(|other| proxied.contains(other));
+    let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
     let cpu = &measure::CPU;
     let times = response::rounds(rounds, id, other, name);
     let samples: Vec<&Sample> = rounds.samples(id, name).map(|(_, sample)| sample).collect();
@@ -112,17 +127,17 @@ fn under(
         sum
     });
     // What is spent where there is no proxy is nothing.
-    let cpu_cost = cost(cpu, Speed::Usual, |own, other| own - other);
+    let cpu_cost = cost(cpu, factors.as_ref(), |own, other| own - other);
     ArmLoad {
         load: load.name.clone(),
         planned_rate: level(&measure::PLANNED_RATE).map(|rate| rate.estimate),
         rate: level(&measure::RATE),
-        rate_ratio: cost(&measure::RATE, Speed::AsMeasured, |own, other| own / other),
+        rate_ratio: cost(&measure::RATE, None, |own, other| own / other),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
         origin_cpu_us_per_request: level(&measure::ORIGIN_CPU),
         companion_cpu_us_per_request: arm.asks_companion.then(|| level(&measure::COMPANION_CPU)).flatten(),
         together_cpu_us_per_request: level(&measure::TOGETHER_CPU),
-        link_bytes_per_request: result.plan.link.and_then(|_| level(&measure::LINK_BYTES)),
+        link_bytes_per_request: study.result.plan.link.and_then(|_| level(&measure::LINK_BYTES)),
         response_us: if is_open {
             response::levels(&times, rounds.confidence)
         } else {
@@ -131,7 +146,7 @@ fn under(
         cost: Cost {
             cpu_us_per_request: cpu_cost.filter(|_| has_proxy),
             cpu_share: has_both
-                .then(|| cost(cpu, Speed::Usual, |own, other| (own - other) / other))
+                .then(|| cost(cpu, factors.as_ref(), |own, other| (own - other) / other))
                 .flatten(),
             response_us: if is_open && other.is_some() {
                 response::costs(&times, rounds.confidence)
@@ -142,7 +157,7 @@ fn under(
                 .filter(|_| is_open)
                 .and_then(|_| response::slow_share(&times, rounds.confidence)),
             max_rate: (has_both && !is_open)
-                .then(|| cost(&measure::RATE, Speed::AsMeasured, |own, other| own - other))
+                .then(|| cost(&measure::RATE, None, |own, other| own - other))
                 .flatten(),
         },
         statuses: statuses::statuses(rounds, id, name),

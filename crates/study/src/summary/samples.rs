@@ -1,9 +1,12 @@
-//! The values of slices that count, and how they are put together: by pair into costs, by round into levels.
+//! The values of slices that count, and how they are put together: by pair of processes into costs, by round into levels.
+
+use std::collections::BTreeMap;
 
 use hoptax_result::{Interval, Sample, StudyRound};
-use hoptax_stats::{mean_over_rounds, median, paired_cost};
+use hoptax_stats::{mean_over_rounds, median, paired_cost_of_copies};
 
 use super::response::Times;
+use super::speed::Factors;
 use crate::measure::Measure;
 
 /// The evidence, and the confidence of what is drawn from it.
@@ -19,14 +22,8 @@ pub(super) struct Rounds<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Value {
     block: u32,
+    copy: u32,
     value: f64,
-}
-
-/// Whether values are as measured, or at the speed that the machine usually had in the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speed {
-    AsMeasured,
-    Usual,
 }
 
 impl<'a> Rounds<'a> {
@@ -38,51 +35,50 @@ impl<'a> Rounds<'a> {
         })
     }
 
-    /// The values of an arm, by round.
-    fn values(&self, arm: &str, load: &str, measure: &Measure, speed: Speed) -> Vec<Vec<Value>> {
-        let mut by_round = vec![Vec::new(); self.all.len()];
-        for (number, sample) in self.samples(arm, load) {
-            if let Some(values) = by_round.get_mut(number) {
-                *values = counting(sample, measure, speed);
-            }
-        }
-        by_round
+    /// The values of an arm, by round, each divided by its factor where there are some.
+    fn values(&self, arm: &str, load: &str, measure: &Measure, factors: Option<&Factors>) -> Vec<Vec<Value>> {
+        let of_round = |(number, round): (usize, &StudyRound)| {
+            let is_it = |sample: &Sample| sample.arm == arm && sample.load == load;
+            let Some(place) = round.samples.iter().position(is_it) else { return Vec::new() };
+            let factor = |index: usize| {
+                factors.and_then(|factors| factors.get(&(number, place, index))).copied().unwrap_or(1.0)
+            };
+            round.samples.get(place).map(|sample| counting(sample, measure, factor)).unwrap_or_default()
+        };
+        self.all.iter().enumerate().map(of_round).collect()
     }
 
     /// The level of an arm: the median of each round's slices, and the mean of these over rounds.
     pub(super) fn level(&self, arm: &str, load: &str, measure: &Measure) -> Option<Interval> {
         let of_round =
             |values: &Vec<Value>| median(&values.iter().map(|one| one.value).collect::<Vec<f64>>());
-        let rounds = self.values(arm, load, measure, Speed::AsMeasured);
+        let rounds = self.values(arm, load, measure, None);
         mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), self.confidence)
     }
 
-    /// What an arm costs against another: `compare` of all pairs of a slice of the one and a slice of the other, whichever of its
-    /// copies, of the same block. A mean of the copies would keep what disturbed one of them, which the estimate over pairs
-    /// discards on both sides alike.
+    /// What an arm costs against another: `compare` of a slice of the one and a slice of the other of the same block, for each
+    /// pair of their processes by itself ([`paired_cost_of_copies`]). Values are divided by their factors where there are some.
     pub(super) fn cost(
         &self,
         (arm, other): (&str, &str),
         load: &str,
-        (measure, speed): (&Measure, Speed),
+        (measure, factors): (&Measure, Option<&Factors>),
         compare: impl Fn(f64, f64) -> f64,
     ) -> Option<Interval> {
-        let own = self.values(arm, load, measure, speed);
-        let others = self.values(other, load, measure, speed);
-        let pairs = |(own, others): (&Vec<Value>, &Vec<Value>)| -> Vec<f64> {
-            let of_slice = |one: &Value| {
-                let block = one.block;
-                let value = one.value;
-                let compare = &compare;
-                others
-                    .iter()
-                    .filter(move |other| other.block == block)
-                    .map(move |other| compare(value, other.value))
-            };
-            own.iter().flat_map(of_slice).collect()
+        let own = self.values(arm, load, measure, factors);
+        let others = self.values(other, load, measure, factors);
+        let pairs = |(own, others): (&Vec<Value>, &Vec<Value>)| -> Vec<Vec<f64>> {
+            let mut pairs: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
+            for one in own {
+                for other in others.iter().filter(|other| other.block == one.block) {
+                    let pair = pairs.entry((one.copy, other.copy)).or_default();
+                    pair.push(compare(one.value, other.value));
+                }
+            }
+            pairs.into_values().collect()
         };
-        let rounds: Vec<Vec<f64>> = own.iter().zip(&others).map(pairs).collect();
-        paired_cost(&rounds, self.confidence)
+        let rounds: Vec<Vec<Vec<f64>>> = own.iter().zip(&others).map(pairs).collect();
+        paired_cost_of_copies(&rounds, self.confidence)
     }
 
     /// The mean of a share over all slices of a load that count, weighted by their time; none without any.
@@ -106,7 +102,7 @@ impl<'a> Rounds<'a> {
     /// All values of a measure in slices that count.
     pub(super) fn all_values(&self, measure: &Measure) -> Vec<f64> {
         let samples = self.all.iter().flat_map(|round| &round.samples);
-        samples.flat_map(|sample| counting(sample, measure, Speed::AsMeasured)).map(|one| one.value).collect()
+        samples.flat_map(|sample| counting(sample, measure, |_| 1.0)).map(|one| one.value).collect()
     }
 }
 
@@ -119,14 +115,13 @@ pub(super) fn column<'a>(
     (0..sample.block.len()).map(|place| values.get(place).copied().flatten())
 }
 
-/// The values of a sample that count.
-fn counting(sample: &Sample, measure: &Measure, speed: Speed) -> Vec<Value> {
+/// The values of a sample that count, each divided by the factor of its place.
+fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Value> {
     let mut values = Vec::new();
-    let places = sample.block.iter().zip(&sample.set_aside).zip(&sample.slowdown);
-    for (value, ((block, by), slowdown)) in column(sample, measure).zip(places) {
+    let places = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
+    for (index, (value, ((block, copy), by))) in column(sample, measure).zip(places).enumerate() {
         if let Some(value) = value.filter(|_| !measure.is_spoilt_by(by)) {
-            let factor = if speed == Speed::Usual { slowdown.unwrap_or(1.0) } else { 1.0 };
-            values.push(Value { block: *block, value: value / factor });
+            values.push(Value { block: *block, copy: *copy, value: value / factor(index) });
         }
     }
     values

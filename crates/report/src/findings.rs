@@ -1,0 +1,247 @@
+//! Findings as people read them: one paragraph for each check that fired, what it takes away, and what comes first when a
+//! study is void or was cut short.
+
+use hoptax_result::{Finding, Severity, StudyResult, Verdict};
+
+use crate::numbers::grouped;
+use crate::probe;
+
+/// Findings of one check and weight, told once: a check that fires on every arm would bury the others.
+#[derive(Clone, Debug)]
+pub(crate) struct FindingGroup<'a> {
+    /// The first of them, whose words are used.
+    pub(crate) finding: &'a Finding,
+    /// The arms that they are about; empty for all.
+    arms: Vec<&'a str>,
+    /// The loads that they are about; empty for all.
+    loads: Vec<&'a str>,
+}
+
+/// Arms that are named before the rest is only counted.
+const NAMED: usize = 3;
+
+/// The findings by check, weight and what they take away, in their order.
+pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
+    let mut groups: Vec<FindingGroup<'_>> = Vec::new();
+    for finding in findings {
+        let same = |group: &&mut FindingGroup<'_>| {
+            let kind = |finding: &Finding| {
+                let taken = (finding.withholds, finding.costs_alone, finding.measures.clone());
+                (finding.id.clone(), finding.severity, taken)
+            };
+            finding.arm.is_some() && !group.arms.is_empty() && kind(group.finding) == kind(finding)
+        };
+        let (arm, load) = (finding.arm.as_deref(), finding.load.as_deref());
+        if let Some(group) = groups.iter_mut().find(same) {
+            let (arms, loads) = (&group.arms, &group.loads);
+            let arm = arm.filter(|arm| !arms.contains(arm));
+            let load = load.filter(|load| !loads.contains(load));
+            group.arms.extend(arm);
+            group.loads.extend(load);
+        } else {
+            let (arms, loads) = (arm.into_iter().collect(), load.into_iter().collect());
+            groups.push(FindingGroup { finding, arms, loads });
+        }
+    }
+    groups
+}
+
+impl FindingGroup<'_> {
+    /// What they are about: ` [lua, rbac under fixed-rate]`; empty for the whole result.
+    pub(crate) fn scope(&self) -> String {
+        let loads = self.loads.join(", ");
+        match (named(&self.arms), self.loads.is_empty()) {
+            (None, true) => String::new(),
+            (None, false) => format!(" [{loads}]"),
+            (Some(arms), true) => format!(" [{arms}]"),
+            (Some(arms), false) => format!(" [{arms} under {loads}]"),
+        }
+    }
+
+    /// What they take away: `takes p50 and p99 under fixed-rate`; none where every number stands.
+    pub(crate) fn takes(&self) -> Option<String> {
+        let finding = self.finding;
+        if !finding.withholds {
+            return None;
+        }
+        let words: Vec<&str> = finding.measures.iter().map(|measure| measure.word()).collect();
+        let what = match (words.is_empty(), finding.costs_alone) {
+            (true, false) => "every number".to_owned(),
+            (true, true) => "every cost".to_owned(),
+            (false, false) => listed(&words),
+            (false, true) => format!("the cost in {}", listed(&words)),
+        };
+        let under =
+            if self.loads.is_empty() { String::new() } else { format!(" under {}", listed(&self.loads)) };
+        Some(format!("takes {what}{under}"))
+    }
+}
+
+/// The first few names, and how many more there are; none without names.
+fn named(names: &[&str]) -> Option<String> {
+    let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        _ if names.is_empty() => None,
+        0 => Some(first),
+        more => Some(format!("{first} and {more} more")),
+    }
+}
+
+/// `a, b and c`.
+pub(crate) fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => (*word).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Value against threshold of a finding: `212 us, threshold 200 us`.
+pub(crate) fn measured(finding: &Finding) -> String {
+    let is_whole = finding.value.fract() == 0.0 && finding.threshold.fract() == 0.0;
+    let number = |value: f64| grouped(value, if value.abs() < 10.0 && !is_whole { 2 } else { 0 });
+    let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
+    format!("{}{unit}, threshold {}{unit}", number(finding.value), number(finding.threshold))
+}
+
+/// What stands above everything else where a study is void or was cut short: what failed, what helps, what to run next.
+#[derive(Clone, Debug)]
+pub(crate) struct Lead<'a> {
+    /// The checks that failed.
+    pub(crate) failed: Vec<FindingGroup<'a>>,
+    /// Where and why the study ended before its last round.
+    pub(crate) cut: Option<String>,
+    /// What to run next.
+    pub(crate) next: String,
+}
+
+/// The lead; none for a complete study of which something is left.
+pub(crate) fn lead(result: &StudyResult) -> Option<Lead<'_>> {
+    let plan = &result.plan;
+    if result.verdict != Verdict::Void && plan.ended_early.is_none() {
+        return None;
+    }
+    let all = groups(&result.findings);
+    let pick = |is_it: fn(&Finding) -> bool| {
+        all.iter().filter(|group| is_it(group.finding)).cloned().collect::<Vec<_>>()
+    };
+    let mut failed = pick(|finding| finding.severity == Severity::Fail);
+    if failed.is_empty() && result.verdict == Verdict::Void {
+        failed = pick(|finding| finding.withholds);
+    }
+    let cut = plan.ended_early.as_ref().map(|why| {
+        format!("the study ended after {} of {} rounds: {why}", plan.rounds_completed, plan.rounds_planned)
+    });
+    Some(Lead { failed, cut, next: next(result) })
+}
+
+/// The findings that the lead does not tell.
+pub(crate) fn below_the_lead(result: &StudyResult) -> Vec<FindingGroup<'_>> {
+    let lead = lead(result);
+    let told = |group: &FindingGroup<'_>| {
+        lead.as_ref().is_some_and(|lead| {
+            (lead.cut.is_some() && group.finding.id == "ended-early")
+                || lead.failed.iter().any(|failed| std::ptr::eq(failed.finding, group.finding))
+        })
+    };
+    groups(&result.findings).into_iter().filter(|group| !told(group)).collect()
+}
+
+/// Rounds below which more of them are the first thing to ask for.
+const FEW_ROUNDS: u32 = 5;
+
+fn next(result: &StudyResult) -> String {
+    let (plan, name) = (&result.plan, &result.name);
+    let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
+    if plan.ended_early.is_some() && missing > 0 {
+        let rounds = if missing == 1 { "the round" } else { "the rounds" };
+        return format!(
+            "`hoptax study --resume FOLDER`, with the folder of this result, measures {rounds} that it lacks ({missing})"
+        );
+    }
+    let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_mended);
+    if let Some((halting_us, never_halted_us)) = helped.filter(|_| !plan.never_halted) {
+        return format!(
+            "`hoptax study {name} --never-halt always`: a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us \
+             on processors that never halt"
+        );
+    }
+    if plan.rounds_completed < FEW_ROUNDS {
+        return format!("`hoptax study {name} --rounds {}`", 2 * FEW_ROUNDS);
+    }
+    format!("do that, then measure again: `hoptax study {name}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::Measure;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_check_that_fires_on_many_arms_is_told_once() {
+        let mut finding = fixture::study().findings[1].clone();
+        let mut findings = vec![fixture::study().findings[0].clone()];
+        for arm in ["a", "b", "c", "d", "e"] {
+            finding.arm = Some(arm.to_owned());
+            finding.load = Some("fixed-rate".to_owned());
+            findings.push(finding.clone());
+        }
+        // What takes something else is told by itself.
+        findings.push(Finding { measures: vec![Measure::Cpu], ..finding });
+        let scopes: Vec<String> = groups(&findings).iter().map(FindingGroup::scope).collect();
+        assert_eq!(scopes, ["", " [a, b, c and 2 more under fixed-rate]", " [e under fixed-rate]"]);
+    }
+
+    #[test]
+    fn a_finding_says_what_it_takes_away() {
+        let takes = |measures: &[Measure], costs_alone: bool, load: Option<&str>, withholds: bool| {
+            let finding = Finding {
+                measures: measures.to_vec(),
+                costs_alone,
+                withholds,
+                load: load.map(str::to_owned),
+                ..fixture::study().findings[0].clone()
+            };
+            groups(std::slice::from_ref(&finding))[0].takes().unwrap_or_default()
+        };
+        let tail = [Measure::ResponseP99];
+        assert_eq!(takes(&tail, false, Some("fixed-rate"), true), "takes p99 under fixed-rate");
+        assert_eq!(takes(&Measure::RESPONSES, false, None, true), "takes p50, p90 and p99");
+        assert_eq!(takes(&[Measure::Cpu], true, None, true), "takes the cost in CPU time");
+        assert_eq!(takes(&[], false, None, true), "takes every number");
+        assert_eq!(takes(&[], true, None, true), "takes every cost");
+        assert_eq!(takes(&tail, false, None, false), "");
+    }
+
+    #[test]
+    fn a_void_study_says_first_what_failed_and_what_to_run_next() {
+        assert!(lead(&fixture::study()).is_none());
+        let void = fixture::void();
+        let told = lead(&void).unwrap();
+        assert_eq!(told.failed[0].finding.id, "steal");
+        assert_eq!(told.next, "do that, then measure again: `hoptax study quick`");
+        assert!(below_the_lead(&void).iter().all(|group| group.finding.id != "steal"));
+        let mut few = void.clone();
+        few.plan.rounds_completed = 2;
+        assert_eq!(lead(&few).unwrap().next, "`hoptax study quick --rounds 10`");
+    }
+
+    #[test]
+    fn a_study_that_was_cut_is_to_be_taken_up_again() {
+        let cut = fixture::cut();
+        let told = lead(&cut).unwrap();
+        assert_eq!(told.cut.as_deref(), Some("the study ended after 4 of 10 rounds: it was interrupted"));
+        assert!(told.failed.is_empty() && told.next.contains("--resume") && told.next.ends_with("(6)"));
+    }
+
+    #[test]
+    fn slow_wake_ups_that_a_spinner_mends_are_what_to_try_first() {
+        let mut void = fixture::void();
+        void.machine = Some(fixture::machine(42.0, 5.0));
+        assert!(lead(&void).unwrap().next.contains("--never-halt always"));
+        void.plan.never_halted = true;
+        assert!(!lead(&void).unwrap().next.contains("--never-halt"));
+    }
+}

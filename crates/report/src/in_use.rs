@@ -1,0 +1,212 @@
+//! What a function costs in use: CPU time per request by load, and how CPU time and the tail move as the rate rises.
+
+use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
+use serde::Serialize;
+
+use crate::numbers::{grouped, level};
+use crate::rows::{self, cell, rows};
+use crate::side::SideTable;
+
+/// CPU time that is added to each request, one row for each arm and one column for each load; none where no more than
+/// one load says anything.
+pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
+    let rows: Vec<&ArmResult> =
+        rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect();
+    let under = |arm: &ArmResult, load: &LoadSpec| load_of(arm, load)?.cost.cpu_us_per_request;
+    let says = |load: &&LoadSpec| rows.iter().any(|arm| under(arm, load).is_some());
+    let loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(says).collect();
+    let cells = |arm: &ArmResult| -> Vec<String> {
+        let text = |load: &&LoadSpec| {
+            let place = (Measure::Cpu, Some(load.name.as_str()));
+            cell(result, arm, place, under(arm, load), load_of(arm, load).is_some()).text
+        };
+        loads.iter().map(text).collect()
+    };
+    (loads.len() > 1).then(|| SideTable {
+        title: "CPU time that is added to each request, by load, us".to_owned(),
+        header: std::iter::once("arm".to_owned()).chain(loads.iter().map(|load| heading(load))).collect(),
+        rows: rows.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
+    })
+}
+
+fn heading(load: &LoadSpec) -> String {
+    match load.rate {
+        Some(rate) => format!("{} ({}/s)", load.name, grouped(rate, 0)),
+        None => format!("{} (closed loop)", load.name),
+    }
+}
+
+fn load_of<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<&'a ArmLoad> {
+    arm.loads.iter().find(|one| one.load == load.name)
+}
+
+/// Widths and heights, pixels of the picture's own coordinates.
+const WIDTH: f64 = 240.0;
+const HEIGHT: f64 = 110.0;
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = 10.0;
+const TOP: f64 = 20.0;
+const BOTTOM: f64 = 18.0;
+/// Room above the highest point, as a share of it.
+const HEADROOM: f64 = 0.1;
+
+/// The pictures of one function.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Multiple {
+    pub(crate) name: String,
+    pub(crate) charts: Vec<Chart>,
+}
+
+/// One picture: a measure against the rate.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Chart {
+    pub(crate) title: &'static str,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
+    pub(crate) top: f64,
+    /// The largest value of the axis, which begins at zero.
+    pub(crate) highest: String,
+    /// The rates at both ends.
+    pub(crate) first: String,
+    pub(crate) last: String,
+    /// Where the first rate lies.
+    pub(crate) first_x: f64,
+    /// The line of the function, and that of what it is compared with, as points of a polyline.
+    pub(crate) line: String,
+    pub(crate) baseline: String,
+    pub(crate) points: Vec<Point>,
+}
+
+/// An estimate with its interval, in the picture's coordinates.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) low_y: f64,
+    pub(crate) high_y: f64,
+    /// The numbers in words.
+    pub(crate) text: String,
+}
+
+/// What is plotted: its title, and where it is in an arm under a load.
+type Plotted = (&'static str, fn(&ArmLoad) -> Option<Interval>);
+
+const PLOTTED: [Plotted; 2] =
+    [("CPU per request, us", |load| load.cpu_us_per_request), ("p99, us", |load| load.response_us.p99)];
+
+/// A picture of each function that was measured at two rates or more, in the order of the main table.
+pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
+    let of_row = |row: &rows::Row<'_>| {
+        let baseline = rows::compared_with(result, row.arm);
+        let charts: Vec<Chart> =
+            PLOTTED.iter().filter_map(|plotted| chart(result, row.arm, baseline, plotted)).collect();
+        (row.arm.kind == ArmKind::Function && !charts.is_empty())
+            .then(|| Multiple { name: row.name.clone(), charts })
+    };
+    rows(result).iter().filter_map(of_row).collect()
+}
+
+/// Rates of an open loop and what an arm shows under them, ascending.
+fn series(
+    result: &StudyResult,
+    arm: &ArmResult,
+    value: fn(&ArmLoad) -> Option<Interval>,
+) -> Vec<(f64, Interval)> {
+    let at = |load: &LoadSpec| Some((load.rate?, value(load_of(arm, load)?)?));
+    let mut series: Vec<(f64, Interval)> = result.plan.loads.iter().filter_map(at).collect();
+    series.sort_by(|a, b| a.0.total_cmp(&b.0));
+    series
+}
+
+/// The picture; none with fewer than two rates.
+fn chart(
+    result: &StudyResult,
+    arm: &ArmResult,
+    baseline: Option<&ArmResult>,
+    &(title, value): &Plotted,
+) -> Option<Chart> {
+    let own = series(result, arm, value);
+    let other = baseline.map(|baseline| series(result, baseline, value)).unwrap_or_default();
+    let ((first, _), (last, _)) = (own.first().copied()?, own.last().copied()?);
+    let estimates = own.iter().chain(&other).map(|(_, value)| value.estimate);
+    let highest = estimates.fold(0.0, f64::max) * (1.0 + HEADROOM);
+    // A second rate, and anything above zero, or there is no axis.
+    if first >= last || highest <= 0.0 {
+        return None;
+    }
+    let x = |rate: f64| round(LEFT + rate.clamp(0.0, last) / last * (WIDTH - LEFT - RIGHT));
+    let y = |us: f64| round(HEIGHT - BOTTOM - us.clamp(0.0, highest) / highest * (HEIGHT - TOP - BOTTOM));
+    let polyline = |series: &[(f64, Interval)]| {
+        let points = series.iter().map(|(rate, value)| format!("{},{}", x(*rate), y(value.estimate)));
+        points.collect::<Vec<_>>().join(" ")
+    };
+    let point = |(rate, value): &(f64, Interval)| Point {
+        x: x(*rate),
+        y: y(value.estimate),
+        low_y: y(value.low),
+        high_y: y(value.high),
+        text: format!("{} us at {} requests/s", level(value), grouped(*rate, 0)),
+    };
+    Some(Chart {
+        title,
+        width: WIDTH,
+        height: HEIGHT,
+        left: LEFT,
+        right: WIDTH - RIGHT,
+        bottom: HEIGHT - BOTTOM,
+        top: TOP,
+        highest: grouped(highest, usize::from(highest < 10.0)),
+        first: grouped(first, 0),
+        last: format!("{}/s", grouped(last, 0)),
+        first_x: x(first),
+        line: polyline(&own),
+        baseline: polyline(&other),
+        points: own.iter().map(point).collect(),
+    })
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn each_load_has_a_column_and_each_proxied_arm_a_row() {
+        let result = fixture::loaded();
+        let table = table(&result).unwrap();
+        assert_eq!(
+            table.header,
+            ["arm", "saturation (closed loop)", "fixed-rate (4,000/s)", "half (10,000/s)"]
+        );
+        let lua = table.rows.iter().find(|row| row.0 == "lua").unwrap();
+        assert_eq!(lua.1, ["+4.95 ±0.50", "+7.43 ±0.75", "+5.94 ±0.60"]);
+        assert!(table.rows.iter().all(|row| row.0 != "direct"));
+        assert!(super::table(&fixture::study()).is_none());
+    }
+
+    #[test]
+    fn a_function_is_drawn_against_its_baseline() {
+        let result = fixture::loaded();
+        let all = multiples(&result);
+        let lua = all.iter().find(|one| one.name == "lua").unwrap();
+        assert_eq!(lua.charts.len(), 2);
+        let cpu = &lua.charts[0];
+        assert!(cpu.points.len() == 2 && cpu.baseline.split(' ').count() == 2);
+        assert!(cpu.points[0].x < cpu.points[1].x && cpu.points[0].y < cpu.points[1].y, "{cpu:?}");
+        for point in lua.charts.iter().flat_map(|chart| &chart.points) {
+            assert!(point.high_y >= TOP && point.low_y <= HEIGHT - BOTTOM && point.high_y <= point.low_y);
+        }
+    }
+
+    #[test]
+    fn one_rate_is_no_line() {
+        assert!(multiples(&fixture::study()).is_empty());
+    }
+}

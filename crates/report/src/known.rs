@@ -1,0 +1,64 @@
+//! Arms whose cost is known beforehand, and what they came to: the reader's own proof that the rig measures what it says.
+
+use hoptax_result::{ArmResult, Interval, StudyResult};
+
+use crate::numbers::{difference, grouped};
+
+/// A sentence for each known answer, in the order of the arms.
+pub(crate) fn answers(result: &StudyResult) -> Vec<String> {
+    let of_arm = |arm: &ArmResult| [response_time(arm), cpu_time(result, arm)];
+    result.arms.iter().flat_map(of_arm).flatten().collect()
+}
+
+fn response_time(arm: &ArmResult) -> Option<String> {
+    let known = arm.known_answer?;
+    let (low_us, high_us) = known.response_p50_low_us.zip(known.response_p50_high_us)?;
+    let seen = costs(arm.cost.response_us.p50.as_ref());
+    Some(format!("{}: must cost {} to {} us at p50, {seen}", arm.id, plain(low_us), plain(high_us)))
+}
+
+/// What burns CPU time is compared with the arm of the same function that burns none: what the function costs by itself is not
+/// known.
+fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
+    let known_us = |arm: &ArmResult| arm.known_answer?.cpu_us;
+    let expected_us = known_us(arm).filter(|us| *us > 0.0)?;
+    let is_empty = |other: &&ArmResult| {
+        other.function == arm.function && known_us(other).is_some_and(|expected_us| expected_us <= 0.0)
+    };
+    let empty = result.arms.iter().find(is_empty)?;
+    let both = arm.cost.cpu_us_per_request.zip(empty.cost.cpu_us_per_request);
+    let seen = both.map(|(full, empty)| {
+        // Two arms beside each other: their errors are taken as independent.
+        let (estimate, half) = (full.estimate - empty.estimate, full.half_width().hypot(empty.half_width()));
+        Interval { estimate, low: estimate - half, high: estimate + half }
+    });
+    let expected = plain(expected_us);
+    Some(format!("{}: must cost {expected} us more than burning nothing, {}", arm.id, costs(seen.as_ref())))
+}
+
+fn costs(seen: Option<&Interval>) -> String {
+    let seen = seen.map(|seen| format!("costs {}", difference(seen).trim_start_matches('+')));
+    seen.unwrap_or_else(|| "withheld".to_owned())
+}
+
+fn plain(us: f64) -> String {
+    grouped(us, if us.fract() == 0.0 { 0 } else { 2 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn known_answers_stand_beside_what_they_came_to() {
+        assert_eq!(
+            answers(&fixture::study()),
+            [
+                "fault/delay: must cost 4,900 to 5,700 us at p50, costs 5,009.8 ±1.1",
+                "control/burn{us=10}: must cost 10 us more than burning nothing, costs 10.02 ±0.79"
+            ]
+        );
+        assert!(answers(&fixture::void()).iter().all(|answer| answer.ends_with(", withheld")));
+    }
+}

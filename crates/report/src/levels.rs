@@ -1,0 +1,90 @@
+//! The table of the arms that others are compared with: what plain proxying takes by itself.
+
+use hoptax_result::{ArmKind, ArmResult, StudyResult};
+
+use crate::numbers::{grouped, level};
+use crate::rows::{baselines, memory_mib};
+use crate::side::SideTable;
+
+/// A column: its heading, and what it has of an arm.
+type Column = (&'static str, fn(&ArmResult) -> Option<String>);
+
+const COLUMNS: [Column; 6] = [
+    ("CPU us", |arm| arm.cpu_us_per_request.as_ref().map(level)),
+    ("max rate/s", |arm| arm.max_rate.as_ref().map(level)),
+    ("p50 us", |arm| arm.response_us.p50.as_ref().map(level)),
+    ("p90 us", |arm| arm.response_us.p90.as_ref().map(level)),
+    ("p99 us", |arm| arm.response_us.p99.as_ref().map(level)),
+    ("memory MiB", |arm| memory_mib(arm).as_ref().map(level)),
+];
+
+/// The levels of all baselines, the main one first; none where no number of them is left.
+pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
+    let arms = baselines(result);
+    let columns: Vec<&Column> =
+        COLUMNS.iter().filter(|column| arms.iter().any(|arm| column.1(arm).is_some())).collect();
+    let cells = |arm: &ArmResult| -> Vec<String> {
+        columns.iter().map(|column| column.1(arm).unwrap_or_else(|| "-".to_owned())).collect()
+    };
+    let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };
+    let rate = result.plan.response_load().and_then(|load| load.rate);
+    let at = rate.filter(|_| columns.iter().any(|column| column.0.starts_with('p')));
+    let at =
+        at.map_or_else(String::new, |rate| format!(", response times at {} requests/s", grouped(rate, 0)));
+    (!columns.is_empty()).then(|| SideTable {
+        title: format!("{what}, per request{at}"),
+        header: std::iter::once("arm")
+            .chain(columns.iter().map(|column| column.0))
+            .map(str::to_owned)
+            .collect(),
+        rows: arms.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
+    })
+}
+
+/// What is not compared with the main baseline, a line for each other one; and whose numbers are means of copies.
+pub(crate) fn notes(result: &StudyResult) -> Vec<String> {
+    let of = |arm: &ArmResult| {
+        let compared = result
+            .arms
+            .iter()
+            .filter(|other| other.compared_with.as_ref() == Some(&arm.id) && arm.id != result.plan.baseline);
+        let compared: Vec<&str> = compared.map(|other| other.id.as_str()).collect();
+        (!compared.is_empty()).then(|| format!("compared with {}: {}", arm.id, compared.join(", ")))
+    };
+    let mut notes: Vec<String> = baselines(result).into_iter().filter_map(of).collect();
+    let several = result.arms.iter().filter(|arm| arm.kind == ArmKind::Baseline && arm.copies > 1);
+    let several: Vec<String> = several.map(|arm| format!("{} of {}", arm.copies, arm.id)).collect();
+    if !several.is_empty() {
+        notes.push(format!("means of copies, each with processes of its own: {}", several.join(", ")));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_baseline_has_its_levels_in_a_row() {
+        let table = levels(&fixture::study()).unwrap();
+        assert_eq!(table.header, ["arm", "CPU us", "max rate/s", "p50 us", "p90 us", "p99 us", "memory MiB"]);
+        assert_eq!(table.rows[0].0, "baseline");
+        assert_eq!(
+            table.rows[0].1,
+            ["46.00 ±0.52", "21,739 ±210", "95.0 ±1.3", "140.0 ±6.0", "240 ±22", "67.70 ±0.40"]
+        );
+        assert!(levels(&fixture::void()).is_none());
+    }
+
+    #[test]
+    fn the_notes_say_what_is_compared_with_another_baseline() {
+        assert_eq!(
+            notes(&fixture::study()),
+            [
+                "compared with baseline{size=4096}: compress/gzip",
+                "means of copies, each with processes of its own: 2 of baseline, 2 of baseline{size=4096}"
+            ]
+        );
+    }
+}
