@@ -114,7 +114,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         ));
     } else if let Some(last) = directory.parent().and_then(|parent| sittings::last(parent, &facts)) {
         let forecast = session::said(&last, expense.rounds_of(&length));
-        forecast.into_iter().for_each(|said| print::note(&format!("by its last sitting: {said}")));
+        if let Some(said) = forecast {
+            print::note(&format!("by its last sitting: {said}"));
+        }
     }
     let session = Session::begin(&plan, length, expense, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
