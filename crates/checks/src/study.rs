@@ -81,6 +81,7 @@ pub(crate) mod tests {
             cpu_share: Some(interval(cost_us / 40.0, 0.01)),
             response_us: response(cost_us),
             over_1_ms_share: Some(interval(0.0, 0.001)),
+            memory_bytes: None,
             max_rate: Some(interval(-cost_us * 100.0, 50.0)),
         };
         let load = |name: &str| ArmLoad {
@@ -112,7 +113,7 @@ pub(crate) mod tests {
             cost,
             responses: 40_000,
             known_answer: None,
-            hops: vec![HopUse { name: "gateway".to_owned(), cpu_us_per_request: None, memory_bytes: None }],
+            hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],
             proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: None }),
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),

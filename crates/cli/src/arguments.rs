@@ -138,6 +138,9 @@ pub(crate) struct StudyArguments {
     /// Go on with a study that was interrupted, killed or finished, after the rounds that its folder keeps
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "seed"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Show loads, arms and what they are compared with, the time and the memory that it takes, and measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Write over the result of another study; put sittings together although they differ
     #[arg(long)]
     pub(crate) force: bool,

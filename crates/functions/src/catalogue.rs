@@ -229,6 +229,9 @@ mod tests {
                 ("one.yaml", SOUND.to_owned() + "known_answer: {cpu_us: fast}\n"),
                 ("one.yaml", SOUND.to_owned() + "known_answer: {cpu_us: '{{ 0 - 1 }}'}\n"),
                 ("one.yaml", SOUND.to_owned() + "knobs: {k: {default: 1, summary: K}}\n"),
+                ("one.yaml", SOUND.to_owned() + "points: {colour: [1]}\n"),
+                ("one.yaml", SOUND.to_owned() + "points: {headers: [many]}\n"),
+                ("one.yaml", SOUND.to_owned() + "points: {headers: [5, 5]}\n"),
                 ("three.yaml", header("three", "b")),
                 ("two.yaml", header("two", "c")),
             ])

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::NUMBERED_CONDITIONS;
 use crate::function::{
     Change, Context, Family, Function, KnownAnswer, RenderError, Request, Secured, environment,
 };
@@ -12,7 +13,9 @@ use crate::knob::{Knob, KnobRange, KnobValue};
 
 /// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, the path of the
 /// requests, and where the companion listens.
-const VARIABLES: [&str; 6] = ["directory", "path", COMPANION[0], COMPANION[1], WASM, BURN_MODULE];
+const VARIABLES: [&str; 6] = ["directory", PATH, COMPANION[0], COMPANION[1], WASM, BURN_MODULE];
+/// That of a function that looks at the path of requests.
+const PATH: &str = "path";
 /// That of a function that runs our filters of WebAssembly: their bytes in base64.
 const WASM: &str = "wasm_filters";
 /// That of a function that runs our dynamic module: its path.
@@ -87,6 +90,22 @@ pub enum FileError {
     /// The knob would hide a variable.
     #[error("knob `{0}` has the name of a variable that every fragment has: choose another")]
     KnobName(String),
+    /// A point of something that is neither a knob nor a condition of a study.
+    #[error("its points name `{0}`, which is neither one of its knobs nor `{conditions}`", conditions = NUMBERED_CONDITIONS.join("`, `"))]
+    PointName(String),
+    /// A point that cannot be measured.
+    #[error("its points put `{name}` at `{value}`, but it takes {takes}")]
+    Point {
+        /// The knob or condition.
+        name: String,
+        /// The point.
+        value: KnobValue,
+        /// The values that it takes.
+        takes: String,
+    },
+    /// Its points of something are none, or one of them is there twice.
+    #[error("its points of `{0}` are none, or hold one twice")]
+    PointsRepeat(String),
     /// A knob that the fragment does not use changes nothing.
     #[error("knob `{0}` is not used in its fragment")]
     KnobUnused(String),
@@ -123,6 +142,8 @@ struct FunctionFile {
     limit: Option<String>,
     #[serde(default)]
     application: BTreeMap<String, String>,
+    #[serde(default)]
+    points: BTreeMap<String, Vec<KnobValue>>,
     #[serde(default)]
     secured: Secured,
     #[serde(default = "nothing")]
@@ -219,13 +240,17 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         limit: file.limit,
         application: file.application,
         asks_companion: false,
+        looks_at_path: false,
         uses_wasm: false,
         uses_burn_module: false,
+        points: file.points,
         secured: file.secured,
         fragment: file.fragment,
     };
+    check_points(&function)?;
     let used = check_variables(&function)?;
     function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));
+    function.looks_at_path = used.contains(PATH);
     function.uses_wasm = used.contains(WASM);
     function.uses_burn_module = used.contains(BURN_MODULE);
     function.limit(&function.default_knobs())?;
@@ -234,6 +259,29 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     function.proofs(&function.default_knobs())?;
     function.render(&function.default_knobs(), &Context { directory: Path::new("/"), companion: None })?;
     Ok(function)
+}
+
+/// Each point must be one that a study could ask for. The values of a knob are known here; those of a condition are checked where
+/// conditions are.
+fn check_points(function: &Function) -> Result<(), FileError> {
+    for (name, values) in &function.points {
+        let is_repeated = |(index, value)| values.iter().take(index).any(|earlier| earlier == value);
+        if values.is_empty() || values.iter().enumerate().any(is_repeated) {
+            return Err(FileError::PointsRepeat(name.clone()));
+        }
+        let range = match function.knobs.get(name) {
+            Some(knob) => knob.range.clone(),
+            None if NUMBERED_CONDITIONS.contains(&name.as_str()) => {
+                KnobRange::Integer { min: 0, max: u64::MAX }
+            }
+            None => return Err(FileError::PointName(name.clone())),
+        };
+        if let Some(value) = values.iter().find(|value| !range.contains(value)) {
+            let (name, value, takes) = (name.clone(), value.clone(), range.to_string());
+            return Err(FileError::Point { name, value, takes });
+        }
+    }
+    Ok(())
 }
 
 /// A knob that the fragment does not use changes nothing, and a variable that nobody gives would fail only when

@@ -61,8 +61,14 @@ pub struct Function {
     pub(crate) application: BTreeMap<String, String>,
     /// Worker threads of the proxy, where that is what the function is.
     pub workers: Option<u32>,
+    /// The values of its knobs, and of conditions that a study measures under ([`NUMBERED_CONDITIONS`](crate::NUMBERED_CONDITIONS)),
+    /// that are worth measuring beside the defaults, by name: what its cost grows with. A knob of the same name goes before a
+    /// condition.
+    pub points: BTreeMap<String, Vec<KnobValue>>,
     /// Whether it asks a companion: another program that answers it.
     pub asks_companion: bool,
+    /// Whether its fragment looks at the path of requests, and so takes [`REQUEST_PATH`] alone.
+    pub looks_at_path: bool,
     /// Whether it runs our filters of WebAssembly.
     pub(crate) uses_wasm: bool,
     /// Whether it runs our dynamic module.

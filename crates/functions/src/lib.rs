@@ -32,6 +32,10 @@ pub use function::{
 };
 pub use knob::{Knob, KnobRange, KnobValue, Knobs};
 
+/// The conditions of a study, beside the function, that a function may name points of. Each is a number.
+pub const NUMBERED_CONDITIONS: [&str; 5] =
+    ["connections", "headers", "request_bytes", "response_bytes", "workers"];
+
 /// The path that every request of a study carries unless its load says otherwise. Functions that look at the path
 /// are rendered for it.
 pub const REQUEST_PATH: &str = "/hoptax";

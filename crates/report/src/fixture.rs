@@ -56,6 +56,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 },
                 over_1_ms_share: Some(interval(0.0, 0.001)),
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
+                memory_bytes: None,
             }
         } else {
             Cost::default()
@@ -68,6 +69,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 name: "gateway".to_owned(),
                 cpu_us_per_request: None,
                 memory_bytes: Some(interval((67.7 + cpu_us / 5.0) * mib, 0.4 * mib)),
+                ..HopUse::default()
             }]
         } else {
             Vec::new()

@@ -21,7 +21,7 @@ pub use arm::{
 pub use machine::{GeneratorUse, HostUse};
 pub use number::{Measure, Number, Place};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
-pub use round::{ArmRound, Disturbance, Histogram, Sample, StudyRound};
+pub use round::{ArmRound, Disturbance, Histogram, Opened, Sample, StudyRound};
 
 /// Everything that a study found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

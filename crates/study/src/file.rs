@@ -3,6 +3,8 @@
 //! Its schema is generated from [`StudyFile`]; a file is checked against that schema and then turned into a plan,
 //! and what is wrong with it is reported all at once, each problem with its line and column.
 
+mod arm;
+mod conditions;
 mod link;
 mod nodes;
 mod problem;
@@ -12,6 +14,8 @@ mod syntax;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use arm::{ArmEntry, FunctionEntry, UnloadedEntry};
+pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
 pub use link::LinkSection;
 pub use problem::{Problem, Problems};
 pub use subject::{Position, Protocol, ProxyWord, SubjectEntry, SubjectSection};
@@ -38,8 +42,19 @@ pub struct StudyFile {
     /// What is compared: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), a function of the
     /// catalogue, for example `lua` or `route/path{routes=200}`, or where proxies stand and what is spoken:
     /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was taken away again.
+    /// `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under conditions of its own.
     #[schemars(length(min = 2))]
     pub arms: Vec<ArmEntry>,
+    /// What all arms are measured under. Each may be a list: then every arm but the subjects is measured at each of them, or, of
+    /// several lists, at each combination. Whatever the conditions, an arm is compared with a baseline under the same. What a
+    /// function brings itself (the body or the size of answer that it works on, a number of connections or workers, TLS) goes
+    /// before what stands here, and what the arm says under `at` before both.
+    #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
+    pub conditions: ConditionsSection,
+    /// Whether each function is measured beside its defaults at the points that its file names: what its cost grows with, one
+    /// thing at a time. `hoptax study --dry-run` shows them.
+    #[serde(default)]
+    pub points: bool,
     /// A link between the callers and the rest, each way. It needs root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
@@ -47,31 +62,10 @@ pub struct StudyFile {
     /// to limit requests itself.
     #[serde(default)]
     pub application: Application,
-    /// The traffic offered: at most one load with a closed loop, and any with open loops. Costs in response time are those
-    /// under the first open loop.
+    /// The traffic offered. Costs in CPU time and the maximum rate are those under the first closed loop, costs in response time
+    /// those under the first open one; results have the others beside them.
     #[schemars(length(min = 1, max = 8))]
     pub loads: Vec<LoadSection>,
-}
-
-/// One arm of a study.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub enum ArmEntry {
-    /// By its name.
-    Name(String),
-    /// By where its proxies stand.
-    Subject(SubjectEntry),
-    /// A function that was loaded, had requests, and is taken away again before anything is measured.
-    Unloaded(UnloadedEntry),
-}
-
-/// An arm whose function is taken away.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UnloadedEntry {
-    /// The function.
-    pub unloaded: String,
 }
 
 /// One load of a study.
@@ -109,6 +103,11 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests_per_connection: Option<u32>,
+    /// Whether a new connection over TLS takes up an earlier session, which spares the proxy the greater part of the handshake. If
+    /// not given, it does unless a load of the study has `requests_per_connection`: callers that keep no connection keep no
+    /// session either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumption: Option<bool>,
     /// The statuses of answers that are expected, for example `[200, 429]`; all below 400 if not given. With several, results
     /// have each apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

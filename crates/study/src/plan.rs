@@ -5,18 +5,20 @@ mod conditions;
 mod copies;
 mod loads;
 mod order;
+mod outline;
+mod points;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hoptax_functions::{Catalogue, Function, KnobValue, Knobs, Proof, Secured};
+use hoptax_functions::{Catalogue, Function, KnobValue, Knobs, Proof, Secured, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
-use crate::file::{Application, Caller, Positions, Problems, StudyFile, SubjectSection};
+use crate::file::{Application, Caller, Positions, Problems, StudyFile, SubjectSection, TlsWord};
 
-pub use conditions::Conditions;
+pub use conditions::{Conditions, USUAL_BYTES};
 pub use copies::Subject;
 pub use order::{Block, blocks, shuffled};
 
@@ -77,6 +79,8 @@ pub struct Arm {
     pub is_unloaded: bool,
     /// What it is, in a line.
     pub summary: String,
+    /// See [`Arm::folder`].
+    folder: String,
 }
 
 /// One load.
@@ -90,6 +94,8 @@ pub struct Load {
     pub connections: usize,
     /// Requests after which a connection is closed and opened anew.
     pub requests_per_connection: Option<u32>,
+    /// Whether new connections over TLS take up earlier sessions; as [`Plan::resumes`] says if not given.
+    pub resumption: Option<bool>,
     /// The statuses of answers that are expected; all below 400 if there is none.
     pub expect: Vec<u16>,
     /// Who calls.
@@ -125,10 +131,9 @@ impl Plan {
     /// Everything that the file asks for and that cannot be, each at its place.
     pub fn new(file: &StudyFile, positions: &Positions, catalogue: &Catalogue) -> Result<Self, Problems> {
         let mut problems = Vec::new();
-        let arms = arms::plan(&file.arms, positions, catalogue, &mut problems);
+        let arms = arms::plan(file, positions, catalogue, &mut problems);
         let loads = loads::plan(&file.loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
-        arms::check_application(&file.arms, &arms, file.application, positions, &mut problems);
         if !problems.is_empty() {
             return Err(positions.problems(problems));
         }
@@ -177,6 +182,13 @@ impl Plan {
         all.filter(move |(_, subject)| takes_part(subject)).map(|(index, _)| index)
     }
 
+    /// Whether new connections over TLS take up earlier sessions under `load`.
+    pub fn resumes(&self, load: &Load) -> bool {
+        // Callers that keep no connection keep no session either.
+        let keep = || self.loads.iter().all(|load| load.requests_per_connection.is_none());
+        load.resumption.unwrap_or_else(keep)
+    }
+
     /// The arm of a subject, by the number of the subject.
     pub fn arm_of(&self, subject: usize) -> Option<&Arm> {
         self.arms.get(self.subjects.get(subject)?.arm)
@@ -201,9 +213,15 @@ impl Arm {
         knobs.map(|(name, value): (&str, &KnobValue)| (name.to_owned(), value.to_string())).collect()
     }
 
-    /// How its function secures connections.
+    /// How connections to and from its proxy are secured, by its function or its conditions.
     pub fn secured(&self) -> Secured {
-        self.function.as_ref().map(|(function, _)| function.secured).unwrap_or_default()
+        let of_function = self.function.as_ref().map(|(function, _)| function.secured).unwrap_or_default();
+        let by_condition = match self.conditions.tls {
+            TlsWord::None => None,
+            TlsWord::Tls => Some(Tls::Tls),
+            TlsWord::Mtls => Some(Tls::Mtls),
+        };
+        Secured { downstream: of_function.downstream.or(by_condition), upstream: of_function.upstream }
     }
 
     /// Requests per second that its function lets pass, and as many at once.
@@ -219,9 +237,10 @@ impl Arm {
         told.unwrap_or_default()
     }
 
-    /// Worker threads of its proxy, where its function says.
+    /// Worker threads of its proxy, where its function or its conditions say.
     pub fn workers(&self) -> Option<usize> {
-        self.function.as_ref().and_then(|(function, _)| function.workers).map(|workers| workers as usize)
+        let of_function = self.function.as_ref().and_then(|(function, _)| function.workers).map(u64::from);
+        of_function.or(self.conditions.workers).map(|workers| workers as usize)
     }
 
     /// Whether its function asks a companion.
@@ -235,12 +254,10 @@ impl Arm {
         self.function.as_ref().and_then(|(function, knobs)| function.proofs(knobs).ok()).unwrap_or_default()
     }
 
-    /// Its id as the name of the folder of its first copy; others have their number behind it, counted from 1.
+    /// The name of the folder of its first copy, which no other arm has; other copies have their number behind it, counted from 1.
     pub fn folder(&self, copy: u32) -> String {
-        let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        let name: String = self.id.chars().map(keep).collect();
-        let name = name.trim_end_matches('-');
-        if copy == 0 { name.to_owned() } else { format!("{name}-copy-{}", copy + 1) }
+        let name = &self.folder;
+        if copy == 0 { name.clone() } else { format!("{name}-copy-{}", copy + 1) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::Book;
+use hoptax_result::{Book, Opened};
 use serde::{Deserialize, Serialize};
 
 /// Most proxies that an arm has.
@@ -90,6 +90,8 @@ pub struct RoundRecord {
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
     /// Resident memory of each proxy of the first copy of an arm at the end of the round, bytes.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
+    /// The memory of the first proxy of the first copy of an arm while connections to it were opened, by arm.
+    pub opened: BTreeMap<usize, Opened>,
     /// What speaks against a function having been at work, or gone, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
     /// Requests per second that each arm can take, by arm, where loads are shares of it: measured once, before the first round.

@@ -14,6 +14,7 @@ mod php;
 mod quiet;
 mod refusal;
 mod subjects;
+mod traffic;
 
 use std::fs;
 use std::io;

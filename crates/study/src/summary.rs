@@ -9,6 +9,7 @@
 mod evidence;
 mod histogram;
 mod limits;
+mod memory;
 mod numbers;
 mod response;
 mod samples;
@@ -117,7 +118,7 @@ fn load_spec(load: &Load) -> LoadSpec {
 
 /// What an arm is; its numbers are not there yet.
 fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
-    let hop = |name: &&str| HopUse { name: (*name).to_owned(), cpu_us_per_request: None, memory_bytes: None };
+    let hop = |name: &&str| HopUse { name: (*name).to_owned(), ..HopUse::default() };
     ArmResult {
         id: arm.id.clone(),
         kind: arm.kind,

@@ -21,7 +21,7 @@ use hoptax_report::terminal;
 use hoptax_result::{Environment, MachineProbe, StudyResult};
 use hoptax_study::event::Event;
 use hoptax_study::file;
-use hoptax_study::length::Course;
+use hoptax_study::length::{Course, Length};
 use hoptax_study::plan::Plan;
 use hoptax_study::precision;
 use hoptax_study::record::RoundRecord;
@@ -58,6 +58,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         None => library::read(&arguments.study)?,
     };
     let mut plan = read_plan(&name, &text, arguments, kept.as_ref().map(|(_, facts)| facts))?;
+    if arguments.dry_run {
+        return dry_run(&plan);
+    }
     let envoy = arguments.envoy.clone().or_else(|| Some(kept.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
     let directory = path_of(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name);
@@ -182,6 +185,14 @@ fn take_up(
     }
     folder.write(&facts)?;
     Ok((folder, facts, rounds))
+}
+
+/// Says what a plan comes to.
+fn dry_run(plan: &Plan) -> Result<Code, Failure> {
+    let length = Length { rounds: plan.rounds, budget_s: None, until: None };
+    let needs = Expense::of(plan).words(&length, 0);
+    print::result(&format!("{}{needs}\n", plan.outline()))?;
+    Ok(Code::Fine)
 }
 
 /// What the machine is like, and what keeps its processors from being halted, if they are. A study that is taken up again goes on

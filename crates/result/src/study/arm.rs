@@ -194,6 +194,9 @@ pub struct Cost {
     pub over_1_ms_share: Option<Interval>,
     /// Highest rate of the closed loop, requests per second: negative when the function lowers it.
     pub max_rate: Option<Interval>,
+    /// Resident memory of all proxies of one copy at the end of a round, bytes. It belongs to no load: of a load it is null.
+    #[serde(default)]
+    pub memory_bytes: Option<Interval>,
 }
 
 /// Quantiles of response time, or differences of them, microseconds.
@@ -234,7 +237,7 @@ impl Interval {
 }
 
 /// What one proxy of an arm used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HopUse {
     /// What it is: `client`, `server` (sidecars), `gateway` (a front proxy).
@@ -243,6 +246,10 @@ pub struct HopUse {
     pub cpu_us_per_request: Option<Interval>,
     /// Its resident memory at the end of a round, bytes.
     pub memory_bytes: Option<Interval>,
+    /// By how much its resident memory grows when the generator opens connections to it, for each of them, bytes: they are idle,
+    /// and nothing was asked on them yet. Null where none are opened to it.
+    #[serde(default)]
+    pub memory_per_connection_bytes: Option<Interval>,
 }
 
 /// How busy the proxy was under the closed loop.

@@ -176,7 +176,8 @@ fn visit_load(
     visit(&level(Measure::ResponseP99), Number::Share(&mut load.within_1_ms_share));
     visit(&level(Measure::ResponseP99), Number::Share(&mut load.over_10_ms_share));
     visit_responses(&mut load.response_us, level, visit);
-    let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate } = &mut load.cost;
+    let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate, memory_bytes: _ } =
+        &mut load.cost;
     visit(&cost(Measure::Cpu), Number::Interval(cpu_us_per_request));
     visit(&cost(Measure::Cpu), Number::Interval(cpu_share));
     visit(&cost(Measure::MaxRate), Number::Interval(max_rate));

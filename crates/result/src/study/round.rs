@@ -77,8 +77,23 @@ pub struct Histogram(pub String);
 pub struct ArmRound {
     /// Resident memory of each proxy of its first copy at the end, bytes.
     pub memory_bytes: Vec<u64>,
+    /// The memory of the first proxy of its first copy while connections to it were opened; null where none are.
+    #[serde(default)]
+    pub opened: Option<Opened>,
     /// What speaks against its function having been at work, or gone.
     pub unproven: Vec<String>,
+}
+
+/// Resident memory of a proxy before and after the generator opened its connections, on which nothing was asked yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Opened {
+    /// How many were opened.
+    pub connections: u64,
+    /// The memory before, bytes.
+    pub before_bytes: u64,
+    /// The memory after, bytes.
+    pub after_bytes: u64,
 }
 
 /// What the host did to a slice.

@@ -124,24 +124,61 @@ fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positi
             let problem = |key: &String| positions.problem_with_key(pointer, key, unknown_key(key, &known));
             unexpected.iter().map(problem).collect()
         }
-        // A mapping where a mapping may stand: what is wrong with it is told, not that a text may stand there too.
-        ValidationErrorKind::AnyOf { context } if error.instance().is_object() => {
-            let is_other = |error: &ValidationError<'_>| {
-                matches!(error.kind(), ValidationErrorKind::Type { .. })
-                    && error.instance_path().as_str() == pointer
-            };
-            let alternative = context.iter().find(|errors| !errors.iter().any(is_other));
-            alternative
-                .into_iter()
-                .flatten()
-                .flat_map(|error| shape_problem(error, schema, positions))
-                .collect()
+        // A mapping or a list where one may stand: what is wrong with it is told, not that a text may stand there too.
+        ValidationErrorKind::AnyOf { context } if !is_scalar(error.instance()) => {
+            problems_of_nearest(context, pointer, schema, positions)
+                .unwrap_or_else(|| vec![positions.problem(pointer, message(error, pointer, &[]))])
         }
         _ => {
             let words = permitted_words(schema, error.schema_path().as_str());
             vec![positions.problem(pointer, message(error, pointer, &words))]
         }
     }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !value.is_object() && !value.is_array()
+}
+
+/// What is wrong with the alternative that was meant: the one whose keys are there; else, that none has such a key. None where
+/// nothing tells which was meant.
+fn problems_of_nearest(
+    alternatives: &[Vec<ValidationError<'_>>],
+    pointer: &str,
+    schema: &Value,
+    positions: &Positions,
+) -> Option<Vec<Problem>> {
+    let is_here = |error: &&ValidationError<'_>| error.instance_path().as_str() == pointer;
+    let has = |errors: &[ValidationError<'_>], is_it: fn(&ValidationErrorKind) -> bool| {
+        errors.iter().filter(is_here).any(|error| is_it(error.kind()))
+    };
+    let lacks = |kind: &ValidationErrorKind| matches!(kind, ValidationErrorKind::Required { .. });
+    let has_unknown =
+        |kind: &ValidationErrorKind| matches!(kind, ValidationErrorKind::AdditionalProperties { .. });
+    let is_other = |kind: &ValidationErrorKind| matches!(kind, ValidationErrorKind::Type { .. });
+    let possible: Vec<&Vec<ValidationError<'_>>> =
+        alternatives.iter().filter(|errors| !has(errors, is_other)).collect();
+    let meant = possible
+        .iter()
+        .find(|errors| !has(errors, lacks))
+        .or_else(|| possible.iter().find(|errors| !has(errors, has_unknown)))
+        .or_else(|| possible.first().filter(|_| possible.len() == 1));
+    if let Some(errors) = meant {
+        return Some(errors.iter().flat_map(|error| shape_problem(error, schema, positions)).collect());
+    }
+    let mut known = Vec::new();
+    let mut unknown: Option<Vec<&String>> = None;
+    for error in possible.into_iter().flatten().filter(is_here) {
+        if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
+            known.extend(known_keys(schema, error.schema_path().as_str()));
+            // A key that one of them knows is not unknown.
+            let in_all = |key: &&String| unknown.as_ref().is_none_or(|earlier| earlier.contains(key));
+            unknown = Some(unexpected.iter().filter(in_all).collect());
+        }
+    }
+    let unknown = unknown.filter(|keys| !keys.is_empty())?;
+    let problem = |key: &String| positions.problem_with_key(pointer, key, unknown_key(key, &known));
+    Some(unknown.into_iter().map(problem).collect())
 }
 
 /// The keys that the mapping takes whose `additionalProperties` is at `path` of the schema.
@@ -205,7 +242,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         }
         ValidationErrorKind::AnyOf { .. } => {
             format!(
-                "{what} must be a name or `subject: {{position: ..., protocol: ...}}`, not {}",
+                "{what} must be a name, `function: NAME`, `unloaded: NAME` or `subject: {{position: ...}}`, not {}",
                 shown(instance)
             )
         }
@@ -220,6 +257,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         ValidationErrorKind::Maximum { limit } => format!("{what} must be at most {limit}, not {instance}"),
         ValidationErrorKind::MinItems { limit } => format!("{what} must have {limit} or more entries"),
         ValidationErrorKind::MaxItems { limit } => format!("{what} must have at most {limit} entries"),
+        ValidationErrorKind::UniqueItems => format!("{what} has an entry twice"),
         ValidationErrorKind::MinLength { .. } => format!("{what} is empty"),
         _ => format!("{what}: {error}"),
     }

@@ -1,82 +1,305 @@
 //! From the names of arms to arms.
 
-use hoptax_functions::{Catalogue, FunctionCall};
+use std::collections::BTreeMap;
+
+use hoptax_functions::{Catalogue, Function, FunctionCall, KnobValue};
 use hoptax_result::ArmKind;
 
+use super::points::{self, Asked, Settled};
 use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
 use crate::file::{
-    Application, ArmEntry, Position, Positions, Problem, Protocol, SubjectEntry, SubjectSection,
+    Application, ArmEntry, ConditionsSection, LoopWord, Position, Positions, Problem, Protocol, StudyFile,
+    SubjectEntry, SubjectSection,
 };
 
-/// Turns names into arms. What is wrong with them is added to `problems`.
+/// Turns the arms of a file into arms. What is wrong with them is added to `problems`.
 pub(super) fn plan(
-    entries: &[ArmEntry],
+    file: &StudyFile,
     positions: &Positions,
     catalogue: &Catalogue,
     problems: &mut Vec<Problem>,
 ) -> Vec<Arm> {
-    let mut arms: Vec<Arm> = Vec::new();
-    let has =
-        |wanted: &str| entries.iter().any(|entry| matches!(entry, ArmEntry::Name(name) if name == wanted));
-    let has_names = entries.iter().any(|entry| matches!(entry, ArmEntry::Name(_) | ArmEntry::Unloaded(_)));
+    let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
     // The baseline is needed whether or not it is named, and first, so that others can refer to it.
-    if has_names && !has(BASELINE) {
+    if has_names && !file.arms.iter().any(|entry| name_of(entry) == BASELINE) {
         let message = format!("`arms` lacks `{BASELINE}`, with which the others are compared: add it");
         problems.push(positions.problem("/arms", message));
     }
-    let baseline = if has_names { add_baseline(&mut arms, &Conditions::default()) } else { 0 };
-    for (index, entry) in entries.iter().enumerate() {
-        let pointer = format!("/arms/{index}");
-        let name = match entry {
-            ArmEntry::Name(name) => name.clone(),
-            ArmEntry::Subject(entry) => entry.subject.to_string(),
-            ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
-        };
-        if entries.iter().take(index).any(|earlier| earlier == entry) {
-            problems.push(positions.problem(&pointer, format!("arm `{name}` is named twice")));
-            continue;
-        }
-        if let ArmEntry::Subject(entry) = entry {
-            match subject_arm(entry.subject, entries, &mut arms) {
-                Ok(arm) => arms.extend(arm),
-                Err(message) => problems.push(positions.problem(&pointer, message)),
-            }
-            continue;
-        }
-        match name.as_str() {
-            BASELINE => {}
-            DIRECT => arms.push(Arm {
-                id: DIRECT.to_owned(),
-                kind: ArmKind::Direct,
-                function: None,
-                compared_with: Some(baseline),
-                conditions: Conditions::default(),
-                subject: SubjectSection { position: Position::Direct, ..SubjectSection::default() },
-                upstreams: 1,
-                is_unloaded: false,
-                summary: "No proxy: the generator speaks to the origin".to_owned(),
-            }),
-            same if is_same(same) => arms.push(Arm {
-                id: same.to_owned(),
-                kind: ArmKind::Same,
-                function: None,
-                compared_with: Some(baseline),
-                conditions: Conditions::default(),
-                subject: SubjectSection::default(),
-                upstreams: 1,
-                is_unloaded: false,
-                summary: "The baseline again, whose true cost is zero".to_owned(),
-            }),
-            call => match function_arm(call, &mut arms, catalogue) {
-                Ok(arm) if matches!(entry, ArmEntry::Unloaded(_)) => arms.push(unloaded(arm)),
-                Ok(arm) => arms.push(arm),
-                Err(messages) => {
-                    problems.extend(messages.into_iter().map(|message| positions.problem(&pointer, message)));
+    let mut planned = Planned { file, catalogue, arms: Vec::new(), named: BTreeMap::new() };
+    if has_names {
+        for asked in planned.asked(&ConditionsSection::default()) {
+            match points::plain(BASELINE, &asked) {
+                Ok(settled) => {
+                    planned.baseline(&settled);
                 }
-            },
+                Err(message) => problems.push(positions.problem("/conditions", message)),
+            }
         }
     }
-    arms
+    for (index, entry) in file.arms.iter().enumerate() {
+        let pointer = format!("/arms/{index}");
+        let messages = if file.arms.iter().take(index).any(|earlier| earlier == entry) {
+            vec![format!("arm `{}` is named twice", name_of(entry))]
+        } else {
+            planned.add(index, entry)
+        };
+        problems.extend(messages.into_iter().map(|message| positions.problem(&pointer, message)));
+    }
+    name_folders(&mut planned.arms);
+    planned.arms
+}
+
+/// The arms of a file that are planned so far.
+struct Planned<'a> {
+    file: &'a StudyFile,
+    catalogue: &'a Catalogue,
+    arms: Vec<Arm>,
+    /// The entry that named each arm; None where it came from the points of a function.
+    named: BTreeMap<String, Option<usize>>,
+}
+
+/// What an entry is called.
+fn name_of(entry: &ArmEntry) -> String {
+    match entry {
+        ArmEntry::Name(name) => name.clone(),
+        ArmEntry::Subject(entry) => entry.subject.to_string(),
+        ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
+        ArmEntry::Function(entry) => entry.function.clone(),
+    }
+}
+
+impl Planned<'_> {
+    /// What is asked of an arm that says `at` itself.
+    fn asked(&self, at: &ConditionsSection) -> Vec<Asked> {
+        let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
+        Asked::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
+    }
+
+    /// Adds the arms of an entry, and those that they are compared with. Returns what is wrong with it.
+    fn add(&mut self, index: usize, entry: &ArmEntry) -> Vec<String> {
+        let none = ConditionsSection::default();
+        let (name, at) = match entry {
+            ArmEntry::Subject(_) if !self.file.conditions.is_empty() => {
+                let message = "a study with `conditions` has no `subject`: that says itself what is spoken; \
+                               make two studies of it";
+                return vec![message.to_owned()];
+            }
+            ArmEntry::Subject(entry) => {
+                return match subject_arm(entry.subject, &self.file.arms, &mut self.arms) {
+                    Ok(arm) => {
+                        self.arms.extend(arm);
+                        Vec::new()
+                    }
+                    Err(message) => vec![message],
+                };
+            }
+            ArmEntry::Name(name) => (name, &none),
+            ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
+            ArmEntry::Function(entry) => (&entry.function, &entry.at),
+        };
+        let is_unloaded = matches!(entry, ArmEntry::Unloaded(_));
+        let has_points = match entry {
+            ArmEntry::Function(entry) => entry.points.unwrap_or(self.file.points),
+            ArmEntry::Name(_) => self.file.points,
+            _ => false,
+        };
+        let mut messages = Vec::new();
+        for asked in self.asked(at) {
+            // What the study asks for and cannot be is told once, where it asks.
+            if asked.is_of_study() && points::plain(BASELINE, &asked).is_err() {
+                continue;
+            }
+            let added = match name.as_str() {
+                BASELINE => points::plain(BASELINE, &asked).map_err(|message| vec![message]).map(|settled| {
+                    self.baseline(&settled);
+                }),
+                DIRECT => self.direct(&asked),
+                same if is_same(same) => self.same(same, &asked),
+                call => self.functions(call, &asked, index, (is_unloaded, has_points)),
+            };
+            messages.extend(added.err().into_iter().flatten());
+        }
+        messages
+    }
+
+    /// The baseline under these conditions, added if it is not there yet.
+    fn baseline(&mut self, settled: &Settled) -> usize {
+        let conditions = &settled.conditions;
+        let is_it =
+            |arm: &Arm| arm.kind == ArmKind::Baseline && arm.has_proxy() && arm.conditions == *conditions;
+        if let Some(place) = self.arms.iter().position(is_it) {
+            return place;
+        }
+        let brought = settled.brought();
+        let plain = if brought.is_empty() { BASELINE.to_owned() } else { format!("{BASELINE}{{{brought}}}") };
+        let id = settled.named(&plain);
+        let summary = match id.strip_prefix(BASELINE) {
+            None | Some("") => "A plain proxy".to_owned(),
+            Some(_) if settled.named("").is_empty() => {
+                format!("A plain proxy with `{brought}`, as what is compared with it has")
+            }
+            Some(rest) => format!("A plain proxy `{}`, as what is compared with it is", rest.trim_start()),
+        };
+        let id = self.unique(id);
+        self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, settled) });
+        self.arms.len() - 1
+    }
+
+    /// An id that no arm has yet.
+    fn unique(&self, id: String) -> String {
+        let has = |id: &str| self.arms.iter().any(|arm| arm.id == id);
+        let mut unique = id.clone();
+        let mut number = 2;
+        while has(&unique) {
+            unique = format!("{id}#{number}");
+            number += 1;
+        }
+        unique
+    }
+
+    fn direct(&mut self, asked: &Asked) -> Result<(), Vec<String>> {
+        let settled = points::without_proxy(DIRECT, asked).map_err(|message| vec![message])?;
+        let id = settled.named(DIRECT);
+        if self.arms.iter().any(|arm| arm.id == id) {
+            return Ok(());
+        }
+        let baseline = self.baseline(&settled);
+        let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &settled);
+        self.arms.push(Arm {
+            subject: SubjectSection { position: Position::Direct, ..arm.subject },
+            summary: "No proxy: the generator speaks to the origin".to_owned(),
+            ..arm
+        });
+        Ok(())
+    }
+
+    fn same(&mut self, name: &str, asked: &Asked) -> Result<(), Vec<String>> {
+        let settled = points::plain(name, asked).map_err(|message| vec![message])?;
+        let baseline = self.baseline(&settled);
+        let id = settled.named(name);
+        if !self.arms.iter().any(|arm| arm.id == id) {
+            let summary = "The baseline again, whose true cost is zero".to_owned();
+            self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &settled) });
+        }
+        Ok(())
+    }
+
+    /// A function as it is called, and at its points.
+    fn functions(
+        &mut self,
+        name: &str,
+        asked: &Asked,
+        index: usize,
+        (is_unloaded, has_points): (bool, bool),
+    ) -> Result<(), Vec<String>> {
+        let call = FunctionCall::parse(name).map_err(|error| vec![error.to_string()])?;
+        let catalogue = self.catalogue;
+        let (function, _) = catalogue.resolve(&call).map_err(|errors| {
+            let special = |word: &&str| strsim::normalized_damerau_levenshtein(name, word) >= 0.7;
+            let hint = [BASELINE, DIRECT, SAME].into_iter().find(special);
+            let hint = hint.map_or_else(String::new, |word| format!("; did you mean `{word}`?"));
+            errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
+        })?;
+        self.function(&call, function, asked, (Some(index), is_unloaded))?;
+        for (name, values) in function.points.iter().filter(|_| has_points) {
+            for value in values {
+                if let Some((call, asked)) = at_point(&call, function, asked, name, value) {
+                    self.function(&call, function, &asked, (None, false))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one arm of a function; `index` is that of the entry that names it.
+    fn function(
+        &mut self,
+        call: &FunctionCall,
+        function: &Function,
+        asked: &Asked,
+        (index, is_unloaded): (Option<usize>, bool),
+    ) -> Result<(), Vec<String>> {
+        let knobs = function
+            .knobs_of(call)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let called = call.to_string();
+        let settled = points::of_function(&called, function, asked).map_err(|message| vec![message])?;
+        let mut id = settled.named(&called);
+        let mut summary = function.summary.clone();
+        if is_unloaded {
+            id = format!("{id} unloaded");
+            summary = format!("A plain proxy from which a function was taken away: {summary}");
+        }
+        match self.named.get(&id) {
+            // Two entries that come to the same arm.
+            Some(Some(earlier)) if index.is_some_and(|index| index != *earlier) => {
+                return Err(vec![format!("arm `{id}` is named twice")]);
+            }
+            Some(_) => return Ok(()),
+            None => self.named.insert(id.clone(), index),
+        };
+        let baseline = self.baseline(&settled);
+        let arm = Arm {
+            function: Some((function.clone(), knobs)),
+            upstreams: usize::from(function.upstreams),
+            is_unloaded,
+            summary,
+            ..plain_arm(id, ArmKind::Function, Some(baseline), &settled)
+        };
+        // Functions that the application performs need one that can.
+        let is_told = self.file.application != Application::Go && !arm.application().is_empty();
+        let message = format!("`{}` is done by the application: add `application: go` to the study", arm.id);
+        self.arms.push(arm);
+        if is_told { Err(vec![message]) } else { Ok(()) }
+    }
+}
+
+/// A call at one point of its function. None where the call or its conditions say themselves what it is there, and where the
+/// point is what it is anyway.
+fn at_point(
+    call: &FunctionCall,
+    function: &Function,
+    asked: &Asked,
+    name: &str,
+    value: &KnobValue,
+) -> Option<(FunctionCall, Asked)> {
+    let Some(knob) = function.knobs.get(name) else { return Some((call.clone(), asked.at(name, value)?)) };
+    if call.knobs.contains_key(name) || knob.default == *value {
+        return None;
+    }
+    let mut call = call.clone();
+    call.knobs.insert(name.to_owned(), value.clone());
+    Some((call, *asked))
+}
+
+/// An arm whose proxy does nothing in particular.
+fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, settled: &Settled) -> Arm {
+    Arm {
+        id,
+        kind,
+        function: None,
+        compared_with,
+        conditions: settled.conditions.clone(),
+        subject: SubjectSection { protocol: settled.conditions.protocol, ..SubjectSection::default() },
+        upstreams: 1,
+        is_unloaded: false,
+        summary: String::new(),
+        folder: String::new(),
+    }
+}
+
+/// Gives each arm a folder of its own: its id in letters that every file system takes, and a number where that is another's too.
+fn name_folders(arms: &mut [Arm]) {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let mut taken: Vec<String> = Vec::new();
+    for arm in arms {
+        let name: String = arm.id.replace(" @ ", "-at-").replace(", ", "-").chars().map(keep).collect();
+        let name = name.trim_end_matches('-').to_owned();
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
+        arm.folder = free.unwrap_or(name);
+        taken.push(arm.folder.clone());
+    }
 }
 
 /// Whether a name is that of an A/A arm: `same`, or `same#2` and so on where a study has several.
@@ -84,33 +307,6 @@ fn is_same(name: &str) -> bool {
     let number = |rest: &str| rest.strip_prefix('#')?.parse::<u32>().ok();
     name.strip_prefix(SAME)
         .is_some_and(|rest| rest.is_empty() || number(rest).is_some_and(|number| number > 1))
-}
-
-/// The baseline under these conditions, added if it is not there yet.
-fn add_baseline(arms: &mut Vec<Arm>, conditions: &Conditions) -> usize {
-    let is_it = |arm: &Arm| arm.kind == ArmKind::Baseline && arm.conditions == *conditions;
-    if let Some(place) = arms.iter().position(is_it) {
-        return place;
-    }
-    let (id, summary) = match conditions.to_string() {
-        none if none.is_empty() => (BASELINE.to_owned(), "A plain proxy".to_owned()),
-        some => (
-            format!("{BASELINE}{{{some}}}"),
-            format!("A plain proxy with `{some}`, as what is compared with it has"),
-        ),
-    };
-    arms.push(Arm {
-        id,
-        kind: ArmKind::Baseline,
-        function: None,
-        compared_with: None,
-        conditions: conditions.clone(),
-        subject: SubjectSection::default(),
-        upstreams: 1,
-        is_unloaded: false,
-        summary,
-    });
-    arms.len() - 1
 }
 
 /// An arm that is a subject of its own, compared with no proxy at all and the same protocol; that one is added if it is not
@@ -150,11 +346,12 @@ fn subject_arm(
         kind,
         function: None,
         compared_with,
-        conditions: Conditions::default(),
+        conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
         subject,
         upstreams: 1,
         is_unloaded: false,
         summary: summary(subject),
+        folder: String::new(),
     };
     let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.subject == direct);
     let baseline = baseline.unwrap_or_else(|| {
@@ -187,62 +384,4 @@ fn summary(subject: SubjectSection) -> String {
     };
     let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.program()));
     format!("{proxies}, {protocol}{secure}{which}")
-}
-
-fn function_arm(name: &str, arms: &mut Vec<Arm>, catalogue: &Catalogue) -> Result<Arm, Vec<String>> {
-    let special = |word: &&str| strsim::normalized_damerau_levenshtein(name, word) >= 0.7;
-    let call = FunctionCall::parse(name).map_err(|error| vec![error.to_string()])?;
-    let (function, knobs) = catalogue.resolve(&call).map_err(|errors| {
-        let hint = [BASELINE, DIRECT, SAME].into_iter().find(special);
-        let hint = hint.map_or_else(String::new, |word| format!("; did you mean `{word}`?"));
-        errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
-    })?;
-    let conditions = Conditions {
-        query: function.request.query.clone(),
-        body: function.request.body(),
-        headers: function.request.own_headers.clone(),
-        connections: function.connections.map(|connections| connections as usize),
-        environment: function.environment.clone(),
-    };
-    let compared_with = add_baseline(arms, &conditions);
-    Ok(Arm {
-        id: call.to_string(),
-        kind: ArmKind::Function,
-        compared_with: Some(compared_with),
-        conditions,
-        subject: SubjectSection::default(),
-        upstreams: usize::from(function.upstreams),
-        is_unloaded: false,
-        summary: function.summary.clone(),
-        function: Some((function.clone(), knobs)),
-    })
-}
-
-/// The same arm with its function taken away before it is measured.
-fn unloaded(arm: Arm) -> Arm {
-    Arm {
-        id: format!("{} unloaded", arm.id),
-        is_unloaded: true,
-        summary: format!("A plain proxy from which a function was taken away: {}", arm.summary),
-        ..arm
-    }
-}
-
-/// Functions that the application performs need one that can.
-pub(super) fn check_application(
-    entries: &[ArmEntry],
-    arms: &[Arm],
-    application: Application,
-    positions: &Positions,
-    problems: &mut Vec<Problem>,
-) {
-    if application == Application::Go {
-        return;
-    }
-    for arm in arms.iter().filter(|arm| !arm.application().is_empty()) {
-        let is_it = |entry: &ArmEntry| matches!(entry, ArmEntry::Name(name) if *name == arm.id);
-        let index = entries.iter().position(is_it).unwrap_or_default();
-        let message = format!("`{}` is done by the application: add `application: go` to the study", arm.id);
-        problems.push(positions.problem(&format!("/arms/{index}"), message));
-    }
 }

@@ -21,12 +21,8 @@ pub(super) fn plan(
         let mut problem = |key: &str, message: String| {
             problems.push(positions.problem(&format!("/loads/{index}{key}"), message));
         };
-        let earlier = sections.iter().take(index);
-        if earlier.clone().any(|other| other.name == section.name) {
+        if sections.iter().take(index).any(|other| other.name == section.name) {
             problem("/name", format!("two loads are called `{}`: give each a name of its own", section.name));
-        }
-        if section.loop_ == LoopWord::Closed && earlier.clone().any(|other| other.loop_ == section.loop_) {
-            problem("/loop", "two loads have a closed loop: a study takes one at most".to_owned());
         }
         let open = match (section.loop_, rate(section)) {
             (LoopWord::Open, Ok(rate)) => {
@@ -66,6 +62,7 @@ pub(super) fn plan(
                 open,
                 connections: section.connections as usize,
                 requests_per_connection: section.requests_per_connection,
+                resumption: section.resumption,
                 expect: section.expect.clone(),
                 caller: section.caller,
                 blocks: section.blocks,

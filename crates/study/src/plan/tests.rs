@@ -1,3 +1,5 @@
+mod conditions;
+
 use proptest::prelude::*;
 
 use super::*;

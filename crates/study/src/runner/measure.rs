@@ -322,6 +322,7 @@ impl<'a> Meter<'a> {
         for (planned, subject) in first {
             let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
             self.record.memory_bytes.insert(planned.arm, memory.collect::<io::Result<_>>()?);
+            self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
         }
         Ok(self.record)
     }

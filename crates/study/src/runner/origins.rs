@@ -9,10 +9,10 @@ use hoptax_host::link::Link;
 use hoptax_subject::lab::{Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
-use super::subjects::{MESSAGE_BYTES, far_address};
+use super::subjects::far_address;
 use super::{RunError, Setting};
 use crate::file::{Application, Protocol};
-use crate::plan::{Arm, Plan};
+use crate::plan::{Arm, Plan, USUAL_BYTES};
 
 /// The name of the origin of plain TCP.
 const TCP: &str = "origin-tcp";
@@ -33,7 +33,7 @@ impl Origins {
         if let Some(told) = self.told.get(&arm.id) {
             return vec![*told];
         }
-        match arm.subject.protocol {
+        match arm.conditions.protocol {
             Protocol::Tcp => self.tcp.into_iter().collect(),
             _ => self.http.iter().take(arm.upstreams).copied().collect(),
         }
@@ -97,8 +97,8 @@ pub(super) fn start_origins(
         }
     }
     let mut tcp = None;
-    if plan.arms.iter().any(|arm| arm.subject.protocol == Protocol::Tcp) {
-        let bytes = MESSAGE_BYTES.to_string();
+    if plan.arms.iter().any(|arm| arm.conditions.protocol == Protocol::Tcp) {
+        let bytes = USUAL_BYTES.to_string();
         let origin = start(TCP, &["--tcp-request-size", &bytes, "--default", &format!("size={bytes}")])?;
         tcp = Some(origin.address);
         all.push(origin);

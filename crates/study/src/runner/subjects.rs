@@ -5,23 +5,22 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
-use hoptax_functions::{Context, Fragment, REQUEST_PATH, Secured, Tls};
+use hoptax_functions::{Context, Fragment, Secured, Tls};
+use hoptax_host::accounting::memory_bytes;
 use hoptax_host::link::{FAR, Link, LinkError};
-use hoptax_load::{
-    Asked, ClientConfig, Recording, Release, RequestsPerConnection, Run, Speak, Target, Traffic, Worker,
-    WorkerSpec, now_ns,
-};
+use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
+use hoptax_result::Opened;
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
-use hoptax_wire::tls::{ClientSecurity, Identity, SetupError, certificates_from_pem, client_config};
 
 use super::origins::{start_companion, start_origins};
+use super::traffic::traffic;
 use super::{ArmError, RunError, Setting, refusal};
 use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Plan};
@@ -30,14 +29,12 @@ use crate::record::MAX_HOPS;
 /// Time after which a connection or a request has failed.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The call of gRPC that is made: the origin's echo.
-const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
-/// Bytes of a message of gRPC, and of a request and an answer of TCP: as many as the origin's HTTP answers have.
-pub(super) const MESSAGE_BYTES: usize = 64;
-
 /// How long requests go through a proxy before its function is taken away, and how long the last may take, nanoseconds.
 const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 const DRAIN_NS: u64 = 1_000_000_000;
+
+/// Time that proxies get to take connections before their memory is read.
+const AFTER_OPENING: Duration = Duration::from_millis(50);
 
 /// The folder of an arm in which its function writes.
 pub const FILES: &str = "files";
@@ -61,6 +58,8 @@ pub(super) struct Subject {
     pub(super) workers: Vec<Option<Worker>>,
     /// Where calls go that are not made on them, and the authority that vouches for who answers.
     pub(super) target: Option<(String, Option<PathBuf>)>,
+    /// The memory of its first proxy while connections to it were opened; none without either.
+    pub(super) opened: Option<Opened>,
 }
 
 impl Subjects {
@@ -143,7 +142,7 @@ impl Subjects {
                     let live = at(link, is_near(arm, hop), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
                     if let Some((_, spec)) = unloading.iter().find(|(number, _)| *number == index) {
-                        unload(plan, arm, spec, &live, stop).map_err(of(arm))?;
+                        unload(plan, arm, spec, &live, lab.as_ref(), stop).map_err(of(arm))?;
                     }
                     started.push(live);
                 }
@@ -154,11 +153,22 @@ impl Subjects {
             let Some(arm) = plan.arm_of(index) else { continue };
             proxies.reverse();
             let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
+            let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
             let (workers, target) = match address {
                 Some(address) => connect(plan, arm, address, lab.as_ref()).map_err(of(arm))?,
                 None => (Vec::new(), None),
             };
-            all.push(Subject { proxies, workers, target });
+            let connections = open_connections(plan, arm, &workers);
+            let before = proxies.first().filter(|_| connections > 0).zip(before);
+            let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
+            all.push(Subject { proxies, workers, target, opened });
+        }
+        // A connection is open for the generator before the proxy has taken it.
+        thread::sleep(AFTER_OPENING);
+        for subject in &mut all {
+            if let (Some(opened), Some(proxy)) = (&mut subject.opened, subject.proxies.first()) {
+                opened.after_bytes = memory_bytes(proxy.id())?;
+            }
         }
         Ok(Self { all, origins, companion, files })
     }
@@ -297,7 +307,7 @@ fn proxy_spec(
             listen: SocketAddr::new(listen, 0),
             origins: next,
             fragment,
-            codec: match arm.subject.protocol {
+            codec: match arm.conditions.protocol {
                 Protocol::Http1 => Codec::Http1,
                 Protocol::Http2 | Protocol::Grpc => Codec::Http2,
                 Protocol::WebSocket => Codec::WebSocket,
@@ -320,20 +330,19 @@ type Connected = (Vec<Option<Worker>>, Option<(String, Option<PathBuf>)>);
 
 /// The connections under each load.
 fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Connected, ArmError> {
-    let traffic = traffic(plan, arm, address, lab)?;
-    let target = traffic.first().map(|target| {
-        let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
-        (target.url.clone(), authority)
-    });
+    let mut target = None;
     let workers: Result<_, ArmError> = plan
         .loads
         .iter()
         .map(|load| {
+            let traffic = traffic(plan, arm, load, address, lab)?;
+            target = traffic.first().map(|target| {
+                let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
+                (target.url.clone(), authority)
+            });
             if !arm.takes_part(load) || load.caller != Caller::Hoptax {
                 return Ok(None);
             }
-            let mut traffic = traffic.clone();
-            traffic.expectation.statuses.clone_from(&load.expect);
             let mut spec = WorkerSpec::alone(traffic, arm.connections(load), TIMEOUT, plan.seed);
             spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
             Ok(Some(Worker::connect(&spec)?))
@@ -342,18 +351,27 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
     Ok((workers?, target))
 }
 
+/// How many connections the generator has to an arm.
+fn open_connections(plan: &Plan, arm: &Arm, workers: &[Option<Worker>]) -> u64 {
+    let open = plan.loads.iter().zip(workers).filter(|(_, worker)| worker.is_some());
+    open.map(|(load, _)| arm.connections(load) as u64).sum()
+}
+
 /// Has requests go through a proxy, so that its function is at work, and takes that away.
 fn unload(
     plan: &Plan,
     arm: &Arm,
     spec: &ProxySpec,
     proxy: &Proxy,
+    lab: Option<&Lab>,
     stop: &AtomicBool,
 ) -> Result<(), ArmError> {
+    let Some(load) = plan.loads.first() else { return Ok(()) };
     let proofs = arm.proofs();
     let names: Vec<String> = proofs.iter().map(|proof| proof.name.clone()).collect();
     let before = proxy.statistics(&names)?.unwrap_or_default();
-    let worker = WorkerSpec::alone(traffic(plan, arm, proxy.address, None)?, 1, TIMEOUT, plan.seed);
+    let traffic = traffic(plan, arm, load, proxy.address, lab)?;
+    let worker = WorkerSpec::alone(traffic, 1, TIMEOUT, plan.seed);
     let mut worker = Worker::connect(&worker)?;
     let start_ns = now_ns();
     let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
@@ -369,71 +387,4 @@ fn unload(
         return Err(ArmError::NeverAtWork(still.join("`, `")));
     }
     Ok(spec.unload(proxy)?)
-}
-
-/// The requests of an arm.
-fn traffic(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Traffic, ArmError> {
-    let query = arm.conditions.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
-    let is_secure = arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true);
-    let lab = lab.filter(|_| is_secure || arm.secured().downstream.is_some());
-    let is_mutual = arm.subject.mtls || arm.secured().downstream == Some(Tls::Mtls);
-    let (scheme, path, protocol) = match (arm.subject.protocol, lab.is_some()) {
-        (Protocol::Http1, false) => ("http", REQUEST_PATH, Speak::Http1),
-        (Protocol::Http1, true) => ("https", REQUEST_PATH, Speak::Http1),
-        (Protocol::Http2, false) => ("http", REQUEST_PATH, Speak::Http2),
-        (Protocol::Http2, true) => ("https", REQUEST_PATH, Speak::Http2),
-        (Protocol::Grpc, false) => ("grpc", ECHO, Speak::Grpc),
-        (Protocol::Grpc, true) => ("grpcs", ECHO, Speak::Grpc),
-        (Protocol::WebSocket, false) => ("ws", REQUEST_PATH, Speak::WebSocket),
-        (Protocol::WebSocket, true) => ("wss", REQUEST_PATH, Speak::WebSocket),
-        (Protocol::Tcp, false) => ("tcp", "", Speak::Tcp),
-        (Protocol::Tcp, true) => ("tls", "", Speak::Tcp),
-    };
-    let body = match arm.subject.protocol {
-        Protocol::Http1 | Protocol::Http2 => arm.conditions.body.clone().unwrap_or_default(),
-        // Not compressed, and its length in four bytes.
-        Protocol::Grpc => [&[0, 0, 0, 0, MESSAGE_BYTES as u8], [b'x'; MESSAGE_BYTES].as_slice()].concat(),
-        Protocol::WebSocket | Protocol::Tcp => vec![b'x'; MESSAGE_BYTES],
-    };
-    let target = Target::asked(&Asked {
-        url: &format!("{scheme}://{address}{path}{query}"),
-        method: if arm.conditions.body.is_some() { "POST" } else { "GET" },
-        headers: plan
-            .headers
-            .iter()
-            .chain(&arm.conditions.headers)
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-        body,
-        protocol: Some(protocol),
-        ..Asked::default()
-    })?;
-    let mut traffic = Traffic::from(target);
-    traffic.set_streams(1, MESSAGE_BYTES as u64);
-    if let Some(lab) = lab {
-        // Callers that keep no connection keep no session either.
-        let resumes = plan.loads.iter().all(|load| load.requests_per_connection.is_none());
-        traffic.set_tls(&generator_security(lab, traffic.alpn(), is_mutual, resumes)?);
-    }
-    Ok(traffic)
-}
-
-/// How the generator speaks TLS.
-fn generator_security(
-    lab: &Lab,
-    alpn: Option<&[u8]>,
-    is_mutual: bool,
-    resumes: bool,
-) -> Result<Arc<ClientConfig>, ArmError> {
-    let read = |path: PathBuf| fs::read(path).map_err(|error| ArmError::Security(error.to_string()));
-    let refused = |error: SetupError| ArmError::Security(error.to_string());
-    let identity = Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?);
-    client_config(ClientSecurity {
-        authorities: certificates_from_pem(&read(lab.authority())?).map_err(refused)?,
-        identity: Some(identity.map_err(refused)?).filter(|_| is_mutual),
-        resumes,
-        alpn: alpn.map(<[u8]>::to_vec),
-        ..ClientSecurity::default()
-    })
-    .map_err(refused)
 }

@@ -10,7 +10,7 @@ use hoptax_stats::{mean_over_rounds, median};
 
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{histogram, response, statuses};
+use super::{histogram, memory, response, statuses};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that the checks judge.
@@ -77,6 +77,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
         max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
+        memory_bytes: memory::cost(rounds, arm),
     };
     arm.responses = responses.map_or(0, |load| load.responses);
     let samples: Vec<&Sample> =
@@ -100,6 +101,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
             name: hop.name.clone(),
             cpu_us_per_request: cpu.and_then(|cpu| rounds.level(&arm.id, &cpu_load, cpu)),
             memory_bytes: mean_over_rounds(&memory, rounds.confidence),
+            memory_per_connection_bytes: memory::per_connection(rounds, &arm.id).filter(|_| number == 0),
         }
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
@@ -160,6 +162,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
             max_rate: (has_both && !is_open)
                 .then(|| cost(&measure::RATE, None, |own, other| own - other))
                 .flatten(),
+            memory_bytes: None,
         },
         statuses: statuses::statuses(rounds, id, name),
         admitted_ratio: level(&measure::ADMITTED),

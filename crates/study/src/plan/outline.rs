@@ -1,0 +1,55 @@
+//! A plan in words, for those who want to see what a study file comes to before it runs.
+
+use std::fmt::Write;
+
+use super::{Load, Open, Plan, Rate};
+
+impl Plan {
+    /// Its loads, arms and copies, a line for each.
+    pub fn outline(&self) -> String {
+        let mut text =
+            format!("study `{}`: {} rounds, seed {}\n\nloads\n", self.name, self.rounds, self.seed);
+        let width = self.loads.iter().map(|load| load.name.len()).max().unwrap_or(0);
+        for load in &self.loads {
+            let _ = writeln!(text, "  {:<width$}  {}", load.name, in_words(load));
+        }
+        text.push_str("\narms\n");
+        let width = self.arms.iter().map(|arm| arm.id.len()).max().unwrap_or(0);
+        for (number, arm) in self.arms.iter().enumerate() {
+            let copies = self.subjects.iter().filter(|subject| subject.arm == number).count();
+            let other = arm.compared_with.and_then(|other| self.arms.get(other));
+            let versus = other.map_or_else(String::new, |other| format!("compared with {}", other.id));
+            let copies = if copies > 1 { format!("{copies} copies") } else { String::new() };
+            let line = format!("  {:<width$}  {}", arm.id, [versus, copies].concat());
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        let hops = |subject: usize| self.arm_of(subject).map_or(0, |arm| arm.subject.position.hops().len());
+        let proxies: usize = (0..self.subjects.len()).map(hops).sum();
+        let (arms, slices) = (self.arms.len(), self.slices_per_round());
+        let _ =
+            writeln!(text, "\n{arms} arms, {proxies} proxies alive at once, {slices} slices in each round");
+        text
+    }
+}
+
+fn in_words(load: &Load) -> String {
+    let offered = match &load.open {
+        None => "closed loop".to_owned(),
+        Some(Open { rate: Rate::PerSecond(rate), arrivals }) => {
+            format!("open loop, {rate} requests/s, {arrivals}")
+        }
+        Some(Open { rate: Rate::Utilisation(share), arrivals }) => {
+            format!("open loop, {:.0} % of what each arm can take, {arrivals}", share * 100.0)
+        }
+    };
+    let each = load.requests_per_connection.map_or_else(String::new, |requests| {
+        format!(", {requests} request{} on each", if requests == 1 { "" } else { "s" })
+    });
+    let resumption = match load.resumption {
+        None => "",
+        Some(true) => ", sessions resumed",
+        Some(false) => ", sessions not resumed",
+    };
+    let (connections, blocks, slice_ms) = (load.connections, load.blocks, load.slice.as_millis());
+    format!("{offered}, {connections} connections{each}{resumption}, {blocks} slices of {slice_ms} ms")
+}

@@ -1,0 +1,327 @@
+//! From what a study file asks of an arm to the conditions that it is measured under.
+//!
+//! Three speak of them, in this order: what stands beside the arm under `at`, what its function brings itself, and what stands in
+//! `conditions` for the whole study. The second gives way to the first only where the function's file names points of the
+//! condition: what a function works on cannot be anything else.
+
+use std::fmt;
+
+use hoptax_functions::{Function, KnobValue};
+
+use super::Conditions;
+use super::conditions::USUAL_BYTES;
+use crate::file::{ConditionsSection, OneOrMore, Protocol, TlsWord};
+
+/// One choice of conditions; None where nothing is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Point {
+    protocol: Option<Protocol>,
+    tls: Option<TlsWord>,
+    request_bytes: Option<u64>,
+    response_bytes: Option<u64>,
+    headers: Option<u64>,
+    connections: Option<u64>,
+    workers: Option<u64>,
+}
+
+/// What is asked of an arm: by the study, and by what stands beside the arm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    by_study: Point,
+    by_arm: Point,
+    /// Connections of the first closed loop.
+    usual_connections: Option<u64>,
+}
+
+/// The conditions of an arm, and which of them were asked for and differ from what is usual.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settled {
+    pub(super) conditions: Conditions,
+    pub(super) asked: Point,
+}
+
+impl Asked {
+    /// Every combination of what the study and the arm ask for, where a closed loop has so many connections by itself.
+    pub(super) fn all(
+        study: &ConditionsSection,
+        arm: &ConditionsSection,
+        usual_connections: Option<u64>,
+    ) -> Vec<Self> {
+        let by_study = Point::all(&study.without(arm));
+        let by_arm = Point::all(arm);
+        let with = |by_study: &Point| {
+            let by_study = *by_study;
+            let with = move |by_arm: &Point| Self { by_study, by_arm: *by_arm, usual_connections };
+            by_arm.iter().map(with).collect::<Vec<_>>()
+        };
+        by_study.iter().flat_map(with).collect()
+    }
+
+    /// Whether the arm itself asks for nothing.
+    pub(super) fn is_of_study(&self) -> bool {
+        self.by_arm == Point::default()
+    }
+
+    /// The same with one condition at a point that the function's file names. None where the arm itself says something of it, or
+    /// where no condition has this name and takes this value.
+    pub(super) fn at(mut self, name: &str, value: &KnobValue) -> Option<Self> {
+        let KnobValue::Integer(value) = value else { return None };
+        let place = match name {
+            "request_bytes" => &mut self.by_arm.request_bytes,
+            "response_bytes" => &mut self.by_arm.response_bytes,
+            "headers" => &mut self.by_arm.headers,
+            "connections" => &mut self.by_arm.connections,
+            "workers" => &mut self.by_arm.workers,
+            _ => return None,
+        };
+        if place.is_some() {
+            return None;
+        }
+        *place = Some(*value);
+        Some(self)
+    }
+}
+
+impl Point {
+    /// Every combination of the values of a section.
+    fn all(section: &ConditionsSection) -> Vec<Self> {
+        let points = vec![Self::default()];
+        let points = each(&points, section.protocol.as_ref(), |point, value| point.protocol = Some(value));
+        let points = each(&points, section.tls.as_ref(), |point, value| point.tls = Some(value));
+        let points =
+            each(&points, section.request_bytes.as_ref(), |point, value| point.request_bytes = Some(value));
+        let points =
+            each(&points, section.response_bytes.as_ref(), |point, value| point.response_bytes = Some(value));
+        let points = each(&points, section.headers.as_ref(), |point, value| point.headers = Some(value));
+        let points =
+            each(&points, section.connections.as_ref(), |point, value| point.connections = Some(value));
+        each(&points, section.workers.as_ref(), |point, value| point.workers = Some(value))
+    }
+}
+
+/// Each point with each value.
+fn each<T: Copy>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
+    let Some(values) = values else { return points.to_vec() };
+    let with = |point: &Point| {
+        let point = *point;
+        let at = move |value: &T| {
+            let mut point = point;
+            set(&mut point, *value);
+            point
+        };
+        values.all().iter().map(at).collect::<Vec<Point>>()
+    };
+    points.iter().flat_map(with).collect()
+}
+
+/// As a study file says it: `http2, response_bytes=16384`. Empty for what is usual.
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.protocol.map(Protocol::word).into_iter().chain(self.tls.map(TlsWord::word));
+        let numbers = [
+            ("request_bytes", self.request_bytes),
+            ("response_bytes", self.response_bytes),
+            ("headers", self.headers),
+            ("connections", self.connections),
+            ("workers", self.workers),
+        ];
+        let numbers = numbers.iter().filter_map(|(name, number)| Some(format!("{name}={}", (*number)?)));
+        f.write_str(&words.map(str::to_owned).chain(numbers).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The conditions of a plain proxy.
+///
+/// # Errors
+/// What is asked for cannot be together.
+pub(super) fn plain(name: &str, asked: &Asked) -> Result<Settled, String> {
+    settle(name, &Brings::default(), asked)
+}
+
+/// The conditions of no proxy: it has no workers, and there is nothing before it that TLS could be spoken with.
+///
+/// # Errors
+/// What is asked for cannot be together.
+pub(super) fn without_proxy(name: &str, asked: &Asked) -> Result<Settled, String> {
+    let less = |point: Point| Point { tls: None, workers: None, ..point };
+    plain(name, &Asked { by_study: less(asked.by_study), by_arm: less(asked.by_arm), ..*asked })
+}
+
+/// The conditions of a proxy with a function.
+///
+/// # Errors
+/// What is asked for cannot be together, or not with the function.
+pub(super) fn of_function(name: &str, function: &Function, asked: &Asked) -> Result<Settled, String> {
+    settle(name, &Brings::of(function), asked)
+}
+
+/// What a function brings itself.
+#[derive(Default)]
+struct Brings {
+    conditions: Conditions,
+    /// Worker threads, which are the function, so that its baseline has the usual ones.
+    workers: Option<u64>,
+    secures: bool,
+    looks_at_path: bool,
+    /// The conditions that its file names points of.
+    points: Vec<String>,
+}
+
+impl Brings {
+    fn of(function: &Function) -> Self {
+        let size = |query: &String| query.strip_prefix("size=")?.parse::<u64>().ok();
+        let response_bytes = function.request.query.as_ref().and_then(size);
+        Self {
+            conditions: Conditions {
+                query: function.request.query.clone().filter(|_| response_bytes.is_none()),
+                response_bytes,
+                body: function.request.body(),
+                headers: function.request.own_headers.clone(),
+                least_connections: function.connections.map(u64::from),
+                environment: function.environment.clone(),
+                ..Conditions::default()
+            },
+            workers: function.workers.map(u64::from),
+            secures: function.secured.downstream.is_some(),
+            looks_at_path: function.looks_at_path,
+            points: function.points.keys().cloned().collect(),
+        }
+    }
+
+    /// Why no call of gRPC can have this function.
+    fn against_grpc(&self) -> Option<&'static str> {
+        if self.conditions.body.is_some() {
+            Some("works on the body of its requests")
+        } else if self.conditions.query().is_some() {
+            Some("needs a query, for the size of the answer or by itself")
+        } else if self.looks_at_path {
+            Some("looks at the path of requests, which is that of the call")
+        } else {
+            None
+        }
+    }
+}
+
+/// What the arm asks for, what the function brings, or what the study asks for, in this order. An error where the arm asks for
+/// something else than the function brings, unless the function `may` have it.
+fn choose<T: Copy + PartialEq>(
+    asked: (Option<T>, Option<T>),
+    brought: Option<T>,
+    may: bool,
+    clash: impl Fn(T) -> String,
+) -> Result<Option<T>, String> {
+    match (asked, brought) {
+        ((Some(by_arm), _), Some(brought)) if !may && by_arm != brought => Err(clash(by_arm)),
+        ((Some(by_arm), _), _) => Ok(Some(by_arm)),
+        (_, Some(_)) => Ok(None),
+        ((None, by_study), None) => Ok(by_study),
+    }
+}
+
+fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String> {
+    let Asked { by_study, by_arm, usual_connections } = asked;
+    let own = &brings.conditions;
+    let may = |condition: &str| brings.points.iter().any(|point| point == condition);
+    let protocol = by_arm.protocol.or(by_study.protocol).unwrap_or_default();
+    let is_grpc = protocol == Protocol::Grpc;
+    if let Some(why) = brings.against_grpc().filter(|_| is_grpc) {
+        return Err(format!(
+            "`{name}` {why}: it cannot be measured at `protocol: grpc`; write `{{function: '{name}', at: {{protocol: http1}}}}`"
+        ));
+    }
+    let secured = brings.secures.then_some(TlsWord::None);
+    let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
+        format!(
+            "`{name}` secures these connections itself: it cannot be measured at `tls: {}`; leave that out",
+            tls.word()
+        )
+    })?;
+    let request_bytes = choose(
+        (by_arm.request_bytes, by_study.request_bytes),
+        own.body.as_ref().map(|body| body.len() as u64),
+        may("request_bytes"),
+        |bytes| {
+            format!(
+                "`{name}` works on a body of its own: it cannot be measured at `request_bytes: {bytes}`; leave that out"
+            )
+        },
+    )?;
+    let response_bytes = choose(
+        (by_arm.response_bytes, by_study.response_bytes),
+        own.response_bytes,
+        may("response_bytes"),
+        |bytes| {
+            let query = own.query().unwrap_or_default();
+            format!(
+                "`{name}` needs the query `{query}`: it cannot be measured at `response_bytes: {bytes}`; leave that out"
+            )
+        },
+    )?;
+    if let Some(bytes) = response_bytes.filter(|_| is_grpc) {
+        return Err(format!(
+            "`{name}` cannot be measured at `protocol: grpc` and `response_bytes: {bytes}`: a call is answered with its own \
+             message; say `request_bytes`"
+        ));
+    }
+    // As many as it needs are fine, and more of them too.
+    let least = own.least_connections.unwrap_or(0);
+    if let Some(number) = by_arm.connections.filter(|number| *number < least) {
+        return Err(format!(
+            "`{name}` needs {least} connections: it cannot be measured at `connections: {number}`; ask for more"
+        ));
+    }
+    let connections = by_arm.connections.or(by_study.connections).filter(|number| *number >= least);
+    let workers = choose((by_arm.workers, by_study.workers), brings.workers, false, |number| {
+        format!(
+            "`{name}` has {} workers, which is what it is: it cannot be measured at `workers: {number}`; leave that out",
+            brings.workers.unwrap_or_default()
+        )
+    })?;
+    let more_headers = by_arm.headers.or(by_study.headers);
+
+    // What is usual needs no name: a plain arm keeps its plain id.
+    let usual_request = if is_grpc { USUAL_BYTES } else { 0 };
+    let asked = Point {
+        protocol: Some(protocol).filter(|protocol| *protocol != Protocol::default()),
+        tls: tls.filter(|tls| *tls != TlsWord::None),
+        request_bytes: request_bytes
+            .filter(|bytes| *bytes != own.body.as_ref().map_or(usual_request, |body| body.len() as u64)),
+        response_bytes: response_bytes.filter(|bytes| *bytes != own.response_bytes.unwrap_or(USUAL_BYTES)),
+        headers: more_headers.filter(|number| *number != 0),
+        connections: connections.filter(|number| Some(*number) != *usual_connections),
+        workers: workers.filter(|number| *number != 1),
+    };
+    let body = asked.request_bytes.map(|bytes| vec![b'x'; bytes as usize]);
+    let conditions = Conditions {
+        protocol,
+        tls: asked.tls.unwrap_or_default(),
+        body: body.or_else(|| own.body.clone()),
+        response_bytes: asked.response_bytes.or(own.response_bytes),
+        more_headers: asked.headers.unwrap_or_default(),
+        connections: asked.connections,
+        least_connections: own.least_connections.filter(|_| asked.connections.is_none()),
+        workers: asked.workers,
+        ..own.clone()
+    };
+    Ok(Settled { conditions, asked })
+}
+
+impl Settled {
+    /// What is measured under them, by its name without them.
+    pub(super) fn named(&self, name: &str) -> String {
+        let asked = self.asked.to_string();
+        if asked.is_empty() { name.to_owned() } else { format!("{name} @ {asked}") }
+    }
+
+    /// What functions bring of them, which the name of a baseline has in braces.
+    pub(super) fn brought(&self) -> String {
+        let asked = &self.asked;
+        let conditions = &self.conditions;
+        Conditions {
+            body: conditions.body.clone().filter(|_| asked.request_bytes.is_none()),
+            response_bytes: conditions.response_bytes.filter(|_| asked.response_bytes.is_none()),
+            ..conditions.clone()
+        }
+        .to_string()
+    }
+}

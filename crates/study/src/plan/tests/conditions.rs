@@ -1,0 +1,228 @@
+//! Conditions of a study, of an arm, and points of functions.
+
+use super::*;
+
+/// The ids of a study of these arms, with what is put before them.
+fn ids(before: &str, arms: &str) -> Vec<String> {
+    let plan = planned(&text(before, arms)).unwrap_or_else(|problems| panic!("{problems}"));
+    plan.arms.iter().map(|arm| arm.id.clone()).collect()
+}
+
+fn text(before: &str, arms: &str) -> String {
+    format!("name: test\n{before}\narms: [{arms}]\n{LOADS}")
+}
+
+fn planned_with(before: &str, arms: &str) -> Plan {
+    planned(&text(before, arms)).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn every_arm_is_measured_at_each_condition_against_a_baseline_of_its_own() {
+    let plan =
+        planned_with("conditions: {protocol: [http1, http2], response_bytes: [64, 16384]}", "baseline, jwt");
+    let ends = ["", " @ response_bytes=16384", " @ http2", " @ http2, response_bytes=16384"];
+    let expected: Vec<String> =
+        ["baseline", "jwt"].iter().flat_map(|name| ends.map(|end| format!("{name}{end}"))).collect();
+    assert_eq!(plan.arms.iter().map(|arm| arm.id.clone()).collect::<Vec<_>>(), expected);
+    for (number, arm) in plan.arms.iter().enumerate().skip(4) {
+        let other = &plan.arms[arm.compared_with.unwrap()];
+        assert_eq!(arm.compared_with, Some(number - 4));
+        assert_eq!(arm.conditions, other.conditions);
+    }
+    let last = &plan.arms[7].conditions;
+    assert_eq!((last.protocol, last.query()), (file::Protocol::Http2, Some("size=16384".to_owned())));
+}
+
+#[test]
+fn each_condition_reaches_what_it_is_of() {
+    let conditions = "conditions: {tls: mtls, request_bytes: 500, headers: 3, connections: 32, workers: 2}";
+    let plan = planned_with(conditions, "baseline, lua");
+    let arm = &plan.arms[1];
+    assert_eq!(arm.id, "lua @ mtls, request_bytes=500, headers=3, connections=32, workers=2");
+    assert_eq!(arm.secured().downstream, Some(Tls::Mtls));
+    assert_eq!(arm.conditions.body.as_ref().map(Vec::len), Some(500));
+    assert_eq!(arm.conditions.all_headers().count(), 3);
+    assert_eq!(plan.loads.iter().map(|load| arm.connections(load)).collect::<Vec<_>>(), [32, 16]);
+    assert_eq!(arm.workers(), Some(2));
+}
+
+#[test]
+fn what_is_usual_keeps_the_plain_id() {
+    let usual = "conditions: {protocol: http1, tls: none, request_bytes: 0, response_bytes: 64, headers: 0, connections: 16, workers: 1}";
+    let arms = "direct, baseline, same, lua, compress/gzip, fault/delay";
+    assert_eq!(ids(usual, arms), ids("", arms));
+    assert_eq!(
+        ids("conditions: {protocol: grpc, request_bytes: 64}", "baseline, lua"),
+        ["baseline @ grpc", "lua @ grpc"]
+    );
+}
+
+#[test]
+fn what_a_function_brings_goes_before_the_study_and_what_its_arm_says_before_both() {
+    let wide = "conditions: {response_bytes: [1024, 16384]}";
+    let arms = ids(wide, "baseline, compress/gzip");
+    assert_eq!(
+        arms,
+        [
+            "baseline @ response_bytes=1024",
+            "baseline @ response_bytes=16384",
+            "baseline{size=4096}",
+            "compress/gzip"
+        ]
+    );
+    let arms = ids(wide, "baseline, {function: compress/gzip, at: {response_bytes: [1024, 4096]}}");
+    assert_eq!(arms[2..], ["compress/gzip @ response_bytes=1024", "baseline{size=4096}", "compress/gzip"]);
+    // Sixteen connections are too few for it, many are not.
+    let arms = ids("conditions: {connections: [8, 256]}", "baseline, fault/delay");
+    assert_eq!(
+        arms[2..],
+        [
+            "baseline{connections=64,EVENT_PRECISE_TIMER=1}",
+            "fault/delay",
+            "baseline{EVENT_PRECISE_TIMER=1} @ connections=256",
+            "fault/delay @ connections=256"
+        ]
+    );
+    // What it secures itself is compared with a plain proxy.
+    let arms = ids("conditions: {tls: [none, tls]}", "baseline, tls/terminate");
+    assert_eq!(arms, ["baseline", "baseline @ tls", "tls/terminate"]);
+}
+
+#[test]
+fn no_proxy_has_neither_tls_before_it_nor_workers() {
+    let plan = planned_with("conditions: {tls: [none, tls], workers: 2, headers: 5}", "baseline, direct");
+    let direct = plan.arms.iter().filter(|arm| arm.kind == ArmKind::Direct).collect::<Vec<_>>();
+    assert_eq!(direct.len(), 1);
+    assert_eq!(direct[0].id, "direct @ headers=5");
+    assert_eq!(plan.arms[direct[0].compared_with.unwrap()].id, "baseline @ headers=5");
+}
+
+#[test]
+fn points_come_from_the_file_of_the_function_one_thing_at_a_time() {
+    assert_eq!(
+        ids("points: true", "baseline, rbac, buffer"),
+        [
+            "baseline",
+            "rbac",
+            "rbac{rules=5}",
+            "rbac{rules=50}",
+            "rbac{rules=500}",
+            "baseline{body=5 B}",
+            "buffer",
+            "baseline @ request_bytes=1024",
+            "buffer @ request_bytes=1024",
+            "baseline @ request_bytes=16384",
+            "buffer @ request_bytes=16384"
+        ]
+    );
+    // What a call or an arm says itself has no points, and an arm that is named besides is there once.
+    assert_eq!(ids("points: true", "baseline, 'rbac{rules=7}'"), ["baseline", "rbac{rules=7}"]);
+    let arms = ids("points: true", "baseline, rbac, 'rbac{rules=50}'");
+    assert_eq!(arms.iter().filter(|id| *id == "rbac{rules=50}").count(), 1);
+    let arms = ids("", "baseline, {function: rbac, points: true}, lua");
+    assert_eq!(arms, ["baseline", "rbac", "rbac{rules=5}", "rbac{rules=50}", "rbac{rules=500}", "lua"]);
+}
+
+#[test]
+fn every_point_of_the_catalogue_can_be_planned() {
+    let catalogue = Catalogue::load().unwrap();
+    let functions: Vec<&Function> = catalogue.iter().collect();
+    let names: Vec<&str> = functions.iter().map(|function| function.id.as_str()).collect();
+    let plan = planned_with("points: true\napplication: go", &format!("baseline, {}", names.join(", ")));
+    let is_of = |arm: &&Arm, id: &str| arm.function.as_ref().is_some_and(|(function, _)| function.id == id);
+    for function in functions {
+        let points: usize = function
+            .points
+            .iter()
+            .map(|(name, values)| {
+                let default = function.knobs.get(name).map(|knob| &knob.default);
+                values.iter().filter(|value| Some(*value) != default).count()
+            })
+            .sum();
+        let arms = plan.arms.iter().filter(|arm| is_of(arm, &function.id)).count();
+        assert_eq!(arms, 1 + points, "{}", function.id);
+    }
+}
+
+#[test]
+fn folders_of_arms_differ_whatever_the_conditions() {
+    let plan = planned_with(
+        "conditions: {protocol: [http1, http2], tls: [none, tls], headers: [0, 20]}\npoints: true",
+        "direct, baseline, same, lua, route/path, {function: compress/gzip, at: {headers: 5}}",
+    );
+    let folders: std::collections::BTreeSet<String> = plan.arms.iter().map(|arm| arm.folder(0)).collect();
+    assert_eq!(folders.len(), plan.arms.len());
+    let ids: std::collections::BTreeSet<&String> = plan.arms.iter().map(|arm| &arm.id).collect();
+    assert_eq!(ids.len(), plan.arms.len());
+    assert!(folders.contains("lua-at-http2-tls-headers-20"), "{folders:?}");
+}
+
+#[test]
+fn every_point_has_as_many_copies_of_its_baseline_as_its_arms_ask_for() {
+    let functions = "lua, rbac, cors, jwt, route/header, route/path, route/prefix, csrf, buffer, request-id";
+    let plan = planned_with("conditions: {protocol: [http1, http2]}", &format!("baseline, {functions}"));
+    let copies = |id: &str| {
+        let arm = plan.arms.iter().position(|arm| arm.id == id).unwrap();
+        plan.subjects.iter().filter(|subject| subject.arm == arm).count()
+    };
+    // Eight are compared with each of these, and two with each of those that have a body.
+    assert_eq!((copies("baseline"), copies("baseline @ http2")), (3, 3));
+    assert_eq!((copies("baseline{body=5 B}"), copies("baseline{body=5 B} @ http2")), (1, 1));
+}
+
+#[test]
+fn combinations_that_cannot_be_are_told_with_both_sides() {
+    insta::assert_snapshot!(problems(&format!(
+        "name: test
+conditions:
+  protocol: [http1, grpc]
+  headers: 5
+arms:
+  - baseline
+  - lua
+  - compress/gzip
+  - route/path
+  - grpc-json
+  - {{function: tls/terminate, at: {{tls: mtls}}}}
+  - {{function: workers/two, at: {{workers: 4}}}}
+  - {{function: route/query, at: {{protocol: http1, response_bytes: 1024}}}}
+  - {{function: csrf, at: {{protocol: http2, request_bytes: 1024}}}}
+  - {{function: fault/delay, at: {{connections: 8}}}}
+  - {{function: lua, at: {{response_bytes: 1024}}}}
+  - {{function: 'lua', at: {{protocol: http1}}}}
+  - subject: {{position: both}}
+{LOADS}"
+    )));
+}
+
+#[test]
+fn what_is_wrong_with_the_shape_of_conditions_is_told_where_it_stands() {
+    insta::assert_snapshot!(problems(&format!(
+        "name: test
+conditions:
+  protocol: [http1, htp2]
+  tls: yes
+  request_bytes: -1
+  response_bytes: [64, 99999999999]
+  headers: many
+  connections: []
+  workers: [1, 1]
+  requests_per_connection: 3
+arms:
+  - baseline
+  - {{function: lua, att: {{}}}}
+  - {{at: {{headers: 5}}}}
+  - {{functon: lua}}
+  - {{}}
+{LOADS}"
+    )));
+}
+
+#[test]
+fn an_outline_shows_what_a_file_comes_to() {
+    let plan = planned_with(
+        "conditions: {protocol: [http1, http2]}",
+        "direct, baseline, same, lua, {function: rbac, at: {protocol: http1}, points: true}",
+    );
+    insta::assert_snapshot!(plan.outline());
+}

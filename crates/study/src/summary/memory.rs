@@ -1,0 +1,76 @@
+//! Memory: what an arm needs beyond the one that it is compared with, and what a connection needs.
+
+use hoptax_result::{ArmResult, Interval, StudyRound};
+use hoptax_stats::mean_over_rounds;
+
+use super::samples::Rounds;
+
+/// Resident memory of all proxies of an arm less that of the arm that it is compared with, at the end of each round, bytes. None
+/// where either has no proxy, and where there are too few rounds for an interval.
+pub(super) fn cost(rounds: &Rounds<'_>, arm: &ArmResult) -> Option<Interval> {
+    let other = arm.compared_with.as_deref()?;
+    let difference = |round: &StudyRound| Some(total(round, &arm.id)? - total(round, other)?);
+    let differences: Vec<f64> = rounds.all.iter().filter_map(difference).collect();
+    mean_over_rounds(&differences, rounds.confidence)
+}
+
+fn total(round: &StudyRound, arm: &str) -> Option<f64> {
+    let proxies = &round.arms.get(arm)?.memory_bytes;
+    (!proxies.is_empty()).then(|| proxies.iter().sum::<u64>() as f64)
+}
+
+/// By how much the memory of the first proxy of an arm grew with each connection that the generator opened, bytes; below zero
+/// where it gave more back meanwhile. None where no connection was opened, and where there are too few rounds for an interval.
+pub(super) fn per_connection(rounds: &Rounds<'_>, arm: &str) -> Option<Interval> {
+    let grown = |round: &StudyRound| {
+        let opened = round.arms.get(arm)?.opened.filter(|opened| opened.connections > 0)?;
+        Some((opened.after_bytes as f64 - opened.before_bytes as f64) / opened.connections as f64)
+    };
+    let grown: Vec<f64> = rounds.all.iter().filter_map(grown).collect();
+    mean_over_rounds(&grown, rounds.confidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ArmRound, Opened};
+
+    use super::*;
+
+    /// Rounds in which the baseline has 60 MB, and the arm more by so much, 0.5 MB of them for 50 connections.
+    fn rounds(more: &[u64]) -> Vec<StudyRound> {
+        let of = |more: &u64| {
+            let opened = Opened { connections: 50, before_bytes: 59_000_000, after_bytes: 59_500_000 };
+            let arm = |bytes, opened| ArmRound { memory_bytes: bytes, opened, ..ArmRound::default() };
+            let arms = [
+                ("direct", arm(Vec::new(), None)),
+                ("baseline", arm(vec![60_000_000], None)),
+                ("lua", arm(vec![50_000_000, 10_000_000 + more], Some(opened))),
+            ];
+            let arms = arms.into_iter().map(|(id, arm)| (id.to_owned(), arm)).collect();
+            StudyRound { arms, ..StudyRound::default() }
+        };
+        more.iter().map(of).collect()
+    }
+
+    fn arm(id: &str) -> ArmResult {
+        ArmResult { id: id.to_owned(), compared_with: Some("baseline".to_owned()), ..ArmResult::default() }
+    }
+
+    #[test]
+    fn a_function_costs_the_memory_that_its_proxies_have_beyond_the_baseline() {
+        let evidence = rounds(&[900_000, 1_000_000, 1_100_000]);
+        let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
+        let cost = cost(&all, &arm("lua")).unwrap();
+        assert!((cost.estimate - 1_000_000.0).abs() < 1.0 && cost.half_width() > 1_000.0, "{cost:?}");
+        assert_eq!(super::cost(&all, &arm("direct")), None);
+    }
+
+    #[test]
+    fn a_connection_needs_what_its_proxy_grew_by() {
+        let evidence = rounds(&[0, 0, 0]);
+        let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
+        let grown = per_connection(&all, "lua").unwrap();
+        assert!((grown.estimate - 10_000.0).abs() < 1e-6, "{grown:?}");
+        assert_eq!((per_connection(&all, "baseline"), per_connection(&all, "nowhere")), (None, None));
+    }
+}
