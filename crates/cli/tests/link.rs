@@ -55,8 +55,9 @@ fn a_tls_connection_takes_two_round_trips_more_than_an_open_one() {
     // Of each the least, which is what the link does.
     let is_round_trips = |us: &serde_json::Value, trips: f64| {
         let us = us.as_f64().unwrap();
+        // What is above whole round trips is the machine's work; it is less than half of one on any.
         let expected_us = trips * 35_000.0;
-        assert!((expected_us..expected_us + 3_000.0).contains(&us), "{us} us is no {trips} round trips");
+        assert!((expected_us..expected_us + 17_500.0).contains(&us), "{us} us is no {trips} round trips");
     };
     is_round_trips(&fresh["outcomes"]["answered"]["min_us"], 3.0);
     is_round_trips(&fresh["tls"]["handshake"]["min_us"], 1.0);

@@ -85,8 +85,8 @@ fn a_round_trip_is_twice_the_delay() {
         })
         .collect();
     round_trips_ms.sort_by(f64::total_cmp);
-    // The least is what the link does; what is above it is this machine's.
-    assert!((35.0..35.3).contains(&round_trips_ms[0]), "{round_trips_ms:?}");
+    // The least is what the link does, and the wake-ups on its way: eight of 5 us on one machine, of 45 us on another.
+    assert!((35.0..36.0).contains(&round_trips_ms[0]), "{round_trips_ms:?}");
     let [there, back] = link.carried();
     assert!(there.packets >= 40 && back.packets >= 40 && there.lost + back.lost == 0, "{there:?} {back:?}");
     // 40 packets of 5 bytes, each with 52 of IP and TCP.

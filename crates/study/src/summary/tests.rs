@@ -281,8 +281,8 @@ fn a_study_that_looked_carries_the_quantile_of_its_looks_and_says_its_confidence
 fn half_widths_are_shares_of_what_is_compared_with_whatever_the_estimates() {
     let of = |extra_us: [f64; 3]| precision::half_widths(&summarised(&rounds(index("lua"), extra_us)));
     let (small, large) = (of([4.0, 5.0, 7.0]), of([14.0, 15.0, 17.0]));
-    // `direct` has no CPU time; `same` and `cors` cost the same in each round.
-    assert_eq!(small.len(), 3);
-    assert!(small[0] < 1e-9 && small[1] > 0.01 && small[2] < 1e-9, "{small:?}");
+    // `direct` has no CPU time; `same`, `rbac` and `cors` cost the same in each round.
+    assert_eq!(small.len(), 4);
+    assert!(small[0] < 1e-9 && small[1] > 0.01 && small[2].max(small[3]) < 1e-9, "{small:?}");
     assert!((small[1] - large[1]).abs() < 0.02 * small[1], "{small:?} {large:?}");
 }
