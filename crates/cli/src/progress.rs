@@ -18,7 +18,7 @@ pub(crate) struct StudyProgress {
     slices_per_round: u64,
     /// Rounds that there will be, as far as that is known.
     rounds: Cell<Option<u32>>,
-    /// The round that goes on, from 0; none before the first.
+    /// The round that goes on, or the last that is complete, from 0; none before the first.
     round: Cell<Option<u32>>,
     shown: Shown,
 }
@@ -39,7 +39,12 @@ impl StudyProgress {
         } else {
             Shown::Lines(PlainLines::begin(slices_per_round, rounds_done))
         };
-        Self { slices_per_round, rounds: Cell::new(None), round: Cell::new(None), shown }
+        Self {
+            slices_per_round,
+            rounds: Cell::new(None),
+            round: Cell::new(rounds_done.checked_sub(1)),
+            shown,
+        }
     }
 
     /// Takes note of how many rounds there will be, if that is known, before the next begins.

@@ -53,6 +53,20 @@ pub fn study(result: &StudyResult) -> String {
     text
 }
 
+/// Several sittings as Markdown.
+pub fn sittings(result: &SittingsResult) -> String {
+    let mut text = format!("# {}: sittings on one machine\n\n", escape(&result.study));
+    for line in sittings::sittings(result) {
+        text += &format!("- {}\n", escape(&line));
+    }
+    text.push('\n');
+    for table in sittings::tables(result, &CostMeasure::ALL) {
+        text += &side(&table);
+    }
+    text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));
+    text
+}
+
 /// What failed, what helps, and what to run next.
 fn lead(lead: &Lead<'_>) -> String {
     let mut text = String::new();
@@ -133,20 +147,6 @@ fn side(table: &SideTable) -> String {
         text += &format!("| {} | {} |\n", name.replace('|', "\\|"), cells.join(" | "));
     }
     text + "\n"
-}
-
-/// Several sittings as Markdown.
-pub fn sittings(result: &SittingsResult) -> String {
-    let mut text = format!("# {}: sittings on one machine\n\n", escape(&result.study));
-    for line in sittings::sittings(result) {
-        text += &format!("- {}\n", escape(&line));
-    }
-    text.push('\n');
-    for table in sittings::tables(result, &CostMeasure::ALL) {
-        text += &side(&table);
-    }
-    text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));
-    text
 }
 
 /// Keeps what comes from a file from becoming markup.
