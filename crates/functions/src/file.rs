@@ -7,15 +7,13 @@ use serde::Deserialize;
 
 use crate::NUMBERED_CONDITIONS;
 use crate::function::{
-    Change, Context, Family, Function, KnownAnswer, RenderError, Request, Secured, environment,
+    Change, Context, Family, Function, KnownAnswer, PATH, RenderError, Request, Secured, environment,
 };
 use crate::knob::{Knob, KnobRange, KnobValue};
 
 /// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, the path of the
 /// requests, and where the companion listens.
 const VARIABLES: [&str; 6] = ["directory", PATH, COMPANION[0], COMPANION[1], WASM, BURN_MODULE];
-/// That of a function that looks at the path of requests.
-const PATH: &str = "path";
 /// That of a function that runs our filters of WebAssembly: their bytes in base64.
 const WASM: &str = "wasm_filters";
 /// That of a function that runs our dynamic module: its path.
@@ -240,7 +238,6 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         limit: file.limit,
         application: file.application,
         asks_companion: false,
-        looks_at_path: false,
         uses_wasm: false,
         uses_burn_module: false,
         points: file.points,
@@ -250,7 +247,6 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     check_points(&function)?;
     let used = check_variables(&function)?;
     function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));
-    function.looks_at_path = used.contains(PATH);
     function.uses_wasm = used.contains(WASM);
     function.uses_burn_module = used.contains(BURN_MODULE);
     function.limit(&function.default_knobs())?;

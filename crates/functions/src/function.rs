@@ -17,6 +17,9 @@ use crate::fragment::Fragment;
 use crate::knob::{Knob, KnobValue, Knobs};
 use crate::nearest::nearest;
 
+/// The variable of a fragment that looks at the path of requests.
+pub(crate) const PATH: &str = "path";
+
 /// Our filters of WebAssembly, as `make filters` builds them.
 pub const WASM_FILTERS: &[u8] = include_bytes!("../../../filters/hoptax_filters.wasm");
 
@@ -67,8 +70,6 @@ pub struct Function {
     pub points: BTreeMap<String, Vec<KnobValue>>,
     /// Whether it asks a companion: another program that answers it.
     pub asks_companion: bool,
-    /// Whether its fragment looks at the path of requests, and so takes [`REQUEST_PATH`] alone.
-    pub looks_at_path: bool,
     /// Whether it runs our filters of WebAssembly.
     pub(crate) uses_wasm: bool,
     /// Whether it runs our dynamic module.
@@ -306,6 +307,14 @@ impl Function {
         &self.fragment
     }
 
+    /// Whether its fragment looks at the path of requests, and so takes [`REQUEST_PATH`] alone.
+    pub fn looks_at_path(&self) -> bool {
+        let environment = environment();
+        let template = environment.template_from_str(&self.fragment);
+        // One that is no template is refused when its file is read.
+        template.is_ok_and(|template| template.undeclared_variables(false).contains(PATH))
+    }
+
     /// Every knob at its default.
     pub fn default_knobs(&self) -> Knobs {
         Knobs(self.knobs.iter().map(|(name, knob)| (name.clone(), knob.default.clone())).collect())
@@ -359,7 +368,7 @@ impl Function {
             directory: context.directory.display().to_string(),
         })?;
         let mut variables = variables(knobs);
-        variables.extend([("directory", directory.into()), ("path", REQUEST_PATH.into())]);
+        variables.extend([("directory", directory.into()), (PATH, REQUEST_PATH.into())]);
         if self.uses_wasm {
             variables.insert("wasm_filters", BASE64_STANDARD.encode(WASM_FILTERS).into());
         }

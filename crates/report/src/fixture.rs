@@ -132,7 +132,10 @@ pub(crate) fn study() -> StudyResult {
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
             link: None,
             never_halted: false,
-            loads: vec![load_spec("saturation", Loop::Closed, None), load_spec("fixed-rate", Loop::Open, Some(4000.0))],
+            loads: vec![
+                load_spec("saturation", Loop::Closed, None),
+                load_spec("fixed-rate", Loop::Open, Some(4000.0)),
+            ],
             wall_seconds: 431.2,
             ended_early: None,
             resumed_after_rounds: Vec::new(),

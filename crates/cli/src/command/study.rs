@@ -123,6 +123,21 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let session = Session::begin(&plan, length, expense, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
+    let result = concluded(plan, &facts, environment, (&outcome, &course));
+    let code = finish(&directory, &result, &outcome.ending)?;
+    if arguments.again && matches!(outcome.ending, Ending::Complete) {
+        sittings::with_others(&directory, &facts, &result)?;
+    }
+    Ok(code)
+}
+
+/// The result of what was measured, judged.
+fn concluded(
+    mut plan: Plan,
+    facts: &Facts,
+    environment: Environment,
+    (outcome, course): (&Outcome, &Course),
+) -> StudyResult {
     let ended_early = match &outcome.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("it was interrupted".to_owned()),
@@ -145,15 +160,11 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
     // Where nothing more was measured, nothing was taken up.
-    result.plan.resumed_after_rounds = facts.resumed_after_rounds.clone();
+    result.plan.resumed_after_rounds.clone_from(&facts.resumed_after_rounds);
     result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
     result.plan.resumed_after_rounds.dedup();
     judge_study(&mut result);
-    let code = finish(&directory, &result, &outcome.ending)?;
-    if arguments.again && matches!(outcome.ending, Ending::Complete) {
-        sittings::with_others(&directory, &facts, &result)?;
-    }
-    Ok(code)
+    result
 }
 
 /// Begins a study in its folder.

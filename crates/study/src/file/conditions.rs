@@ -106,17 +106,17 @@ impl ConditionsSection {
     /// These without those of which `other` says something.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
-        fn left<T: Clone>(own: &Option<T>, other: &Option<T>) -> Option<T> {
-            own.clone().filter(|_| other.is_none())
+        fn left<T: Clone>(own: Option<&T>, other: Option<&T>) -> Option<T> {
+            own.filter(|_| other.is_none()).cloned()
         }
         Self {
-            protocol: left(&self.protocol, &other.protocol),
-            tls: left(&self.tls, &other.tls),
-            request_bytes: left(&self.request_bytes, &other.request_bytes),
-            response_bytes: left(&self.response_bytes, &other.response_bytes),
-            headers: left(&self.headers, &other.headers),
-            connections: left(&self.connections, &other.connections),
-            workers: left(&self.workers, &other.workers),
+            protocol: left(self.protocol.as_ref(), other.protocol.as_ref()),
+            tls: left(self.tls.as_ref(), other.tls.as_ref()),
+            request_bytes: left(self.request_bytes.as_ref(), other.request_bytes.as_ref()),
+            response_bytes: left(self.response_bytes.as_ref(), other.response_bytes.as_ref()),
+            headers: left(self.headers.as_ref(), other.headers.as_ref()),
+            connections: left(self.connections.as_ref(), other.connections.as_ref()),
+            workers: left(self.workers.as_ref(), other.workers.as_ref()),
         }
     }
 }

@@ -140,15 +140,15 @@ impl Planned<'_> {
             }
             Some(rest) => format!("A plain proxy `{}`, as what is compared with it is", rest.trim_start()),
         };
-        let id = self.unique(id);
+        let id = self.unique(&id);
         self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, settled) });
         self.arms.len() - 1
     }
 
     /// An id that no arm has yet.
-    fn unique(&self, id: String) -> String {
+    fn unique(&self, id: &str) -> String {
         let has = |id: &str| self.arms.iter().any(|arm| arm.id == id);
-        let mut unique = id.clone();
+        let mut unique = id.to_owned();
         let mut number = 2;
         while has(&unique) {
             unique = format!("{id}#{number}");

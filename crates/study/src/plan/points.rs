@@ -183,7 +183,7 @@ impl Brings {
             },
             workers: function.workers.map(u64::from),
             secures: function.secured.downstream.is_some(),
-            looks_at_path: function.looks_at_path,
+            looks_at_path: function.looks_at_path(),
             points: function.points.keys().cloned().collect(),
         }
     }
