@@ -2,6 +2,7 @@
 
 mod plain;
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
@@ -15,12 +16,10 @@ use plain::PlainLines;
 /// How far a study is, for whoever watches stderr.
 pub(crate) struct StudyProgress {
     slices_per_round: u64,
-    /// How many rounds there will be; none while nothing tells.
-    rounds: Option<u32>,
-    /// Rounds that have begun.
-    begun: u32,
-    /// The round, in words.
-    now: String,
+    /// Rounds that there will be, as far as that is known.
+    rounds: Cell<Option<u32>>,
+    /// The round that goes on, or the last that is complete, from 0; none before the first.
+    round: Cell<Option<u32>>,
     shown: Shown,
 }
 
@@ -30,31 +29,35 @@ enum Shown {
 }
 
 impl StudyProgress {
-    /// A study of which `rounds_done` rounds were complete before.
+    /// A study of which so many rounds were complete before.
     pub(crate) fn begin(slices_per_round: u64, rounds_done: u32) -> Self {
-        let done = slices_per_round * u64::from(rounds_done);
         let shown = if io::stderr().is_terminal() {
-            let bar = study_bar(done);
-            bar.set_position(done);
+            // One round more, while nothing tells how many there will be.
+            let bar = study_bar(slices_per_round * u64::from(rounds_done + 1));
+            bar.set_position(slices_per_round * u64::from(rounds_done));
             Shown::Bar(bar)
         } else {
-            Shown::Lines(PlainLines::begin(done))
+            Shown::Lines(PlainLines::begin(slices_per_round, rounds_done))
         };
-        Self { slices_per_round, rounds: None, begun: rounds_done, now: String::new(), shown }
-    }
-
-    /// Takes note of how many rounds there will be: none while nothing tells.
-    pub(crate) fn expect(&mut self, rounds: Option<u32>) {
-        self.rounds = rounds;
-        // One round more, while nothing tells how many there will be.
-        let slices = self.slices_per_round * u64::from(rounds.unwrap_or(self.begun + 1));
-        match &self.shown {
-            Shown::Bar(bar) => bar.set_length(slices),
-            Shown::Lines(lines) => lines.expect(rounds, slices),
+        Self {
+            slices_per_round,
+            rounds: Cell::new(None),
+            round: Cell::new(rounds_done.checked_sub(1)),
+            shown,
         }
     }
 
-    /// Prints a line beside the progress.
+    /// Takes note of how many rounds there will be, if that is known, before the next begins.
+    pub(crate) fn expect(&self, rounds: Option<u32>) {
+        self.rounds.set(rounds);
+        let next = self.round.get().map_or(1, |round| round + 2);
+        match &self.shown {
+            Shown::Bar(bar) => bar.set_length(self.slices_per_round * u64::from(rounds.unwrap_or(next))),
+            Shown::Lines(lines) => lines.expect(rounds),
+        }
+    }
+
+    /// Says something without disturbing what is shown.
     pub(crate) fn say(&self, text: &str) {
         match &self.shown {
             Shown::Bar(bar) => bar.suspend(|| print::note(text)),
@@ -63,30 +66,31 @@ impl StudyProgress {
     }
 
     /// Takes note of an event.
-    pub(crate) fn hear(&mut self, event: &Event<'_>) {
+    pub(crate) fn hear(&self, event: &Event<'_>) {
         if let Event::RoundBegan { round } = event {
-            self.begun = round + 1;
-            self.now = match self.rounds {
-                Some(rounds) => format!("round {} of {rounds}", round + 1),
-                None => format!("round {}", round + 1),
-            };
+            self.round.set(Some(*round));
         }
         match &self.shown {
             Shown::Lines(lines) => lines.hear(event),
             Shown::Bar(bar) => match event {
                 Event::Checking => bar.set_message("checking configurations"),
                 Event::Sizing => bar.set_message("measuring what each arm can take"),
-                Event::RoundBegan { .. } => bar.set_message(self.now.clone()),
+                Event::RoundBegan { .. } => bar.set_message(self.now()),
                 Event::Waiting => {
-                    bar.set_message(format!("{}, waiting: the host has moved the processors", self.now));
+                    bar.set_message(format!("{}, waiting: the host has moved the processors", self.now()));
                 }
                 Event::SliceEnded { is_again, .. } => {
                     bar.inc(u64::from(!is_again));
-                    bar.set_message(self.now.clone());
+                    bar.set_message(self.now());
                 }
                 Event::RoundEnded { .. } => {}
             },
         }
+    }
+
+    /// The round, in words.
+    fn now(&self) -> String {
+        round_of(self.round.get().unwrap_or_default(), self.rounds.get())
     }
 
     /// Takes the bar away, or ends the lines.
@@ -95,6 +99,14 @@ impl StudyProgress {
             Shown::Bar(bar) => bar.finish_and_clear(),
             Shown::Lines(lines) => lines.end(),
         }
+    }
+}
+
+/// `round 3 of 16`, of a round from 0.
+fn round_of(round: u32, rounds: Option<u32>) -> String {
+    match rounds {
+        Some(rounds) => format!("round {} of {rounds}", round + 1),
+        None => format!("round {}", round + 1),
     }
 }
 

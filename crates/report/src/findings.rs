@@ -1,7 +1,7 @@
 //! Findings as people read them: one paragraph for each check that fired, what it takes away, and what comes first when a
 //! study is void or was cut short.
 
-use hoptax_result::{Finding, Severity, StudyResult, Verdict};
+use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
 
 use crate::numbers::grouped;
 use crate::probe;
@@ -129,9 +129,10 @@ pub(crate) fn lead(result: &StudyResult) -> Option<Lead<'_>> {
     if failed.is_empty() && result.verdict == Verdict::Void {
         failed = pick(|finding| finding.withholds);
     }
-    let cut = plan.ended_early.as_ref().map(|why| {
-        format!("the study ended after {} of {} rounds: {why}", plan.rounds_completed, plan.rounds_planned)
-    });
+    let planned = if is_open_ended(plan) { String::new() } else { format!(" of {}", plan.rounds_planned) };
+    let rounds = plan.rounds_completed;
+    let cut =
+        plan.ended_early.as_ref().map(|why| format!("the study ended after {rounds}{planned} rounds: {why}"));
     Some(Lead { failed, cut, next: next(result) })
 }
 
@@ -150,9 +151,18 @@ pub(crate) fn below_the_lead(result: &StudyResult) -> Vec<FindingGroup<'_>> {
 /// Rounds below which more of them are the first thing to ask for.
 const FEW_ROUNDS: u32 = 5;
 
+/// Whether something else than a number of rounds ends it.
+fn is_open_ended(plan: &StudyPlan) -> bool {
+    plan.budget_s.is_some() || plan.sequential.is_some()
+}
+
 fn next(result: &StudyResult) -> String {
     let (plan, name) = (&result.plan, &result.name);
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
+    if plan.ended_early.is_some() && is_open_ended(plan) {
+        return "`hoptax study --resume FOLDER`, with the folder of this result, goes on from there"
+            .to_owned();
+    }
     if plan.ended_early.is_some() && missing > 0 {
         let rounds = if missing == 1 { "the round" } else { "the rounds" };
         return format!(
@@ -234,6 +244,12 @@ mod tests {
         let told = lead(&cut).unwrap();
         assert_eq!(told.cut.as_deref(), Some("the study ended after 4 of 10 rounds: it was interrupted"));
         assert!(told.failed.is_empty() && told.next.contains("--resume") && told.next.ends_with("(6)"));
+        // Nobody knows how many rounds a study lacks that ends with its time.
+        let mut timed = cut.clone();
+        timed.plan.budget_s = Some(600.0);
+        let told = lead(&timed).unwrap();
+        assert_eq!(told.cut.as_deref(), Some("the study ended after 4 rounds: it was interrupted"));
+        assert!(told.next.ends_with("goes on from there"));
     }
 
     #[test]

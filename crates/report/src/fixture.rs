@@ -80,6 +80,22 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
     }
 }
 
+fn load_spec(name: &str, loop_: Loop, rate: Option<f64>) -> LoadSpec {
+    LoadSpec {
+        name: name.to_owned(),
+        loop_,
+        rate,
+        utilisation: None,
+        arrivals: rate.map(|_| "uniform".to_owned()),
+        connections: 16,
+        requests_per_connection: None,
+        expect: Vec::new(),
+        caller: "hoptax".to_owned(),
+        blocks: 5,
+        slice_s: 0.2,
+    }
+}
+
 /// A study with something of everything.
 pub(crate) fn study() -> StudyResult {
     let function =
@@ -97,19 +113,6 @@ pub(crate) fn study() -> StudyResult {
         burn.function = Some("control/burn".to_owned());
         burn.known_answer = Some(KnownAnswer { cpu_us: Some(cpu_us), ..KnownAnswer::default() });
         burn
-    };
-    let load = |name: &str, loop_: Loop, rate: Option<f64>| LoadSpec {
-        name: name.to_owned(),
-        loop_,
-        rate,
-        utilisation: None,
-        arrivals: rate.map(|_| "uniform".to_owned()),
-        connections: 16,
-        requests_per_connection: None,
-        expect: Vec::new(),
-        caller: "hoptax".to_owned(),
-        blocks: 5,
-        slice_s: 0.2,
     };
     StudyResult {
         format: StudyResult::FORMAT.to_owned(),
@@ -129,7 +132,10 @@ pub(crate) fn study() -> StudyResult {
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
             link: None,
             never_halted: false,
-            loads: vec![load("saturation", Loop::Closed, None), load("fixed-rate", Loop::Open, Some(4000.0))],
+            loads: vec![
+                load_spec("saturation", Loop::Closed, None),
+                load_spec("fixed-rate", Loop::Open, Some(4000.0)),
+            ],
             wall_seconds: 431.2,
             ended_early: None,
             resumed_after_rounds: Vec::new(),

@@ -48,6 +48,10 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         level_notes: if columns.is_empty() { Vec::new() } else { levels::notes(result) },
         cpu_plot: plot(&rows, |row| (row.cpu.text.clone(), row.arm.cost.cpu_us_per_request)),
         p50_plot: plot(&rows, |row| (row.p50.text.clone(), row.arm.cost.response_us.p50)),
+        response_load: result
+            .plan
+            .response_load()
+            .map_or_else(String::new, |load| format!("{} ({})", load.name, words::loop_of(load))),
         has: PageColumns::new(&columns),
         is_empty: columns.is_empty(),
         left_out: columns.left_out,
@@ -86,6 +90,8 @@ struct Page<'a> {
     level_notes: Vec<String>,
     cpu_plot: Option<Forest>,
     p50_plot: Option<Forest>,
+    /// The load of the second plot.
+    response_load: String,
     has: PageColumns,
     is_empty: bool,
     left_out: Option<String>,

@@ -1,4 +1,4 @@
-//! What a function costs in use: CPU time per request by load, and how CPU time and the tail move as the rate rises.
+//! What a function costs in use: CPU time per request by load, and how CPU time and the tail move as the load rises.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
 use serde::Serialize;
@@ -30,9 +30,10 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
 }
 
 fn heading(load: &LoadSpec) -> String {
-    match load.rate {
-        Some(rate) => format!("{} ({}/s)", load.name, grouped(rate, 0)),
-        None => format!("{} (closed loop)", load.name),
+    match (load.utilisation, load.rate) {
+        (Some(share), _) => format!("{} ({})", load.name, Axis::Utilisation.label(share)),
+        (None, Some(rate)) => format!("{} ({}/s)", load.name, Axis::Rate.label(rate)),
+        (None, None) => format!("{} (closed loop)", load.name),
     }
 }
 
@@ -57,7 +58,47 @@ pub(crate) struct Multiple {
     pub(crate) charts: Vec<Chart>,
 }
 
-/// One picture: a measure against the rate.
+/// What pictures are drawn against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Axis {
+    /// The share of what each arm can take.
+    Utilisation,
+    /// Requests per second.
+    Rate,
+}
+
+impl Axis {
+    /// That of a study: the rate, unless two loads or more are a share of what each arm can take.
+    fn of(result: &StudyResult) -> Self {
+        let shares = result.plan.loads.iter().filter(|load| load.utilisation.is_some());
+        if shares.count() > 1 { Self::Utilisation } else { Self::Rate }
+    }
+
+    /// Where a load lies on it, if it does.
+    fn place(self, load: &LoadSpec) -> Option<f64> {
+        match self {
+            Self::Utilisation => load.utilisation,
+            Self::Rate => load.rate,
+        }
+    }
+
+    fn label(self, place: f64) -> String {
+        match self {
+            Self::Utilisation => format!("{:.0} %", place * 100.0),
+            Self::Rate => grouped(place, 0),
+        }
+    }
+
+    /// What its numbers are.
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Utilisation => "of what it can take",
+            Self::Rate => "requests/s",
+        }
+    }
+}
+
+/// One picture: a measure against the load.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chart {
     pub(crate) title: &'static str,
@@ -69,10 +110,12 @@ pub(crate) struct Chart {
     pub(crate) top: f64,
     /// The largest value of the axis, which begins at zero.
     pub(crate) highest: String,
-    /// The rates at both ends.
+    /// The loads at both ends.
     pub(crate) first: String,
     pub(crate) last: String,
-    /// Where the first rate lies.
+    /// What these are.
+    pub(crate) unit: &'static str,
+    /// Where the first load lies.
     pub(crate) first_x: f64,
     /// The line of the function, and that of what it is compared with, as points of a polyline.
     pub(crate) line: String,
@@ -97,7 +140,7 @@ type Plotted = (&'static str, fn(&ArmLoad) -> Option<Interval>);
 const PLOTTED: [Plotted; 2] =
     [("CPU per request, us", |load| load.cpu_us_per_request), ("p99, us", |load| load.response_us.p99)];
 
-/// A picture of each function that was measured at two rates or more, in the order of the main table.
+/// A picture of each function that was measured under two open loads or more, in the order of the main table.
 pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
     let of_row = |row: &rows::Row<'_>| {
         let baseline = rows::compared_with(result, row.arm);
@@ -109,46 +152,48 @@ pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
     rows(result).iter().filter_map(of_row).collect()
 }
 
-/// Rates of an open loop and what an arm shows under them, ascending.
+/// Places of open loops on the axis and what an arm shows under them, ascending.
 fn series(
     result: &StudyResult,
     arm: &ArmResult,
+    axis: Axis,
     value: fn(&ArmLoad) -> Option<Interval>,
 ) -> Vec<(f64, Interval)> {
-    let at = |load: &LoadSpec| Some((load.rate?, value(load_of(arm, load)?)?));
+    let at = |load: &LoadSpec| Some((axis.place(load)?, value(load_of(arm, load)?)?));
     let mut series: Vec<(f64, Interval)> = result.plan.loads.iter().filter_map(at).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
     series
 }
 
-/// The picture; none with fewer than two rates.
+/// The picture; none with fewer than two loads.
 fn chart(
     result: &StudyResult,
     arm: &ArmResult,
     baseline: Option<&ArmResult>,
     &(title, value): &Plotted,
 ) -> Option<Chart> {
-    let own = series(result, arm, value);
-    let other = baseline.map(|baseline| series(result, baseline, value)).unwrap_or_default();
+    let axis = Axis::of(result);
+    let own = series(result, arm, axis, value);
+    let other = baseline.map(|baseline| series(result, baseline, axis, value)).unwrap_or_default();
     let ((first, _), (last, _)) = (own.first().copied()?, own.last().copied()?);
     let estimates = own.iter().chain(&other).map(|(_, value)| value.estimate);
     let highest = estimates.fold(0.0, f64::max) * (1.0 + HEADROOM);
-    // A second rate, and anything above zero, or there is no axis.
+    // A second load, and anything above zero, or there is no axis.
     if first >= last || highest <= 0.0 {
         return None;
     }
-    let x = |rate: f64| round(LEFT + rate.clamp(0.0, last) / last * (WIDTH - LEFT - RIGHT));
+    let x = |place: f64| round(LEFT + place.clamp(0.0, last) / last * (WIDTH - LEFT - RIGHT));
     let y = |us: f64| round(HEIGHT - BOTTOM - us.clamp(0.0, highest) / highest * (HEIGHT - TOP - BOTTOM));
     let polyline = |series: &[(f64, Interval)]| {
-        let points = series.iter().map(|(rate, value)| format!("{},{}", x(*rate), y(value.estimate)));
+        let points = series.iter().map(|(place, value)| format!("{},{}", x(*place), y(value.estimate)));
         points.collect::<Vec<_>>().join(" ")
     };
-    let point = |(rate, value): &(f64, Interval)| Point {
-        x: x(*rate),
+    let point = |(place, value): &(f64, Interval)| Point {
+        x: x(*place),
         y: y(value.estimate),
         low_y: y(value.low),
         high_y: y(value.high),
-        text: format!("{} us at {} requests/s", level(value), grouped(*rate, 0)),
+        text: format!("{} us at {} {}", level(value), axis.label(*place), axis.unit()),
     };
     Some(Chart {
         title,
@@ -159,8 +204,9 @@ fn chart(
         bottom: HEIGHT - BOTTOM,
         top: TOP,
         highest: grouped(highest, usize::from(highest < 10.0)),
-        first: grouped(first, 0),
-        last: format!("{}/s", grouped(last, 0)),
+        first: axis.label(first),
+        last: axis.label(last),
+        unit: axis.unit(),
         first_x: x(first),
         line: polyline(&own),
         baseline: polyline(&other),
@@ -203,6 +249,20 @@ mod tests {
         for point in lua.charts.iter().flat_map(|chart| &chart.points) {
             assert!(point.high_y >= TOP && point.low_y <= HEIGHT - BOTTOM && point.high_y <= point.low_y);
         }
+    }
+
+    #[test]
+    fn shares_of_what_an_arm_can_take_are_the_axis_where_there_are_several() {
+        let mut result = fixture::loaded();
+        for (load, share) in result.plan.loads.iter_mut().skip(1).zip([0.25, 0.5]) {
+            (load.rate, load.utilisation) = (None, Some(share));
+        }
+        assert_eq!(table(&result).unwrap().header[2..], ["fixed-rate (25 %)", "half (50 %)"]);
+        let cpu = &multiples(&result)[0].charts[0];
+        assert_eq!(
+            (cpu.first.as_str(), cpu.last.as_str(), cpu.unit),
+            ("25 %", "50 %", "of what it can take")
+        );
     }
 
     #[test]

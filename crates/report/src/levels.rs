@@ -27,10 +27,12 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
         columns.iter().map(|column| column.1(arm).unwrap_or_else(|| "-".to_owned())).collect()
     };
     let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };
-    let rate = result.plan.response_load().and_then(|load| load.rate);
-    let at = rate.filter(|_| columns.iter().any(|column| column.0.starts_with('p')));
-    let at =
-        at.map_or_else(String::new, |rate| format!(", response times at {} requests/s", grouped(rate, 0)));
+    let load = result.plan.response_load();
+    let at = load.filter(|_| columns.iter().any(|column| column.0.starts_with('p')));
+    let at = at.map_or_else(String::new, |load| match load.rate {
+        Some(rate) => format!(", response times at {} requests/s", grouped(rate, 0)),
+        None => format!(", response times under {}", load.name),
+    });
     (!columns.is_empty()).then(|| SideTable {
         title: format!("{what}, per request{at}"),
         header: std::iter::once("arm")

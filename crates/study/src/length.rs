@@ -117,8 +117,8 @@ impl Course {
         });
         // It ends at a look.
         let enough = self.needed.map(|needed| {
-            let later = self.schedule.iter().copied().filter(|look| *look > rounds);
-            later.clone().find(|look| *look >= needed).or(later.last()).unwrap_or(rounds)
+            let mut later = self.schedule.iter().copied().filter(|look| *look > rounds);
+            later.clone().find(|look| *look >= needed).or(later.next_back()).unwrap_or(rounds)
         });
         let is_bounded = self.length.budget_s.is_none() && self.length.until.is_none();
         let known = is_bounded.then_some(self.length.rounds);

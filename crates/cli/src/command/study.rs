@@ -7,7 +7,7 @@ pub(crate) mod run_folder;
 mod session;
 mod sittings;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,10 +117,27 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         ));
     } else if let Some(last) = directory.parent().and_then(|parent| sittings::last(parent, &facts)) {
         let forecast = session::said(&last, expense.rounds_of(&length));
-        forecast.into_iter().for_each(|said| print::note(&format!("by its last sitting: {said}")));
+        if let Some(said) = forecast {
+            print::note(&format!("by its last sitting: {said}"));
+        }
     }
     let session = Session::begin(&plan, length, expense, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
+    let result = concluded(plan, &facts, environment, (&outcome, &course));
+    let code = finish(&directory, &result, &outcome.ending)?;
+    if arguments.again && matches!(outcome.ending, Ending::Complete) {
+        sittings::with_others(&directory, &facts, &result)?;
+    }
+    Ok(code)
+}
+
+/// The result of what was measured, judged.
+fn concluded(
+    mut plan: Plan,
+    facts: &Facts,
+    environment: Environment,
+    (outcome, course): (&Outcome, &Course),
+) -> StudyResult {
     let ended_early = match &outcome.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("it was interrupted".to_owned()),
@@ -143,15 +160,11 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
     // Where nothing more was measured, nothing was taken up.
-    result.plan.resumed_after_rounds = facts.resumed_after_rounds.clone();
+    result.plan.resumed_after_rounds.clone_from(&facts.resumed_after_rounds);
     result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
     result.plan.resumed_after_rounds.dedup();
     judge_study(&mut result);
-    let code = finish(&directory, &result, &outcome.ending)?;
-    if arguments.again && matches!(outcome.ending, Ending::Complete) {
-        sittings::with_others(&directory, &facts, &result)?;
-    }
-    Ok(code)
+    result
 }
 
 /// Begins a study in its folder.
@@ -269,26 +282,25 @@ fn measure(
     interrupt: &Interrupt,
 ) -> (Outcome, Course) {
     let expected = Cell::new(None);
-    let rounds_done = earlier.rounds.len() as u32;
-    let progress = RefCell::new(StudyProgress::begin(plan.slices_per_round() as u64, rounds_done));
-    progress.borrow_mut().expect(Some(plan.rounds));
+    let progress = StudyProgress::begin(plan.slices_per_round() as u64, earlier.rounds.len() as u32);
     let mut not_kept = None;
     let mut goes_on = |rounds: &[RoundRecord]| {
         let (goes_on, said) = session.goes_on(rounds, &expected);
-        let mut progress = progress.borrow_mut();
         progress.expect(expected.get());
-        said.into_iter().for_each(|said| progress.say(&said));
+        if let Some(said) = said {
+            progress.say(&said);
+        }
         goes_on
     };
     let mut on_event = |event: &Event<'_>| {
-        progress.borrow_mut().hear(event);
+        progress.hear(event);
         if let Event::RoundEnded { round, record, elapsed_s } = event {
             not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
         }
     };
     let mut control = Control { stop: interrupt.flag(), goes_on: &mut goes_on, on_event: &mut on_event };
     let outcome = runner::run(plan, setting, earlier, &mut control);
-    progress.into_inner().end();
+    progress.end();
     if let Some(error) = not_kept {
         print::error(&format!(
             "cannot keep rounds in `{}`, so that the study could not have been taken up again: {error}",

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_study::event::Event;
 
+use super::round_of;
 use crate::print;
 
 /// Longest silence. A line every half minute tells a job that goes on from one that hangs, and wakes the thread that prints
@@ -22,10 +23,17 @@ pub(super) struct PlainLines {
 }
 
 impl PlainLines {
-    /// A study of which so many slices were measured before it was taken up again.
-    pub(super) fn begin(done: u64) -> Self {
-        let state =
-            State { rounds: None, round: None, slices: done, done_before: done, done, waiting: false };
+    /// A study of which so many rounds were complete before it was taken up again.
+    pub(super) fn begin(slices_per_round: u64, rounds_done: u32) -> Self {
+        let done = slices_per_round * u64::from(rounds_done);
+        let state = State {
+            slices_per_round,
+            rounds: None,
+            round: None,
+            done_before: done,
+            done,
+            besides: "checking configurations",
+        };
         let state = Arc::new(Mutex::new(state));
         let (now, asked) = mpsc::channel();
         let (seen, began) = (Arc::clone(&state), Instant::now());
@@ -39,10 +47,9 @@ impl PlainLines {
         Self { state, now, printer: printer.ok() }
     }
 
-    /// Takes note of how many rounds and slices there will be.
-    pub(super) fn expect(&self, rounds: Option<u32>, slices: u64) {
-        let mut state = lock(&self.state);
-        (state.rounds, state.slices) = (rounds, slices);
+    /// Takes note of how many rounds there will be, if that is known.
+    pub(super) fn expect(&self, rounds: Option<u32>) {
+        lock(&self.state).rounds = rounds;
     }
 
     /// Takes note of an event.
@@ -67,20 +74,26 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// How far a study is.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// How many there will be; none while nothing tells.
+    slices_per_round: u64,
+    /// Rounds that there will be, as far as that is known.
     rounds: Option<u32>,
     /// The round that goes on, from 0; none before the first.
     round: Option<u32>,
-    slices: u64,
     /// Slices of an earlier sitting: they say nothing of how fast this one is.
     done_before: u64,
     done: u64,
-    waiting: bool,
+    /// What goes on besides measuring; empty for nothing.
+    besides: &'static str,
 }
 
 impl State {
     fn hear(&mut self, event: &Event<'_>) {
-        self.waiting = matches!(event, Event::Waiting);
+        self.besides = match event {
+            Event::Checking => "checking configurations",
+            Event::Sizing => "measuring what each arm can take",
+            Event::Waiting => "waiting: the host has moved the processors",
+            Event::RoundBegan { .. } | Event::SliceEnded { .. } | Event::RoundEnded { .. } => "",
+        };
         match event {
             Event::RoundBegan { round } => self.round = Some(*round),
             Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
@@ -88,21 +101,28 @@ impl State {
         }
     }
 
-    /// `round 3 of 16, 41 % done, about 4 min left`.
+    /// `round 3 of 16, 41 % done, about 4 min left`; without the time that is left where nothing tells how many rounds there
+    /// will be.
     fn line(&self, elapsed: Duration) -> String {
-        let Some(round) = self.round else { return "checking configurations".to_owned() };
-        let waiting = if self.waiting { ", waiting: the host has moved the processors" } else { "" };
-        let Some(rounds) = self.rounds else { return format!("round {}{waiting}", round + 1) };
-        let percent = 100 * self.done / self.slices.max(1);
-        let now = self.done.saturating_sub(self.done_before);
-        let left = self.slices.saturating_sub(self.done);
-        let left = if now > 0 {
-            let left_s = elapsed.as_secs_f64() * left as f64 / now as f64;
-            format!(", about {} left", spoken(left_s))
+        let Some(round) = self.round else { return self.besides.to_owned() };
+        let mut parts = vec![round_of(round, self.rounds)];
+        let percent = |done: u64, all: u64| 100 * done / all.max(1);
+        if let Some(rounds) = self.rounds {
+            let all = self.slices_per_round * u64::from(rounds);
+            let (left, now) = (all.saturating_sub(self.done), self.done.saturating_sub(self.done_before));
+            parts.push(format!("{} % done", percent(self.done, all).min(100)));
+            if now > 0 {
+                parts
+                    .push(format!("about {} left", spoken(elapsed.as_secs_f64() * left as f64 / now as f64)));
+            }
         } else {
-            String::new()
-        };
-        format!("round {} of {rounds}, {percent} % done{left}{waiting}", round + 1)
+            let of_round = self.done.saturating_sub(self.slices_per_round * u64::from(round));
+            parts.push(format!("{} % of it done", percent(of_round, self.slices_per_round).min(100)));
+        }
+        if !self.besides.is_empty() {
+            parts.push(self.besides.to_owned());
+        }
+        parts.join(", ")
     }
 }
 
@@ -122,31 +142,38 @@ mod tests {
     use super::*;
 
     fn state() -> State {
-        State { rounds: Some(16), round: None, slices: 100, done_before: 0, done: 0, waiting: false }
+        State {
+            slices_per_round: 10,
+            rounds: Some(10),
+            round: None,
+            done_before: 0,
+            done: 0,
+            besides: "checking configurations",
+        }
     }
 
     #[test]
     fn a_line_says_which_round_how_much_is_done_and_how_long_it_takes() {
         let at = |round: u32, done: u64, seconds: u64| {
-            State { round: Some(round), done, ..state() }.line(Duration::from_secs(seconds))
+            State { round: Some(round), done, besides: "", ..state() }.line(Duration::from_secs(seconds))
         };
-        assert_eq!(at(2, 40, 160), "round 3 of 16, 40 % done, about 4 min left");
-        assert_eq!(at(15, 90, 180), "round 16 of 16, 90 % done, about 20 s left");
-        assert_eq!(at(0, 1, 120), "round 1 of 16, 1 % done, about 3.3 h left");
-        assert_eq!(at(0, 0, 5), "round 1 of 16, 0 % done");
+        assert_eq!(at(3, 40, 160), "round 4 of 10, 40 % done, about 4 min left");
+        assert_eq!(at(9, 90, 180), "round 10 of 10, 90 % done, about 20 s left");
+        assert_eq!(at(0, 1, 120), "round 1 of 10, 1 % done, about 3.3 h left");
+        assert_eq!(at(0, 0, 5), "round 1 of 10, 0 % done");
         assert_eq!(state().line(Duration::from_secs(40)), "checking configurations");
     }
 
     #[test]
-    fn where_nothing_tells_how_many_rounds_there_will_be_a_line_says_which_it_is() {
-        let open = State { rounds: None, round: Some(2), done: 40, ..state() };
-        assert_eq!(open.line(Duration::from_secs(60)), "round 3");
+    fn a_study_without_a_known_end_tells_how_far_its_round_is() {
+        let open = State { rounds: None, round: Some(2), done: 24, besides: "", ..state() };
+        assert_eq!(open.line(Duration::from_secs(61)), "round 3, 40 % of it done");
     }
 
     #[test]
     fn slices_of_an_earlier_sitting_do_not_shorten_the_time_that_is_left() {
-        let resumed = State { round: Some(8), done_before: 50, done: 60, ..state() };
-        assert_eq!(resumed.line(Duration::from_secs(30)), "round 9 of 16, 60 % done, about 2 min left");
+        let resumed = State { round: Some(6), done_before: 50, done: 60, besides: "", ..state() };
+        assert_eq!(resumed.line(Duration::from_secs(30)), "round 7 of 10, 60 % done, about 2 min left");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::thread;
 
 use hoptax_load::{Release, Run, now_ns};
 use hoptax_stats::median;
+use hoptax_subject::envoy::process::Proxy;
 
 use super::measure::{AFTER_THAW, DRAIN_NS, Meter};
 use super::subjects::Subjects;
@@ -33,7 +34,7 @@ impl Meter<'_> {
                 else {
                     continue;
                 };
-                let proxies: Vec<u32> = subject.proxies.iter().map(|proxy| proxy.id()).collect();
+                let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
                 let open = self.plan.loads.iter().position(|load| load.open.is_some());
                 let worker = open.and_then(|load| subject.workers.get_mut(load)?.as_mut());
                 let Some(worker) = worker.filter(|_| !proxies.is_empty()) else { continue };

@@ -141,7 +141,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         together_cpu_us_per_request: level(&measure::TOGETHER_CPU),
         link_bytes_per_request: study.result.plan.link.and_then(|_| level(&measure::LINK_BYTES)),
         response_us: if is_open {
-            response::levels(&times, rounds.confidence)
+            ResponseCost { p50: level(&measure::RESPONSE_P50), ..response::tails(&times, rounds.confidence) }
         } else {
             ResponseCost::default()
         },
@@ -151,7 +151,8 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
                 .then(|| cost(cpu, factors.as_ref(), |own, other| (own - other) / other))
                 .flatten(),
             response_us: if is_open && other.is_some() {
-                response::costs(&times, rounds.confidence)
+                let p50 = cost(&measure::RESPONSE_P50, None, |own, other| own - other);
+                ResponseCost { p50, ..response::tail_costs(&times, rounds.confidence) }
             } else {
                 ResponseCost::default()
             },

@@ -1,4 +1,9 @@
-//! Quantiles of response time: of all rounds together, never means of quantiles.
+//! Tails of response time: quantiles of all rounds together, never means of quantiles.
+//!
+//! The median is not here: a slice has answers enough for its own, so it is compared as CPU time is, slice by slice. The answers
+//! of a slice share where its requests fall in the rhythm of the machine, so medians of slices lie on a few values with gaps
+//! between, and the median of all rounds jumps from one to the next: in two null studies on real Envoy 26 of 40 jackknife
+//! intervals of it held zero, of 95 % each, and 37 of 40 of the paired ones.
 
 use std::collections::BTreeMap;
 
@@ -49,17 +54,17 @@ pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Int
     quantile_level(&own, p, confidence).map(in_us)
 }
 
-/// All of an arm's own, microseconds.
-pub(super) fn levels(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
+/// The tails of an arm's own, microseconds; without the median.
+pub(super) fn tails(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
     let at = |p: f64| level(rounds, p, confidence);
-    ResponseCost { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+    ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
 }
 
 /// Their differences from those of the other, microseconds.
-pub(super) fn costs(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
+pub(super) fn tail_costs(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
     let both = both(rounds);
     let at = |p: f64| quantile_cost(&both, p, confidence).map(in_us);
-    ResponseCost { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+    ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
 }
 
 /// The difference of the share of answers that took longer than 1 ms.

@@ -18,9 +18,9 @@ pub(super) struct Rounds<'a> {
     pub(super) confidence: f64,
 }
 
-/// One value of a slice that counts.
+/// What one slice that counts says.
 #[derive(Clone, Copy, Debug)]
-struct Value {
+struct Counted {
     block: u32,
     copy: u32,
     value: f64,
@@ -36,7 +36,13 @@ impl<'a> Rounds<'a> {
     }
 
     /// The values of an arm, by round, each divided by its factor where there are some.
-    fn values(&self, arm: &str, load: &str, measure: &Measure, factors: Option<&Factors>) -> Vec<Vec<Value>> {
+    fn values(
+        &self,
+        arm: &str,
+        load: &str,
+        measure: &Measure,
+        factors: Option<&Factors>,
+    ) -> Vec<Vec<Counted>> {
         let of_round = |(number, round): (usize, &StudyRound)| {
             let is_it = |sample: &Sample| sample.arm == arm && sample.load == load;
             let Some(place) = round.samples.iter().position(is_it) else { return Vec::new() };
@@ -51,7 +57,7 @@ impl<'a> Rounds<'a> {
     /// The level of an arm: the median of each round's slices, and the mean of these over rounds.
     pub(super) fn level(&self, arm: &str, load: &str, measure: &Measure) -> Option<Interval> {
         let of_round =
-            |values: &Vec<Value>| median(&values.iter().map(|one| one.value).collect::<Vec<f64>>());
+            |values: &Vec<Counted>| median(&values.iter().map(|one| one.value).collect::<Vec<f64>>());
         let rounds = self.values(arm, load, measure, None);
         mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), self.confidence)
     }
@@ -67,7 +73,7 @@ impl<'a> Rounds<'a> {
     ) -> Option<Interval> {
         let own = self.values(arm, load, measure, factors);
         let others = self.values(other, load, measure, factors);
-        let pairs = |(own, others): (&Vec<Value>, &Vec<Value>)| -> Vec<Vec<f64>> {
+        let pairs = |(own, others): (&Vec<Counted>, &Vec<Counted>)| -> Vec<Vec<f64>> {
             let mut pairs: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
             for one in own {
                 for other in others.iter().filter(|other| other.block == one.block) {
@@ -116,12 +122,12 @@ pub(super) fn column<'a>(
 }
 
 /// The values of a sample that count, each divided by the factor of its place.
-fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Value> {
+fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Counted> {
     let mut values = Vec::new();
     let places = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
     for (index, (value, ((block, copy), by))) in column(sample, measure).zip(places).enumerate() {
         if let Some(value) = value.filter(|_| !measure.is_spoilt_by(by)) {
-            values.push(Value { block: *block, copy: *copy, value: value / factor(index) });
+            values.push(Counted { block: *block, copy: *copy, value: value / factor(index) });
         }
     }
     values

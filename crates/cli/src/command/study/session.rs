@@ -181,7 +181,7 @@ pub(super) fn said(result: &StudyResult, rounds: Option<u32>) -> Option<String> 
 /// A share as a percentage with two digits.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let decimals = if percent >= 9.95 { 0 } else { 1 };
+    let decimals = usize::from(percent < 9.95);
     if percent < 0.095 { format!("{percent:.2} %") } else { format!("{percent:.decimals$} %") }
 }
 
