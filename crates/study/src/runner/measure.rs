@@ -248,16 +248,17 @@ impl<'a> Meter<'a> {
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             late_hops_cpu_ns: [0; MAX_HOPS],
-            origin_cpu_ns: after.origin_cpu_ns - before.origin_cpu_ns,
-            companion_cpu_ns: after.companion_cpu_ns - before.companion_cpu_ns,
-            link_bytes: after.link_bytes - before.link_bytes,
+            origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
+            // One that was killed has no account any more.
+            companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),
+            link_bytes: after.link_bytes.saturating_sub(before.link_bytes),
             proxy_run_delay_ns: proxy.run_delay_ns,
             steal_ticks,
             handover_ns,
             generator_cpu_ns: used.cpu_ns,
             generator_run_delay_ns: used.run_delay_ns,
             busy_ticks: ours.total.saturating_sub(ours.idle) as f64
-                - (after.spinner_ns - before.spinner_ns) as f64 / TICK_NS,
+                - after.spinner_ns.saturating_sub(before.spinner_ns) as f64 / TICK_NS,
             total_ticks: ours.total as f64,
             response_p50_us: self.recording.response.quantile_us(0.5),
         };
