@@ -98,6 +98,7 @@ Exit codes:
   3    the environment lacks something: Envoy, memory for all proxies, a folder
   4    the result is void
   130  interrupted: --resume goes on from there")]
+#[expect(clippy::struct_excessive_bools, reason = "one for each flag")]
 pub(crate) struct StudyArguments {
     /// A study file, or the name of a study that comes with hoptax
     #[arg(value_name = "FILE|NAME", default_value = "quick", value_hint = ValueHint::FilePath)]

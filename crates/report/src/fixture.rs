@@ -78,7 +78,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
     }
 }
 
-fn load(name: &str, loop_: Loop, rate: Option<f64>) -> LoadSpec {
+fn load_of_study(name: &str, loop_: Loop, rate: Option<f64>) -> LoadSpec {
     LoadSpec {
         name: name.to_owned(),
         loop_,
@@ -130,7 +130,10 @@ pub(crate) fn study() -> StudyResult {
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
             link: None,
             never_halted: false,
-            loads: vec![load("saturation", Loop::Closed, None), load("fixed-rate", Loop::Open, Some(4000.0))],
+            loads: vec![
+                load_of_study("saturation", Loop::Closed, None),
+                load_of_study("fixed-rate", Loop::Open, Some(4000.0)),
+            ],
             wall_seconds: 431.2,
             ended_early: None,
             resumed_after_rounds: Vec::new(),

@@ -142,7 +142,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
     // Where nothing more was measured, nothing was taken up.
-    result.plan.resumed_after_rounds = facts.resumed_after_rounds.clone();
+    result.plan.resumed_after_rounds.clone_from(&facts.resumed_after_rounds);
     result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
     result.plan.resumed_after_rounds.dedup();
     judge_study(&mut result);
@@ -268,7 +268,9 @@ fn measure(
         let (goes_on, said) = session.goes_on(rounds, &expected);
         let mut progress = progress.borrow_mut();
         progress.expect(expected.get());
-        said.into_iter().for_each(|said| progress.say(&said));
+        if let Some(said) = said {
+            progress.say(&said);
+        }
         goes_on
     };
     let mut on_event = |event: &Event<'_>| {
