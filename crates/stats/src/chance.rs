@@ -3,6 +3,8 @@
 use hoptax_result::Interval;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::critical::two_sided_t;
+
 /// The probability, two-sided, that a difference whose true value is zero is estimated as far from zero as `cost`, given that
 /// `cost` is a Student interval over `rounds` rounds at `confidence`.
 ///
@@ -12,7 +14,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 ///
 /// **Degenerate cases.** `None` with fewer than two rounds, without a width, and where a number is not finite.
 pub fn chance_of_difference(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
-    let student = student(rounds)?;
+    let student = StudentsT::new(0.0, 1.0, f64::from(rounds) - 1.0).ok()?;
     let t = cost.estimate.abs() / standard_error(cost, rounds, confidence)?;
     t.is_finite().then(|| 2.0 * student.cdf(-t))
 }
@@ -22,14 +24,9 @@ pub fn chance_of_difference(cost: &Interval, rounds: u32, confidence: f64) -> Op
 ///
 /// **Degenerate cases.** `None` with fewer than two rounds, and without a width.
 pub fn standard_error(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
-    let quantile = -student(rounds)?.inverse_cdf((1.0 - confidence) / 2.0);
+    let quantile = two_sided_t(f64::from(rounds) - 1.0, confidence)?;
     // False for what is not a number, too.
     Some(cost.half_width() / quantile).filter(|error| *error > 0.0)
-}
-
-/// Student's distribution of a mean over so many rounds.
-fn student(rounds: u32) -> Option<StudentsT> {
-    StudentsT::new(0.0, 1.0, f64::from(rounds) - 1.0).ok()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! An interval over rounds: the only kind that knows what a restart changes.
 
 use hoptax_result::Interval;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::critical::two_sided_t;
 
 /// The mean over rounds with its `confidence` interval, in the unit of `rounds`, which holds one number for each
 /// round.
@@ -28,35 +29,9 @@ pub fn mean_over_rounds(rounds: &[f64], confidence: f64) -> Option<Interval> {
     (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
 }
 
-/// The `t` that a Student variable with `freedom` degrees of freedom stays within, on either side of zero, with
-/// probability `confidence`. `None` where there is no such number.
-fn two_sided_t(freedom: f64, confidence: f64) -> Option<f64> {
-    if !(confidence > 0.0 && confidence < 1.0) {
-        return None;
-    }
-    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    // The lower tail keeps digits that `1 - tail` would round away.
-    Some(-student.inverse_cdf((1.0 - confidence) / 2.0)).filter(|t| t.is_finite())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn t_is_that_of_the_tables() {
-        // R: qt(0.975, 1), qt(0.975, 5), qt(0.975, 9), qt(0.95, 11), qt(0.995, 7).
-        for (freedom, confidence, expected) in [
-            (1.0, 0.95, 12.706_204_736),
-            (5.0, 0.95, 2.570_581_836),
-            (9.0, 0.95, 2.262_157_163),
-            (11.0, 0.90, 1.795_884_819),
-            (7.0, 0.99, 3.499_483_297),
-        ] {
-            let t = two_sided_t(freedom, confidence).unwrap();
-            assert!((t - expected).abs() < 1e-7, "{freedom} {confidence}: {t}");
-        }
-    }
 
     #[test]
     fn the_interval_is_the_one_worked_by_hand() {
