@@ -125,7 +125,7 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
     });
     format!(
         "± is half of the {:.0} % interval over rounds of the difference paired by block (Hodges-Lehmann within a \
-         round, Student over rounds{looks}){speed}{missing}",
+         round, Student over rounds{looks}), at p90 and p99 of quantiles of all rounds (jackknife over rounds){speed}{missing}",
         result.plan.confidence * 100.0
     )
 }
