@@ -58,7 +58,8 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
                 arm.id
             );
             let measured = Measured::percent((seen_us - expected_us).abs() / expected_us, threshold);
-            let advice = "do not believe the costs in CPU time of this study; look for what else runs on the proxy's processor";
+            let advice = "costs in CPU time are not what functions spend by themselves here: look for what else runs on the proxy's \
+                          processor, and at `core_share` of the arms, since a slower proxy wakes peers that sleep more often";
             let finding = finding("known-cpu", severity, measured, message, advice);
             Some(Finding { measures: vec![Measure::Cpu], ..finding })
         });
