@@ -185,6 +185,7 @@ pub(crate) mod tests {
                 arm("same", ArmKind::Same, 0.1),
                 arm("lua", ArmKind::Function, 5.0),
             ],
+            speeds: None,
             machine: None,
             rounds: Vec::new(),
         }

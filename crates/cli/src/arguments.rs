@@ -130,12 +130,16 @@ pub(crate) struct StudyArguments {
         value_name = "DIR",
         num_args = 1..,
         value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "resume", "again"]
+        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "with_speeds", "resume", "again"]
     )]
     pub(crate) combine: Vec<PathBuf>,
     /// Keep the processors from being halted: `auto` where wake-ups are slow and nobody else wants the processors
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
+    /// Measure the speeds of this machine as well, right before the first round, in about twelve seconds: `hoptax prices` carries
+    /// costs by them
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) with_speeds: bool,
     /// Go on with a study that was interrupted, killed or finished, after the rounds that its folder keeps
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "seed"])]
     pub(crate) resume: Option<PathBuf>,

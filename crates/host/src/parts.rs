@@ -27,7 +27,8 @@
 
 use std::fs;
 use std::io;
-use std::ops::Sub;
+use std::iter::Sum;
+use std::ops::{Add, Sub};
 
 /// What a process has done so far, or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +80,32 @@ impl Sub for ProcessParts {
             involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
             minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
         }
+    }
+}
+
+impl Add for ProcessParts {
+    type Output = Self;
+
+    /// What two processes have done together.
+    fn add(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            user_ns: self.user_ns + other.user_ns,
+            kernel_ns: self.kernel_ns + other.kernel_ns,
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            read_bytes: self.read_bytes + other.read_bytes,
+            written_bytes: self.written_bytes + other.written_bytes,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+        }
+    }
+}
+
+impl Sum for ProcessParts {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), Add::add)
     }
 }
 

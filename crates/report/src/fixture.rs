@@ -172,6 +172,7 @@ pub(crate) fn study() -> StudyResult {
             burn(10.0, 12.32),
             function("stats/per-route", -0.31, -0.2),
         ],
+        speeds: None,
         machine: Some(machine(4.2, 3.1)),
         rounds: vec![round()],
     }

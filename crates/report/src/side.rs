@@ -4,7 +4,7 @@ use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, Study
 use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
-use crate::{in_use, words};
+use crate::{in_use, parts, words};
 
 /// A table, for every output.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -45,6 +45,9 @@ pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     }
     if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
         tables.push(hops(result));
+    }
+    if room == Room::Page {
+        tables.extend(parts::table(result));
     }
     tables.extend(null(result));
     tables

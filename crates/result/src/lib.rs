@@ -38,7 +38,7 @@ pub use sittings::{
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
     ArmKind, ArmLoad, ArmResult, ArmRound, Cost, Disturbance, GeneratorUse, Histogram, HopUse, HostUse,
-    Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Opened, Place, ProxyUse, ResponseCost,
-    Sample, SequentialPlan, Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
+    Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Place, ProxyUse,
+    ResponseCost, Sample, SequentialPlan, Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
 };
 pub use tune::{TuneResult, TuneStep};

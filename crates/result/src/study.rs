@@ -6,13 +6,14 @@
 mod arm;
 mod machine;
 mod number;
+mod parts;
 mod plan;
 mod round;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, MachineProbe, Verdict};
+use crate::{Environment, Finding, MachineProbe, MachineSpeeds, Verdict};
 
 pub use arm::{
     ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
@@ -20,6 +21,7 @@ pub use arm::{
 };
 pub use machine::{GeneratorUse, HostUse};
 pub use number::{Measure, Number, Place};
+pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
 pub use round::{ArmRound, Disturbance, Histogram, Opened, Sample, StudyRound};
 
@@ -50,6 +52,9 @@ pub struct StudyResult {
     /// The machine as it was probed before the first round; null in results of `hoptax.study/1`.
     #[serde(default)]
     pub machine: Option<MachineProbe>,
+    /// Its speeds, measured before the first round; null where nobody asked for them.
+    #[serde(default)]
+    pub speeds: Option<MachineSpeeds>,
     /// The evidence: what was measured in each complete round.
     #[serde(default)]
     pub rounds: Vec<StudyRound>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::{Book, Opened};
+use hoptax_result::{Book, Opened, PartCounts};
 use serde::{Deserialize, Serialize};
 
 /// Most proxies that an arm has.
@@ -42,6 +42,10 @@ pub struct SliceRecord {
     /// CPU time that each used between the slice and the next of the same copy, as it went on with what the slice had left it:
     /// timers that fell due, buffers that were sent. It stands still in between.
     pub late_hops_cpu_ns: [u64; MAX_HOPS],
+    /// What all proxies did over `wall_s` and until the next slice of the same copy; none without a proxy, and where the kernel
+    /// does not tell.
+    #[serde(default)]
+    pub parts: Option<PartCounts>,
     /// CPU time of all origins over `wall_s`, nanoseconds.
     pub origin_cpu_ns: u64,
     /// CPU time of the companion over `wall_s`, nanoseconds; 0 without one.

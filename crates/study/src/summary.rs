@@ -11,6 +11,7 @@ mod histogram;
 mod limits;
 mod memory;
 mod numbers;
+mod parts;
 mod response;
 mod samples;
 mod speed;
@@ -18,7 +19,7 @@ mod statuses;
 
 use hoptax_result::{
     ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe,
-    SequentialPlan, StudyPlan, StudyResult, Verdict,
+    MachineSpeeds, SequentialPlan, StudyPlan, StudyResult, Verdict,
 };
 
 pub use numbers::fill;
@@ -34,6 +35,8 @@ pub struct Conditions {
     pub environment: Environment,
     /// The machine as it was probed before the first round.
     pub machine: Option<MachineProbe>,
+    /// Its speeds, where they were measured.
+    pub speeds: Option<MachineSpeeds>,
     /// Whether the processors were kept from being halted.
     pub never_halted: bool,
     /// How long it took, seconds.
@@ -48,7 +51,7 @@ pub struct Conditions {
 
 /// Sums up the complete rounds of a study. Findings and verdict are left empty: the checks fill them.
 pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -> StudyResult {
-    let Conditions { environment, machine, never_halted, wall_s, ended_early, budget_s, sequential } =
+    let Conditions { environment, machine, speeds, never_halted, wall_s, ended_early, budget_s, sequential } =
         conditions;
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
     let mut result = StudyResult {
@@ -84,6 +87,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         host: HostUse { neighbour_weight, ..HostUse::default() },
         arms: plan.arms.iter().enumerate().map(|(index, arm)| arm_result(plan, index, arm)).collect(),
         machine,
+        speeds,
         rounds,
     };
     fill(&mut result);

@@ -18,7 +18,7 @@ use crate::{kept, print, progress};
 const FULL: f64 = 6.0;
 
 /// Keeps processors from being halted as long as what it returns is there.
-fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
+pub(crate) fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
     Ok(Box::new(Spinner::start(processors)?))
 }
 

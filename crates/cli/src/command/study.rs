@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
@@ -18,7 +19,7 @@ use hoptax_host::machine::judgement::{advice, should_never_halt};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
-use hoptax_result::{Environment, MachineProbe, StudyResult};
+use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult};
 use hoptax_study::event::Event;
 use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
@@ -29,7 +30,7 @@ use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 
-use super::functions;
+use super::{calibrate, functions};
 use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -79,6 +80,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         generator_cpus: placement.generator.clone(),
         ..kept::environment()
     };
+    let speeds = speeds(arguments, &placement)?;
     let (machine, spinner) =
         machine(kept.as_ref().map(|(_, facts)| facts), &placement, arguments.never_halt)?;
     let program = env::current_exe()
@@ -93,7 +95,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let interrupt = Interrupt::listen()?;
 
     let programs = Programs { hoptax: &program, envoy: &envoy.program };
-    let facts = Facts::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
+    let mut facts = Facts::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
+    facts.speeds = speeds;
     let (folder, facts, rounds) = match &kept {
         Some((_, then)) => take_up(arguments, &directory, then, &facts)?,
         None => begin(arguments, &directory, &text, (facts, plan.rounds))?,
@@ -147,6 +150,7 @@ fn concluded(
         // The study began when its first round did, however often it was taken up again.
         environment: Environment { started_at: facts.started_at.clone(), ..environment },
         machine: Some(facts.machine.clone()),
+        speeds: facts.speeds.clone(),
         never_halted: facts.never_halted,
         wall_s: outcome.wall_s,
         budget_s: course.budget_s(),
@@ -204,6 +208,21 @@ fn dry_run(plan: &Plan) -> Result<Code, Failure> {
     let needs = Expense::of(plan).words(&length, 0);
     print::result(&format!("{}{needs}\n", plan.outline()))?;
     Ok(Code::Fine)
+}
+
+/// The speeds of the machine, where they are asked for: as long as nothing keeps its processors from halting.
+fn speeds(arguments: &StudyArguments, placement: &Placement) -> Result<Option<MachineSpeeds>, Failure> {
+    if !arguments.with_speeds {
+        return Ok(None);
+    }
+    print::note("measuring the speeds of this machine");
+    let seed = arguments.seed.unwrap_or(1);
+    // Nothing is begun yet that an interrupt would have to end.
+    let never = AtomicBool::new(false);
+    let found = hoptax_calibrate::speeds(placement, 1.0, seed, Some(&calibrate::keep_awake), &never);
+    found
+        .map(Some)
+        .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 
 /// What the machine is like, and what keeps its processors from being halted, if they are. A study that is taken up again goes on

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Book;
 
-use super::Disturbance;
+use super::{Disturbance, Parts};
 
 /// What was found about one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +111,12 @@ pub struct ArmLoad {
     pub rate_ratio: Option<Interval>,
     /// CPU time of all proxies per request, less their idle use, microseconds. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
+    /// What the CPU time of the proxies went into; null without a proxy, and where the kernel did not tell.
+    #[serde(default)]
+    pub parts: Option<Parts>,
+    /// The same beyond the parts of `compared_with`.
+    #[serde(default)]
+    pub added_parts: Option<Parts>,
     /// CPU time of the origin per request, microseconds.
     pub origin_cpu_us_per_request: Option<Interval>,
     /// CPU time of the companion that the function asks, per request, microseconds; null where it asks none.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArmLoad, ArmResult, Cost, Interval, ResponseCost, StudyResult};
+use super::{ArmLoad, ArmResult, Cost, Interval, Parts, ResponseCost, StudyResult};
 use crate::Finding;
 
 /// What a number of a study measures.
@@ -164,6 +164,12 @@ fn visit_load(
     visit(&level(Measure::Rate), Number::Interval(&mut load.rate));
     visit(&cost(Measure::Rate), Number::Interval(&mut load.rate_ratio));
     visit(&level(Measure::Cpu), Number::Interval(&mut load.cpu_us_per_request));
+    for part in load.parts.iter_mut().flat_map(Parts::all_mut) {
+        visit(&level(Measure::Cpu), Number::Interval(part));
+    }
+    for part in load.added_parts.iter_mut().flat_map(Parts::all_mut) {
+        visit(&cost(Measure::Cpu), Number::Interval(part));
+    }
     for other_cpu in [
         &mut load.origin_cpu_us_per_request,
         &mut load.companion_cpu_us_per_request,

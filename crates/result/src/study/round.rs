@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::PartCounts;
 use crate::Book;
 
 /// What was measured in one complete round.
@@ -52,6 +53,9 @@ pub struct Sample {
     pub slowdown: Vec<Option<f64>>,
     /// What was measured, by measure, as measured.
     pub values: BTreeMap<String, Vec<Option<f64>>>,
+    /// What the proxies did, in slices that count for anything; null without a proxy, and where the kernel did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartCounts>,
     /// Where its requests went, in slices that count for anything.
     pub book: Book,
     /// The same, in slices that count for nothing.

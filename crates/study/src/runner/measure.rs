@@ -13,8 +13,10 @@ use hoptax_host::accounting::{
 use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
+use hoptax_host::parts::{ProcessParts, process_parts};
 use hoptax_host::spinner::Spinner;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
+use hoptax_result::PartCounts;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::quiet::{Quiet, Waited};
@@ -66,6 +68,8 @@ struct Reading {
     link_bytes: u64,
     /// That of each proxy.
     hops: Vec<ProcessUse>,
+    /// What all proxies did so far; none where the kernel does not tell.
+    parts: Option<ProcessParts>,
     ticks: Vec<(u32, ProcessorTicks)>,
     /// What spinners used of the processors of generator and origin.
     spinner_ns: u64,
@@ -94,6 +98,7 @@ impl Reading {
             companion_cpu_ns: companion.map_or(Ok(0), |id| process_use(id).map(|used| used.cpu_ns()))?,
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
+            parts: subject.proxies.iter().map(|proxy| process_parts(proxy.id()).ok()).sum(),
             ticks: processor_ticks()?,
             spinner_ns,
         })
@@ -116,6 +121,24 @@ impl Reading {
         }
         (all, cpu_ns)
     }
+}
+
+/// What proxies did between two readings, for so many requests; none without a proxy.
+fn counts(now: &Reading, earlier: &Reading, requests: u64) -> Option<PartCounts> {
+    let done = now.parts.filter(|_| !now.hops.is_empty())? - earlier.parts?;
+    Some(PartCounts {
+        requests,
+        cpu_ns: done.cpu_ns,
+        user_ns: done.user_ns,
+        kernel_ns: done.kernel_ns,
+        reads: done.reads,
+        writes: done.writes,
+        read_bytes: done.read_bytes,
+        written_bytes: done.written_bytes,
+        voluntary_switches: done.voluntary_switches,
+        involuntary_switches: done.involuntary_switches,
+        minor_faults: done.minor_faults,
+    })
 }
 
 impl<'a> Meter<'a> {
@@ -248,6 +271,7 @@ impl<'a> Meter<'a> {
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             late_hops_cpu_ns: [0; MAX_HOPS],
+            parts: counts(&after, &before, self.recording.book.answered + self.recording.early_answers),
             origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
             // One that was killed has no account any more.
             companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),
@@ -364,6 +388,7 @@ impl<'a> Meter<'a> {
         let (_, late_hops_cpu_ns) = now.since(last);
         if let Some(slice) = self.record.slices.get_mut(*place) {
             slice.late_hops_cpu_ns = late_hops_cpu_ns;
+            slice.parts = slice.parts.zip(counts(now, last, 0)).map(|(in_time, late)| in_time + late);
         }
     }
 }

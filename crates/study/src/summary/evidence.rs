@@ -118,6 +118,9 @@ fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_
     for one in slices {
         if one.counts() {
             sample.book.add(&one.slice.book);
+            if let Some(counts) = one.slice.parts {
+                *sample.parts.get_or_insert_default() += counts;
+            }
             for (kind, count) in record.failures.get(&one.number).into_iter().flatten() {
                 *sample.failures.entry(kind.clone()).or_default() += count;
             }

@@ -10,7 +10,7 @@ use hoptax_stats::{mean_over_rounds, median};
 
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{histogram, memory, response, statuses};
+use super::{histogram, memory, parts, response, statuses};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that the checks judge.
@@ -136,6 +136,8 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         rate: level(&measure::RATE),
         rate_ratio: cost(&measure::RATE, None, |own, other| own / other),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
+        parts: parts::level(rounds, id, name),
+        added_parts: other.and_then(|other| parts::added(rounds, (id, other), name)),
         origin_cpu_us_per_request: level(&measure::ORIGIN_CPU),
         companion_cpu_us_per_request: arm.asks_companion.then(|| level(&measure::COMPANION_CPU)).flatten(),
         together_cpu_us_per_request: level(&measure::TOGETHER_CPU),

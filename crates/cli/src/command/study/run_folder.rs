@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use hoptax_result::{Environment, MachineProbe};
+use hoptax_result::{Environment, MachineProbe, MachineSpeeds};
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::record::RoundRecord;
@@ -52,6 +52,9 @@ pub(crate) struct Facts {
     kernel: String,
     /// The machine as it was probed before the first round.
     pub(crate) machine: MachineProbe,
+    /// Its speeds, where they were measured.
+    #[serde(default)]
+    pub(crate) speeds: Option<MachineSpeeds>,
     /// Whether the processors are kept from being halted.
     pub(crate) never_halted: bool,
     /// When the first round began, RFC 3339 in UTC.
@@ -123,6 +126,7 @@ impl Facts {
             memory_bytes: environment.memory_bytes,
             kernel: environment.kernel.clone(),
             machine,
+            speeds: None,
             never_halted,
             started_at: environment.started_at.clone(),
             resumed_after_rounds: Vec::new(),

@@ -1,0 +1,67 @@
+//! The table of what the CPU time of each arm goes into.
+
+use hoptax_result::{ArmKind, ArmResult, Interval, Parts, StudyResult};
+
+use crate::numbers::{difference, level};
+use crate::side::SideTable;
+
+/// A column: its heading, and the part that it has.
+type Column = (&'static str, fn(&Parts) -> Option<Interval>);
+
+const COLUMNS: [Column; 6] = [
+    ("in the program us", |parts| parts.user_us),
+    ("in the kernel us", |parts| parts.kernel_us),
+    ("reads", |parts| parts.reads),
+    ("writes", |parts| parts.writes),
+    ("waits", |parts| parts.voluntary_switches),
+    ("page faults", |parts| parts.minor_faults),
+];
+
+/// What a request makes the proxies do with each arm: the levels of those that others are compared with, and what each of the
+/// others adds. Under the load that costs in CPU time are taken from; none where the kernel told nothing.
+pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
+    let load = &result.plan.cpu_load()?.name;
+    let of = |arm: &ArmResult| -> Option<(String, Vec<String>)> {
+        let under = arm.loads.iter().find(|one| one.load == *load)?;
+        let (parts, say): (Parts, fn(&Interval) -> String) = match arm.kind {
+            ArmKind::Baseline | ArmKind::Position => (under.parts?, level),
+            ArmKind::Direct | ArmKind::Same | ArmKind::Function => (under.added_parts?, difference),
+        };
+        let cell = |column: &Column| column.1(&parts).as_ref().map_or_else(|| "-".to_owned(), say);
+        Some((arm.id.clone(), COLUMNS.iter().map(cell).collect()))
+    };
+    let rows: Vec<(String, Vec<String>)> = result.arms.iter().filter_map(of).collect();
+    (!rows.is_empty()).then(|| SideTable {
+        title: format!(
+            "what a request makes the proxies do under {load}: program and kernel by ticks, the rest counted one by one"
+        ),
+        header: std::iter::once("arm").chain(COLUMNS.iter().map(|column| column.0)).map(str::to_owned).collect(),
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn about(estimate: f64) -> Interval {
+        Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 }
+    }
+
+    #[test]
+    fn a_baseline_has_levels_and_the_others_what_they_add() {
+        let mut result = fixture::loaded();
+        assert!(table(&result).is_none(), "nothing was told");
+        for arm in &mut result.arms {
+            for load in &mut arm.loads {
+                load.parts = Some(Parts { reads: Some(about(4.0)), ..Parts::default() });
+                load.added_parts = Some(Parts { reads: Some(about(2.0)), ..Parts::default() });
+            }
+        }
+        let table = table(&result).unwrap();
+        let row = |id: &str| table.rows.iter().find(|row| row.0 == id).unwrap().1.clone();
+        assert_eq!(row("baseline")[..3], ["-", "-", "4.0 ±0.5"], "{table:#?}");
+        assert_eq!(row("lua")[..3], ["-", "-", "+2.0 ±0.5"], "{table:#?}");
+    }
+}
