@@ -1,6 +1,6 @@
 //! Sentences that every output of a study says.
 
-use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Slices, StudyResult, Verdict};
+use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Measure, Slices, StudyResult, Verdict};
 
 use crate::numbers::{difference, grouped};
 use crate::probe;
@@ -16,6 +16,9 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
     };
     Some(format!("A/A: the same configuration again seems to cost {} us, {verdict}", difference(&cost)))
 }
+
+/// What the main table has of each arm.
+pub(crate) const ADDED: &str = "what is added to that; CPU time and response time per request";
 
 /// How it was measured.
 pub(crate) fn method(result: &StudyResult) -> String {
