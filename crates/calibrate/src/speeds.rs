@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hoptax_host::clock::thread_cpu_ns;
 use hoptax_host::processors::{self, Placement};
 use hoptax_result::{Interval, MachineSpeeds, Speed, SpeedKind, SpeedSide};
 use hoptax_stats::{mean_over_rounds, median};
@@ -150,10 +151,9 @@ fn take_turns(
     repetitions.iter().map(interval).collect()
 }
 
-/// CPU time of the calling thread: what costs are measured in. Time in which others had the processor is not in it.
+/// CPU time of the calling thread: what costs are measured in.
 fn thread_time() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32)
+    Duration::from_nanos(thread_cpu_ns())
 }
 
 /// Does an operation so many times, and returns how long that took.

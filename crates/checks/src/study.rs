@@ -81,8 +81,8 @@ pub(crate) mod tests {
             cpu_share: Some(interval(cost_us / 40.0, 0.01)),
             response_us: response(cost_us),
             over_1_ms_share: Some(interval(0.0, 0.001)),
-            memory_bytes: None,
             max_rate: Some(interval(-cost_us * 100.0, 50.0)),
+            ..Cost::default()
         };
         let load = |name: &str| ArmLoad {
             load: name.to_owned(),
@@ -106,6 +106,9 @@ pub(crate) mod tests {
             cpu_us_per_request: Some(interval(40.0 + cost_us, 0.5)),
             max_rate: Some(interval(20_000.0, 300.0)),
             loads: vec![load("saturation"), load("fixed-rate")],
+            configuration_sha256: None,
+            requests_sha256: BTreeMap::new(),
+            key_exchange_group: None,
             asks_companion: false,
             companion_cpu_us_per_request: None,
             unproven: Vec::new(),

@@ -83,7 +83,7 @@ Examples:
   hoptax study --combine runs/quick-1 runs/quick-2       sittings that are there, put together
   hoptax study --list                 the studies that come with hoptax
 
-The folder gets result.json, report.html, report.md, slices.csv, and for each arm Envoy's configuration and log. Sittings that were
+The folder gets result.json, report.html, report.md, numbers.csv, slices.csv, and for each arm Envoy's configuration and log. Sittings that were
 put together go to NAME-sittings.json and NAME-sittings.md beside the folders.
 
 With --until a study looks at the widths of its intervals after 8, 10, 13, 17, ... rounds, never at its estimates, and ends when 95 of

@@ -22,9 +22,10 @@ pub(crate) fn keep(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
     Ok(Some(path))
 }
 
-/// This machine, with its kept calibration.
+/// This program and this machine, with its kept calibration.
 pub(crate) fn environment() -> Environment {
     let mut here = hoptax_host::environment::capture(env!("CARGO_PKG_VERSION"));
+    here.hoptax_commit = option_env!("HOPTAX_COMMIT").map(str::to_owned);
     here.calibration = calibration(&here);
     here
 }

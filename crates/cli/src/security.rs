@@ -46,6 +46,7 @@ pub(crate) fn client(
         // QUIC does not tell whether a session was taken up again, so that none is.
         resumes: arguments.tls_resumption == OnOff::On && !is_http3,
         alpn: alpn.map(<[u8]>::to_vec),
+        verifies_once: false,
     };
     client_config(security).map_err(Failure::bad_input)
 }

@@ -110,12 +110,26 @@ fn a_small_study_finds_what_is_known() {
         let accounted = of("used") + of("delayed") + of("lost");
         assert!(accounted >= planned && of("lost") <= of("set_aside"), "{arm:#}");
     }
+    // The twin is configured as the baseline is, and each other function otherwise.
+    let hash = |id: &str, field: &str| {
+        let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
+        arm[field].clone()
+    };
+    let configuration = |id: &str| hash(id, "configuration_sha256");
+    assert_eq!(configuration("baseline").as_str().map(str::len), Some(64));
+    assert_eq!(
+        (configuration("same"), configuration("direct")),
+        (configuration("baseline"), serde_json::Value::Null)
+    );
+    assert_ne!(configuration("lua"), configuration("baseline"));
+    assert_eq!(hash("lua", "requests_sha256"), hash("baseline", "requests_sha256"));
+    assert_eq!(result["environment"]["proxy_sha256"].as_str().map(str::len), Some(64));
     // Nothing answers through a delay of 5 ms before 5 ms have passed, and CPU time is never nothing.
     assert!(
         column(&study.csv(), "fault/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 4_990.0)
     );
     assert!(column(&study.csv(), "lua", "saturation", "cpu_us_per_request").iter().all(|us| *us > 0.0));
-    for file in ["report.html", "report.md", "arms/lua/bootstrap.json", "arms/lua/envoy.log"] {
+    for file in ["report.html", "report.md", "numbers.csv", "arms/lua/bootstrap.json", "arms/lua/envoy.log"] {
         assert!(study.out().join(file).exists(), "{file}");
     }
 }

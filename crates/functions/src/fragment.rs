@@ -73,4 +73,13 @@ impl KeyExchangeGroup {
             Self::P256 => "P-256",
         }
     }
+
+    /// The name under which it is registered with IANA.
+    pub fn registered_name(self) -> &'static str {
+        match self {
+            Self::X25519 => "X25519",
+            Self::X25519Mlkem768 => "X25519MLKEM768",
+            Self::P256 => "secp256r1",
+        }
+    }
 }

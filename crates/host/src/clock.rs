@@ -8,6 +8,12 @@ pub fn now_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
+/// CPU time of the calling thread so far, nanoseconds. Time in which others had the processor is not in it.
+pub fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
+}
+
 /// What one reading of the clock takes, nanoseconds, and the largest step back in a thousand readings, which must be none.
 pub fn cost_and_step_back_ns() -> (f64, u64) {
     const READINGS: u32 = 1_000;

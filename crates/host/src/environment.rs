@@ -18,7 +18,9 @@ pub fn capture(hoptax_version: &str) -> Environment {
     Environment {
         started_at: now(),
         hoptax_version: hoptax_version.to_owned(),
+        hoptax_commit: None,
         proxy_version: None,
+        proxy_sha256: None,
         kernel: system.release().to_string_lossy().into_owned(),
         cpu_model: field("model name").or_else(|| field("CPU part")).unwrap_or_default(),
         cpus: cpu_info.lines().filter(|line| line.starts_with("processor")).count() as u32,

@@ -17,3 +17,4 @@ pub mod parts;
 pub mod pressure;
 pub mod processors;
 pub mod spinner;
+pub mod wake;

@@ -21,6 +21,16 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
+    /// Those in which keys were exchanged and certificates shown.
+    pub fn full(&self) -> u64 {
+        self.full
+    }
+
+    /// Those that took up an earlier session.
+    pub fn resumed(&self) -> u64 {
+        self.resumed
+    }
+
     pub(crate) fn record(&mut self, took_ns: u64, handshake: &Handshake) {
         self.full += u64::from(!handshake.is_resumed);
         self.resumed += u64::from(handshake.is_resumed);

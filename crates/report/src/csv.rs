@@ -1,11 +1,84 @@
-//! The slices of a study as comma-separated values, for whoever wants to compute with them.
+//! The slices and the arms of a study as comma-separated values, for whoever wants to compute with them.
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{Disturbance, Sample, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Cost, Disturbance, HopUse, Interval, Sample, StudyResult};
 
 /// Columns before those of what was measured.
 const COLUMNS: [&str; 8] = ["round", "load", "block", "arm", "copy", "began_s", "set_aside", "slowdown"];
+
+/// Numbers with intervals, each with its name and unit.
+type Named<T> = (&'static str, fn(&T) -> Option<Interval>);
+
+const OF_ARM: [Named<ArmResult>; 7] = [
+    ("cpu_us_per_request", |arm| arm.cpu_us_per_request),
+    ("companion_cpu_us_per_request", |arm| arm.companion_cpu_us_per_request),
+    ("max_rate", |arm| arm.max_rate),
+    ("response_p50_us", |arm| arm.response_us.p50),
+    ("response_p90_us", |arm| arm.response_us.p90),
+    ("response_p99_us", |arm| arm.response_us.p99),
+    ("cost_max_rate", |arm| arm.cost.max_rate),
+];
+
+const OF_PROXY: [Named<HopUse>; 3] = [
+    ("cpu_us_per_request", |hop| hop.cpu_us_per_request),
+    ("memory_bytes", |hop| hop.memory_bytes),
+    ("memory_per_connection_bytes", |hop| hop.memory_per_connection_bytes),
+];
+
+const OF_LOAD: [Named<ArmLoad>; 8] = [
+    ("cpu_us_per_request", |load| load.cpu_us_per_request),
+    ("rate", |load| load.rate),
+    ("connections_per_second", |load| load.connections_per_second),
+    ("full_handshakes_per_second", |load| load.full_handshakes_per_second),
+    ("resumed_handshakes_per_second", |load| load.resumed_handshakes_per_second),
+    ("response_p50_us", |load| load.response_us.p50),
+    ("response_p90_us", |load| load.response_us.p90),
+    ("response_p99_us", |load| load.response_us.p99),
+];
+
+/// Of an arm, and of an arm under a load.
+const OF_COST: [Named<Cost>; 8] = [
+    ("cost_cpu_us_per_request", |cost| cost.cpu_us_per_request),
+    ("cost_cpu_share", |cost| cost.cpu_share),
+    ("cost_response_p50_us", |cost| cost.response_us.p50),
+    ("cost_response_p90_us", |cost| cost.response_us.p90),
+    ("cost_response_p99_us", |cost| cost.response_us.p99),
+    ("cost_over_1_ms_share", |cost| cost.over_1_ms_share),
+    ("cost_memory_bytes", |cost| cost.memory_bytes),
+    ("cost_memory_per_connection_bytes", |cost| cost.memory_per_connection_bytes),
+];
+
+/// One line for each number of each arm that is there, with its interval. `cost_` is a difference from the arm that it is compared
+/// with. `load` is empty for numbers that belong to none or are taken from the usual one; `proxy` names the proxy of which a number
+/// is, and is empty for all of them together.
+pub fn numbers(result: &StudyResult) -> String {
+    let mut text = "arm,compared_with,load,proxy,number,estimate,low,high\n".to_owned();
+    for arm in &result.arms {
+        let other = arm.compared_with.as_deref().map(quoted).unwrap_or_default();
+        let arm_and_other = format!("{},{other}", quoted(&arm.id));
+        text += &of(&OF_ARM, arm, &format!("{arm_and_other},,"));
+        text += &of(&OF_COST, &arm.cost, &format!("{arm_and_other},,"));
+        for hop in &arm.hops {
+            text += &of(&OF_PROXY, hop, &format!("{arm_and_other},,{}", quoted(&hop.name)));
+        }
+        for load in &arm.loads {
+            let place = format!("{arm_and_other},{},", quoted(&load.load));
+            text += &of(&OF_LOAD, load, &place);
+            text += &of(&OF_COST, &load.cost, &place);
+        }
+    }
+    text
+}
+
+/// The lines of those numbers that are there.
+fn of<T>(numbers: &[Named<T>], whole: &T, place: &str) -> String {
+    let line = |(name, number): &Named<T>| {
+        let Interval { estimate, low, high } = number(whole)?;
+        Some(format!("{place},{name},{estimate},{low},{high}\n"))
+    };
+    numbers.iter().filter_map(line).collect()
+}
 
 /// One line for each slice of the complete rounds, in the order of time; only the header without any. After the columns that
 /// every slice has follows one for each measure of the study, with its unit in its name. `set_aside` is empty for a slice
@@ -70,6 +143,18 @@ mod tests {
     #[test]
     fn every_slice_has_a_line_in_the_order_of_time() {
         insta::assert_snapshot!(slices(&fixture::study()));
+    }
+
+    #[test]
+    fn every_number_has_a_line_and_what_is_withheld_has_none() {
+        let text = numbers(&fixture::loaded());
+        let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+        assert!(text.contains("\n\"lua\",\"baseline\",,,cost_cpu_us_per_request,4.95,"), "{text}");
+        assert_eq!(lines("\"lua\",\"baseline\",,\"gateway\",memory_bytes,"), 1);
+        assert_eq!(lines("\"lua\",\"baseline\",,\"gateway\",memory_per_connection_bytes,"), 1);
+        assert_eq!(lines("\"lua\",\"baseline\",\"half\",,response_p99_us,"), 1);
+        assert_eq!(lines("\"baseline\",,,,cost_"), 0);
+        assert_eq!(numbers(&fixture::void()).lines().count(), 1);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use hoptax_result::{
     sample,
 };
 
+const MIB: f64 = 1_048_576.0;
+
 fn interval(estimate: f64, half_width: f64) -> Interval {
     Interval { estimate, low: estimate - half_width, high: estimate + half_width }
 }
@@ -37,6 +39,9 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         cpu_us_per_request: has_proxy.then(|| interval(46.0 + cpu_us, 0.52)),
         max_rate: has_proxy.then(|| interval(rate, 210.0)),
         loads: Vec::new(),
+        configuration_sha256: None,
+        requests_sha256: BTreeMap::new(),
+        key_exchange_group: None,
         asks_companion: false,
         companion_cpu_us_per_request: None,
         unproven: Vec::new(),
@@ -56,7 +61,8 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 },
                 over_1_ms_share: Some(interval(0.0, 0.001)),
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
-                memory_bytes: None,
+                memory_bytes: has_proxy.then(|| interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
+                memory_per_connection_bytes: has_proxy.then(|| interval(cpu_us * 50.0, 900.0)),
             }
         } else {
             Cost::default()
@@ -64,12 +70,11 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         responses: 32_000,
         known_answer: None,
         hops: if has_proxy {
-            let mib = 1_048_576.0;
             vec![HopUse {
                 name: "gateway".to_owned(),
                 cpu_us_per_request: None,
-                memory_bytes: Some(interval((67.7 + cpu_us / 5.0) * mib, 0.4 * mib)),
-                ..HopUse::default()
+                memory_bytes: Some(interval((67.7 + cpu_us / 5.0) * MIB, 0.4 * MIB)),
+                memory_per_connection_bytes: Some(interval(21_600.0 + cpu_us * 50.0, 800.0)),
             }]
         } else {
             Vec::new()
@@ -323,6 +328,7 @@ pub(crate) fn void() -> StudyResult {
         arm.cost = Cost::default();
         for hop in &mut arm.hops {
             hop.memory_bytes = None;
+            hop.memory_per_connection_bytes = None;
         }
     }
     result

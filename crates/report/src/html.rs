@@ -136,6 +136,7 @@ struct PageColumns {
     p99: bool,
     max_rate: bool,
     memory: bool,
+    memory_per_connection: bool,
 }
 
 impl PageColumns {
@@ -147,6 +148,7 @@ impl PageColumns {
             p99: columns.has(Measure::ResponseP99),
             max_rate: columns.has(Measure::MaxRate),
             memory: columns.has(Measure::Memory),
+            memory_per_connection: columns.has(Measure::MemoryPerConnection),
         }
     }
 }
@@ -165,6 +167,7 @@ struct PageRow {
     max_rate: String,
     max_rate_percent: String,
     memory: String,
+    memory_per_connection: String,
     slices: String,
     is_near_zero: bool,
 }
@@ -185,6 +188,7 @@ impl PageRow {
             max_rate: row.max_rate.text.clone(),
             max_rate_percent: row.max_rate_percent.clone(),
             memory: row.memory.text.clone(),
+            memory_per_connection: row.memory_per_connection.text.clone(),
             slices: format!("{} + {}", arm.slices.used, arm.slices.set_aside),
             is_near_zero: row.is_near_zero,
         }

@@ -3,19 +3,20 @@
 use hoptax_result::{ArmKind, ArmResult, StudyResult};
 
 use crate::numbers::{grouped, level};
-use crate::rows::{baselines, memory_mib};
+use crate::rows::{baselines, memory_mib, memory_per_connection_kb};
 use crate::side::SideTable;
 
 /// A column: its heading, and what it has of an arm.
 type Column = (&'static str, fn(&ArmResult) -> Option<String>);
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     ("CPU us", |arm| arm.cpu_us_per_request.as_ref().map(level)),
     ("max rate/s", |arm| arm.max_rate.as_ref().map(level)),
     ("p50 us", |arm| arm.response_us.p50.as_ref().map(level)),
     ("p90 us", |arm| arm.response_us.p90.as_ref().map(level)),
     ("p99 us", |arm| arm.response_us.p99.as_ref().map(level)),
     ("memory MiB", |arm| memory_mib(arm).as_ref().map(level)),
+    ("kB/connection", |arm| memory_per_connection_kb(arm).as_ref().map(level)),
 ];
 
 /// The levels of all baselines, the main one first; none where no number of them is left.
@@ -70,11 +71,22 @@ mod tests {
     #[test]
     fn a_baseline_has_its_levels_in_a_row() {
         let table = levels(&fixture::study()).unwrap();
-        assert_eq!(table.header, ["arm", "CPU us", "max rate/s", "p50 us", "p90 us", "p99 us", "memory MiB"]);
+        assert_eq!(
+            table.header,
+            ["arm", "CPU us", "max rate/s", "p50 us", "p90 us", "p99 us", "memory MiB", "kB/connection"]
+        );
         assert_eq!(table.rows[0].0, "baseline");
         assert_eq!(
             table.rows[0].1,
-            ["46.00 ±0.52", "21,739 ±210", "95.0 ±1.3", "140.0 ±6.0", "240 ±22", "67.70 ±0.40"]
+            [
+                "46.00 ±0.52",
+                "21,739 ±210",
+                "95.0 ±1.3",
+                "140.0 ±6.0",
+                "240 ±22",
+                "67.70 ±0.40",
+                "21.60 ±0.80"
+            ]
         );
         assert!(levels(&fixture::void()).is_none());
     }

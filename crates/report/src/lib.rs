@@ -6,6 +6,7 @@
 pub mod csv;
 mod findings;
 mod forest;
+mod handshakes;
 pub mod html;
 mod in_use;
 mod known;

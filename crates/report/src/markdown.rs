@@ -96,7 +96,7 @@ fn finding(group: &FindingGroup<'_>) -> String {
 /// A column of the main table: its measure, its heading, and what it says of an arm.
 type Column = (Option<Measure>, &'static str, fn(&Row<'_>) -> String);
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     (None, "arm", |row| format!("`{}`", row.name)),
     (Some(Measure::Cpu), "CPU, us", |row| {
         format!("{}{}", if row.is_near_zero { "~ " } else { "" }, row.cpu.text)
@@ -108,6 +108,9 @@ const COLUMNS: [Column; 10] = [
     (Some(Measure::MaxRate), "max rate, requests/s", |row| row.max_rate.text.clone()),
     (Some(Measure::MaxRate), "", |row| row.max_rate_percent.clone()),
     (Some(Measure::Memory), "memory, MiB", |row| row.memory.text.clone()),
+    (Some(Measure::MemoryPerConnection), "memory per connection, kB", |row| {
+        row.memory_per_connection.text.clone()
+    }),
     (None, "compared with", |row| format!("`{}`", row.arm.compared_with.as_deref().unwrap_or_default())),
 ];
 
@@ -123,7 +126,7 @@ fn costs(result: &StudyResult) -> String {
         let columns: Vec<&Column> =
             COLUMNS.iter().filter(|column| column.0.is_none_or(|measure| has.has(measure))).collect();
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        text += "\nWhat is added to that, per request:\n\n";
+        text += &format!("\n{}:\n\n", words::capitalised(words::ADDED));
         text += &line(columns.iter().map(|column| column.1.to_owned()).collect());
         let rules = columns.iter().map(|column| if column.0.is_none() { "---" } else { "---:" });
         text += &format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));

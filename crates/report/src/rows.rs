@@ -1,12 +1,13 @@
 //! The rows of a study: one for each arm that is compared, dearest first, with what every output says of it.
 
-use hoptax_result::{ArmKind, ArmResult, Interval, Measure, Place, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, HopUse, Interval, Measure, Place, StudyResult};
 
 use crate::findings::listed;
 use crate::numbers::{difference, percent_difference, percent_of};
 
-/// Bytes of a MiB.
+/// Bytes of a MiB, in which the memory of processes is shown, and of a kB, in which that of connections is.
 const MIB: f64 = 1_048_576.0;
+const KB: f64 = 1_000.0;
 
 /// One compared arm.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Row<'a> {
     pub(crate) max_rate_percent: String,
     /// Resident memory that it adds, MiB.
     pub(crate) memory: Cell,
+    /// The same for each connection, kB.
+    pub(crate) memory_per_connection: Cell,
     /// Whether its CPU cost cannot be told from zero.
     pub(crate) is_near_zero: bool,
 }
@@ -39,13 +42,14 @@ pub(crate) struct Cell {
 }
 
 /// What the main table has a column for.
-const MEASURES: [Measure; 6] = [
+const MEASURES: [Measure; 7] = [
     Measure::Cpu,
     Measure::ResponseP50,
     Measure::ResponseP90,
     Measure::ResponseP99,
     Measure::MaxRate,
     Measure::Memory,
+    Measure::MemoryPerConnection,
 ];
 
 impl Row<'_> {
@@ -57,7 +61,12 @@ impl Row<'_> {
             Measure::ResponseP99 => Some(&self.p99),
             Measure::MaxRate => Some(&self.max_rate),
             Measure::Memory => Some(&self.memory),
-            Measure::OtherCpu | Measure::Rate | Measure::LinkBytes | Measure::Admitted => None,
+            Measure::MemoryPerConnection => Some(&self.memory_per_connection),
+            Measure::OtherCpu
+            | Measure::Rate
+            | Measure::NewConnections
+            | Measure::LinkBytes
+            | Measure::Admitted => None,
         }
     }
 }
@@ -139,16 +148,38 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
 
 /// Resident memory of all proxies of an arm together, MiB; none without one, or where one of them is not known.
 pub(crate) fn memory_mib(arm: &ArmResult) -> Option<Interval> {
-    let hops: Option<Vec<Interval>> = arm.hops.iter().map(|hop| hop.memory_bytes).collect();
+    let hops: Option<Vec<Interval>> = arm.hops.iter().map(hop_memory_mib).collect();
     let hops = hops.filter(|hops| !hops.is_empty())?;
-    let estimate = hops.iter().map(|hop| hop.estimate).sum::<f64>() / MIB;
-    let half = hops.iter().fold(0.0, |half: f64, hop| half.hypot(hop.half_width())) / MIB;
+    let estimate = hops.iter().map(|hop| hop.estimate).sum::<f64>();
+    let half = hops.iter().fold(0.0, |half: f64, hop| half.hypot(hop.half_width()));
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
 
-/// Resident memory that an arm adds to that of the arm it is compared with, MiB. Processes share nothing that changes from
-/// round to round, so the errors of both are taken as independent.
+/// Resident memory of the first proxy of an arm for each connection to it, kB; none where none is opened to one.
+pub(crate) fn memory_per_connection_kb(arm: &ArmResult) -> Option<Interval> {
+    hop_memory_per_connection_kb(arm.hops.first()?)
+}
+
+/// Resident memory of one proxy, MiB.
+pub(crate) fn hop_memory_mib(hop: &HopUse) -> Option<Interval> {
+    hop.memory_bytes.as_ref().map(|bytes| in_units(bytes, MIB))
+}
+
+/// The same for each connection to it, kB.
+pub(crate) fn hop_memory_per_connection_kb(hop: &HopUse) -> Option<Interval> {
+    hop.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB))
+}
+
+fn in_units(interval: &Interval, unit: f64) -> Interval {
+    Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
+}
+
+/// Resident memory that an arm adds to that of the arm it is compared with, MiB. Results of earlier versions have it of both
+/// alone: processes share nothing that changes from round to round, so the errors of both are taken as independent.
 fn added_memory_mib(arm: &ArmResult, baseline: &ArmResult) -> Option<Interval> {
+    if let Some(cost) = &arm.cost.memory_bytes {
+        return Some(in_units(cost, MIB));
+    }
     let (own, other) = (memory_mib(arm)?, memory_mib(baseline)?);
     let (estimate, half) = (own.estimate - other.estimate, own.half_width().hypot(other.half_width()));
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
@@ -195,6 +226,11 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             baseline.and_then(|other| added_memory_mib(arm, other)),
             baseline.is_some(),
         ),
+        memory_per_connection: of_proxy(
+            Measure::MemoryPerConnection,
+            cost.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB)),
+            baseline.is_some(),
+        ),
         is_near_zero: cost.cpu_us_per_request.is_some_and(|interval| interval.contains(0.0)),
     }
 }
@@ -220,7 +256,7 @@ pub(crate) fn cell(
 /// The load that a cost is taken from where none is named.
 fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
     let load = match measure {
-        Measure::Memory => None,
+        Measure::Memory | Measure::MemoryPerConnection => None,
         Measure::MaxRate => result.plan.rate_load(),
         Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => result.plan.response_load(),
         _ => result.plan.cpu_load(),
@@ -271,7 +307,8 @@ mod tests {
         assert!(!columns.has(Measure::ResponseP99) && columns.has(Measure::ResponseP50));
         assert_eq!(columns.left_out.as_deref(), Some("withheld for every arm, and left out: p99 (by steal)"));
         let void = Columns::of(&super::rows(&fixture::void()));
-        let all = "withheld for every arm, and left out: CPU time, p50, p90, p99, maximum rate and memory (by steal)";
+        let all = "withheld for every arm, and left out: CPU time, p50, p90, p99, maximum rate, memory and \
+                   memory per connection (by steal)";
         assert!(void.is_empty());
         assert_eq!(void.left_out.as_deref(), Some(all));
     }
@@ -283,5 +320,7 @@ mod tests {
         let memory = |id: &str| rows.iter().find(|row| row.arm.id == id).unwrap().memory.text.clone();
         assert_eq!(memory("lua"), "+0.99 ±0.57");
         assert_eq!(memory("direct"), "-");
+        let lua = rows.iter().find(|row| row.arm.id == "lua").unwrap();
+        assert_eq!(lua.memory_per_connection.text, "+0.25 ±0.90");
     }
 }

@@ -4,7 +4,8 @@ use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, Study
 use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
-use crate::{in_use, parts, words};
+use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb};
+use crate::{handshakes, in_use, parts, words};
 
 /// A table, for every output.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -36,6 +37,7 @@ pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
         let tables_of_loads = result.plan.loads.iter().map(|load| under(result, load));
         tables.extend(tables_of_loads.filter(|table| !table.rows.is_empty()));
     }
+    tables.extend(result.plan.loads.iter().filter_map(|load| handshakes::table(result, load)));
     for load in &result.plan.loads {
         let table = statuses(result, load);
         tables.extend(Some(table).filter(|table| !table.rows.is_empty()));
@@ -153,15 +155,16 @@ fn hops(result: &StudyResult) -> SideTable {
     let mut rows = Vec::new();
     for arm in &result.arms {
         for (place, hop) in arm.hops.iter().enumerate() {
-            let memory = hop.memory_bytes.map(|bytes| grouped(bytes.estimate / f64::from(1 << 20), 1));
             let name = if place == 0 { arm.id.clone() } else { String::new() };
-            let memory = memory.unwrap_or_else(|| "-".to_owned());
-            rows.push((name, vec![hop.name.clone(), number(hop.cpu_us_per_request.as_ref()), memory]));
+            let numbers = [hop.cpu_us_per_request, hop_memory_mib(hop), hop_memory_per_connection_kb(hop)];
+            let cells =
+                std::iter::once(hop.name.clone()).chain(numbers.iter().map(|one| number(one.as_ref())));
+            rows.push((name, cells.collect()));
         }
     }
     SideTable {
         title: "each proxy by itself".to_owned(),
-        header: ["arm", "proxy", "CPU us", "memory MiB"].map(str::to_owned).to_vec(),
+        header: ["arm", "proxy", "CPU us", "memory MiB", "kB/connection"].map(str::to_owned).to_vec(),
         rows,
     }
 }
@@ -172,13 +175,15 @@ const NULL_ARMS: usize = 5;
 /// A measure of the null study: its name, and what an A/A arm seems to cost in it.
 type NullMeasure = (&'static str, fn(&ArmResult) -> Option<Interval>);
 
-const NULL_MEASURES: [NullMeasure; 6] = [
+const NULL_MEASURES: [NullMeasure; 8] = [
     ("CPU time", |arm| arm.cost.cpu_us_per_request),
     ("CPU time as a share", |arm| arm.cost.cpu_share),
     ("maximum rate", |arm| arm.cost.max_rate),
     ("p50", |arm| arm.cost.response_us.p50),
     ("p90", |arm| arm.cost.response_us.p90),
     ("p99", |arm| arm.cost.response_us.p99),
+    ("memory", |arm| arm.cost.memory_bytes),
+    ("memory per connection", |arm| arm.cost.memory_per_connection_bytes),
 ];
 
 /// What many A/A arms say of the rig: how many of their intervals hold zero, and where their estimates lie.

@@ -17,6 +17,9 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
     Some(format!("A/A: the same configuration again seems to cost {} us, {verdict}", difference(&cost)))
 }
 
+/// What the main table has of each arm.
+pub(crate) const ADDED: &str = "what is added to that; CPU time and response time per request";
+
 /// How it was measured.
 pub(crate) fn method(result: &StudyResult) -> String {
     let plan = &result.plan;

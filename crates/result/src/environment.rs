@@ -13,8 +13,15 @@ pub struct Environment {
     pub started_at: String,
     /// Version of hoptax.
     pub hoptax_version: String,
+    /// The commit of git that hoptax was built from, with `-dirty` behind it where files of it had been changed; null for a
+    /// development build, and where there was no git.
+    #[serde(default)]
+    pub hoptax_commit: Option<String>,
     /// Version that the proxy printed of itself; absent where there is no proxy.
     pub proxy_version: Option<String>,
+    /// SHA-256 of the proxy's program; null where there is no proxy, and in results of earlier versions.
+    #[serde(default)]
+    pub proxy_sha256: Option<String>,
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,
     /// Processor model.

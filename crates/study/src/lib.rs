@@ -7,6 +7,7 @@
 //! | plan: arms, loads, their order | [`plan`] | yes |
 //! | run: processes up, slices measured, events told | [`runner`] | no |
 //! | length: whether another round begins | [`length`], [`precision`] | yes |
+//! | provenance: hashes of what was measured | [`provenance`] | no |
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |
 //! | sittings: results of one study, put together | [`sittings`] | yes |
 
@@ -17,6 +18,7 @@ pub mod length;
 pub mod measure;
 pub mod plan;
 pub mod precision;
+pub mod provenance;
 pub mod record;
 pub mod runner;
 pub mod sittings;

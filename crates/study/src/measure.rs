@@ -47,9 +47,18 @@ pub const LINK_BYTES: Measure =
     counted("link_bytes_per_request", |_, slice| per_request(slice, slice.link_bytes as f64));
 
 /// Answered requests per second.
-pub const RATE: Measure = timed("rate", |_, slice| {
-    (slice.book.answered > 0 && slice.recorded_s > 0.0).then(|| slice.book.answered as f64 / slice.recorded_s)
-});
+pub const RATE: Measure = timed("rate", |_, slice| per_second(slice, slice.book.answered));
+
+/// Connections that were opened per second; none where they were kept.
+pub const CONNECTED: Measure = timed("connections_per_second", |_, slice| per_second(slice, slice.connected));
+
+/// Handshakes of TLS per second in which keys were exchanged.
+pub const FULL_HANDSHAKES: Measure =
+    timed("full_handshakes_per_second", |_, slice| per_second(slice, slice.full_handshakes));
+
+/// Handshakes of TLS per second that took up an earlier session.
+pub const RESUMED_HANDSHAKES: Measure =
+    timed("resumed_handshakes_per_second", |_, slice| per_second(slice, slice.resumed_handshakes));
 
 /// Requests per second that were planned in an open loop.
 pub const PLANNED_RATE: Measure =
@@ -107,6 +116,9 @@ pub const ALL: &[Measure] = &[
     TOGETHER_CPU,
     LINK_BYTES,
     RATE,
+    CONNECTED,
+    FULL_HANDSHAKES,
+    RESUMED_HANDSHAKES,
     PLANNED_RATE,
     RESPONSE_P50,
     WALL,
@@ -144,6 +156,10 @@ const fn timed(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f6
 
 fn per_request(slice: &SliceRecord, value: f64) -> Option<f64> {
     (slice.answered > 0).then(|| value / slice.answered as f64)
+}
+
+fn per_second(slice: &SliceRecord, count: u64) -> Option<f64> {
+    (count > 0 && slice.recorded_s > 0.0).then(|| count as f64 / slice.recorded_s)
 }
 
 fn hop<const NUMBER: usize>(_: &RoundRecord, slice: &SliceRecord) -> Option<f64> {

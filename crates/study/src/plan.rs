@@ -9,9 +9,12 @@ mod outline;
 mod points;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
-use hoptax_functions::{Catalogue, Function, KnobValue, Knobs, Proof, Secured, Tls};
+use hoptax_functions::{
+    Catalogue, Context, Function, KeyExchangeGroup, KnobValue, Knobs, Proof, Secured, Tls,
+};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
@@ -222,6 +225,17 @@ impl Arm {
             TlsWord::Mtls => Some(Tls::Mtls),
         };
         Secured { downstream: of_function.downstream.or(by_condition), upstream: of_function.upstream }
+    }
+
+    /// The group that keys are exchanged on, on all of its connections that are secured; none where there are none.
+    pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
+        let is_secured = self.subject.is_secure() || self.secured() != Secured::default();
+        let context = Context { directory: Path::new("."), companion: None };
+        let fragment = self.function.as_ref().filter(|_| is_secured).and_then(|(function, knobs)| {
+            // Those of the catalogue were rendered when it was read.
+            function.render(knobs, &context).ok()
+        });
+        is_secured.then(|| fragment.map(|fragment| fragment.key_exchange_group).unwrap_or_default())
     }
 
     /// Requests per second that its function lets pass, and as many at once.

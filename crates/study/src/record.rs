@@ -67,6 +67,12 @@ pub struct SliceRecord {
     pub busy_ticks: f64,
     /// See `busy_ticks`.
     pub total_ticks: f64,
+    /// Connections that were opened.
+    pub connected: u64,
+    /// Handshakes of TLS in which keys were exchanged, and such that took up an earlier session.
+    pub full_handshakes: u64,
+    /// See `full_handshakes`.
+    pub resumed_handshakes: u64,
     /// Median response time, microseconds; none when nothing was answered.
     pub response_p50_us: Option<f64>,
 }
@@ -96,6 +102,9 @@ pub struct RoundRecord {
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
     /// The memory of the first proxy of the first copy of an arm while connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
+    /// The hash of the configuration of the first copy of an arm with proxies, by arm.
+    #[serde(default)]
+    pub configurations: BTreeMap<usize, String>,
     /// What speaks against a function having been at work, or gone, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
     /// Requests per second that each arm can take, by arm, where loads are shares of it: measured once, before the first round.

@@ -14,6 +14,8 @@ mod php;
 mod quiet;
 mod refusal;
 mod subjects;
+#[cfg(test)]
+mod tests;
 mod traffic;
 
 use std::fs;
@@ -38,6 +40,7 @@ use measure::Meter;
 use quiet::Quiet;
 pub use subjects::FILES;
 use subjects::Subjects;
+pub(crate) use traffic::requests_sha256;
 
 /// What a run needs beside its plan.
 #[derive(Clone, Debug)]

@@ -26,7 +26,9 @@ pub use numbers::fill;
 
 use crate::file::Caller;
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
+use crate::provenance;
 use crate::record::RoundRecord;
+use crate::runner::requests_sha256;
 
 /// What the rounds of a study were measured under, and how it ended.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +87,15 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         },
         generator: Vec::new(),
         host: HostUse { neighbour_weight, ..HostUse::default() },
-        arms: plan.arms.iter().enumerate().map(|(index, arm)| arm_result(plan, index, arm)).collect(),
+        arms: plan
+            .arms
+            .iter()
+            .enumerate()
+            .map(|(index, arm)| ArmResult {
+                configuration_sha256: provenance::of_rounds(records, index),
+                ..arm_result(plan, index, arm)
+            })
+            .collect(),
         machine,
         speeds,
         rounds,
@@ -132,7 +142,14 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
         compared_with: arm.compared_with.and_then(|other| plan.arms.get(other)).map(|other| other.id.clone()),
         copies: plan.subjects.iter().filter(|subject| subject.arm == index).count() as u32,
         known_answer: known_answer(arm),
+        key_exchange_group: arm.key_exchange_group().map(|group| group.registered_name().to_owned()),
         asks_companion: arm.asks_companion(),
+        requests_sha256: plan
+            .loads
+            .iter()
+            .filter(|load| arm.takes_part(load))
+            .map(|load| (load.name.clone(), requests_sha256(plan, arm, load)))
+            .collect(),
         hops: arm.subject.position.hops().iter().map(hop).collect(),
         ..ArmResult::default()
     }

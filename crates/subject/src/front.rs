@@ -51,7 +51,7 @@ impl Front {
         };
         fs::create_dir_all(directory).map_err(file(directory))?;
         let listen = free_port(listen).map_err(file(directory))?;
-        let config = directory.join(format!("{}.conf", self.program()));
+        let config = self.config_file(directory);
         fs::write(&config, self.config(directory, listen, origin)).map_err(file(&config))?;
         let arguments = match self {
             Self::Nginx => vec!["-p".into(), directory.into(), "-c".into(), config.into()],
@@ -79,6 +79,11 @@ impl Front {
             std::thread::sleep(POLL);
         }
         Ok(proxy)
+    }
+
+    /// Path of the configuration in the directory that it is started with.
+    pub fn config_file(self, directory: &Path) -> PathBuf {
+        directory.join(format!("{}.conf", self.program()))
     }
 
     fn config(self, directory: &Path, listen: SocketAddr, origin: SocketAddr) -> String {

@@ -2,6 +2,7 @@
 
 mod config;
 mod hints;
+mod once;
 
 use std::io::{Read, Write};
 use std::sync::Arc;

@@ -148,7 +148,11 @@ fn concluded(
     };
     let conditions = Conditions {
         // The study began when its first round did, however often it was taken up again.
-        environment: Environment { started_at: facts.started_at.clone(), ..environment },
+        environment: Environment {
+            started_at: facts.started_at.clone(),
+            proxy_sha256: Some(facts.envoy_hash.clone()),
+            ..environment
+        },
         machine: Some(facts.machine.clone()),
         speeds: facts.speeds.clone(),
         never_halted: facts.never_halted,

@@ -1,19 +1,17 @@
 //! How late tasks wake on processors that were idle: called by a task elsewhere, and by their own timer.
 
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_result::{Lateness, WakeUps};
 use hoptax_stats::quantile;
 use rand::RngExt;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::{OwnUse, add, on_each};
-use crate::clock::now_ns;
+use crate::clock::thread_cpu_ns;
 use crate::processors::wake_precisely;
+use crate::wake::Sleeper;
 
 /// Between two calls, microseconds: long enough for a processor to go idle and be halted. Drawn, so that no period of the machine
 /// is hit in step.
@@ -52,66 +50,22 @@ fn lateness(samples_us: &[f64]) -> Option<Lateness> {
     })
 }
 
-/// What the caller and the one that is called share.
-#[derive(Debug, Default)]
-struct Call {
-    sleeper: Mutex<Option<Thread>>,
-    /// When the call was made, nanoseconds; 0 while none is under way.
-    at_ns: AtomicU64,
-    ended: AtomicBool,
-}
-
 /// Wake-ups of a thread on `processor` that sleeps until one on `caller` calls it, microseconds from call to running.
 fn called(processor: u32, caller: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<f64>> {
-    let call = Call::default();
     let until = Instant::now() + time;
-    let done = on_each(&[processor, caller], |running_on| {
-        let late_us = if running_on == processor { answer(&call, until) } else { make_calls(&call, until) };
-        Ok((late_us, thread_cpu_ns()))
+    let done = on_each(&[caller], |_| {
+        let mut sleeper = Sleeper::start(processor)?;
+        let mut random = rand::rng();
+        let mut late_us = Vec::new();
+        // Once at least, however late this thread began.
+        while late_us.is_empty() || Instant::now() < until {
+            thread::sleep(Duration::from_micros(random.random_range(CALLED_AFTER_US)));
+            late_us.push(sleeper.wake()?.delay_ns as f64 / 1e3);
+        }
+        Ok((late_us, [(processor, sleeper.end()), (caller, thread_cpu_ns())]))
     })?;
-    add(own, done.iter().map(|(running_on, (_, cpu_ns))| (*running_on, *cpu_ns)));
+    add(own, done.iter().flat_map(|(_, (_, used_ns))| *used_ns));
     Ok(done.into_iter().flat_map(|(_, (late_us, _))| late_us).collect())
-}
-
-/// Sleeps until it is called, again and again.
-fn answer(call: &Call, until: Instant) -> Vec<f64> {
-    let mut late_us = Vec::new();
-    *lock(call) = Some(thread::current());
-    while !call.ended.load(Ordering::Acquire) {
-        // The limit is for a caller that could not begin.
-        thread::park_timeout(until.saturating_duration_since(Instant::now()) + Duration::from_secs(1));
-        let now_ns = now_ns();
-        let called_ns = call.at_ns.swap(0, Ordering::AcqRel);
-        if called_ns != 0 {
-            late_us.push(now_ns.saturating_sub(called_ns) as f64 / 1e3);
-        } else if Instant::now() > until + Duration::from_secs(1) {
-            break;
-        }
-    }
-    late_us
-}
-
-/// Calls the other thread until the time is over, each time after it has answered and gone to sleep.
-fn make_calls(call: &Call, until: Instant) -> Vec<f64> {
-    let mut random = rand::rng();
-    while Instant::now() < until {
-        thread::sleep(Duration::from_micros(random.random_range(CALLED_AFTER_US)));
-        let Some(sleeper) = lock(call).clone() else { continue };
-        // A call that is still unanswered counts for as long as it takes.
-        if call.at_ns.load(Ordering::Acquire) == 0 {
-            call.at_ns.store(now_ns(), Ordering::Release);
-            sleeper.unpark();
-        }
-    }
-    call.ended.store(true, Ordering::Release);
-    if let Some(sleeper) = lock(call).as_ref() {
-        sleeper.unpark();
-    }
-    Vec::new()
-}
-
-fn lock(call: &Call) -> std::sync::MutexGuard<'_, Option<Thread>> {
-    call.sleeper.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Wake-ups of a thread on `processor` by its own timer, with the least slack, microseconds after it fell due.
@@ -131,12 +85,6 @@ fn timed(processor: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<f64
     })?;
     add(own, done.iter().map(|(running_on, (_, cpu_ns))| (*running_on, *cpu_ns)));
     Ok(done.into_iter().flat_map(|(_, (late_us, _))| late_us).collect())
-}
-
-/// CPU time of the calling thread so far, exact, nanoseconds.
-fn thread_cpu_ns() -> u64 {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
 }
 
 #[cfg(test)]

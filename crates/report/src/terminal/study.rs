@@ -26,6 +26,7 @@ enum Column {
     MaxRate,
     MaxRatePercent,
     Memory,
+    MemoryPerConnection,
 }
 
 impl Column {
@@ -39,12 +40,13 @@ impl Column {
             Self::P99 => Some(Measure::ResponseP99),
             Self::MaxRate | Self::MaxRatePercent => Some(Measure::MaxRate),
             Self::Memory => Some(Measure::Memory),
+            Self::MemoryPerConnection => Some(Measure::MemoryPerConnection),
         }
     }
 }
 
 /// All columns, and what is given up, in this order, where the terminal is too narrow for them.
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column::Arm,
     Column::Cpu,
     Column::CpuPercent,
@@ -55,8 +57,10 @@ const COLUMNS: [Column; 10] = [
     Column::MaxRate,
     Column::MaxRatePercent,
     Column::Memory,
+    Column::MemoryPerConnection,
 ];
-const GIVEN_UP: [Column; 7] = [
+const GIVEN_UP: [Column; 8] = [
+    Column::MemoryPerConnection,
     Column::Memory,
     Column::MaxRatePercent,
     Column::P90,
@@ -81,7 +85,7 @@ pub fn study(result: &StudyResult, style: Style) -> String {
         for note in levels::notes(result) {
             text += &format!("{}\n", style.wrap(&note, 2));
         }
-        text += "\nwhat is added to that, per request:\n\n";
+        text += &format!("\n{}:\n\n", words::ADDED);
         text += &table(&rows, &columns, style);
     }
     if let Some(left_out) = &columns.left_out {
@@ -195,6 +199,7 @@ fn header(column: Column) -> &'static str {
         Column::P99 => "p99 us",
         Column::MaxRate => "max rate/s",
         Column::Memory => "memory MiB",
+        Column::MemoryPerConnection => "kB/connection",
     }
 }
 
@@ -211,6 +216,7 @@ fn cell(row: &Row<'_>, column: Column, largest: f64) -> String {
         Column::MaxRate => row.max_rate.text.clone(),
         Column::MaxRatePercent => row.max_rate_percent.clone(),
         Column::Memory => row.memory.text.clone(),
+        Column::MemoryPerConnection => row.memory_per_connection.text.clone(),
     }
 }
 

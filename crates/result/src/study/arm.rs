@@ -25,6 +25,14 @@ pub struct ArmResult {
     pub summary: String,
     /// The arm that its cost is the difference from; absent for a baseline.
     pub compared_with: Option<String>,
+    /// SHA-256 of what its proxies were started with: their configuration as it was rendered, the files and the environment that
+    /// its function brings, and their workers. Ports that the kernel chose and the folder of the run are replaced by names
+    /// before; certificates are no part of it. Null without a proxy, where rounds differ, and in results of earlier versions.
+    #[serde(default)]
+    pub configuration_sha256: Option<String>,
+    /// SHA-256 of its requests by load: of protocol, method, target, headers and body, with a name in place of the address.
+    #[serde(default)]
+    pub requests_sha256: BTreeMap<String, String>,
     /// Rounds that its numbers rest on.
     pub rounds: u32,
     /// Slices measured.
@@ -44,6 +52,10 @@ pub struct ArmResult {
     pub responses: u64,
     /// What its cost must be, where that is known beforehand.
     pub known_answer: Option<KnownAnswer>,
+    /// The group that keys are exchanged on where its connections are secured, by its name in the registry of IANA; null where
+    /// none of them is.
+    #[serde(default)]
+    pub key_exchange_group: Option<String>,
     /// Whether its function asks a companion.
     #[serde(default)]
     pub asks_companion: bool,
@@ -109,6 +121,19 @@ pub struct ArmLoad {
     pub rate: Option<Interval>,
     /// The same over that of `compared_with`.
     pub rate_ratio: Option<Interval>,
+    /// Connections that the generator opened in a second, where the load has it open them anew; null where it keeps them.
+    #[serde(default)]
+    pub connections_per_second: Option<Interval>,
+    /// Handshakes of TLS in a second in which keys were exchanged and certificates shown; null where there were none, and where
+    /// connections are kept.
+    #[serde(default)]
+    pub full_handshakes_per_second: Option<Interval>,
+    /// The same of handshakes that took up an earlier session.
+    #[serde(default)]
+    pub resumed_handshakes_per_second: Option<Interval>,
+    /// Share of its processors that the proxy used, 0 to 1; null without a proxy.
+    #[serde(default)]
+    pub proxy_core_share: Option<f64>,
     /// CPU time of all proxies per request, less their idle use, microseconds. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
     /// What the CPU time of the proxies went into; null without a proxy, and where the kernel did not tell.
@@ -203,6 +228,9 @@ pub struct Cost {
     /// Resident memory of all proxies of one copy at the end of a round, bytes. It belongs to no load: of a load it is null.
     #[serde(default)]
     pub memory_bytes: Option<Interval>,
+    /// Resident memory for each connection that the generator opens to the first proxy, bytes. It belongs to no load, either.
+    #[serde(default)]
+    pub memory_per_connection_bytes: Option<Interval>,
 }
 
 /// Quantiles of response time, or differences of them, microseconds.

@@ -30,14 +30,24 @@ pub enum Measure {
     Admitted,
     /// Resident memory.
     Memory,
+    /// Resident memory for each connection.
+    MemoryPerConnection,
+    /// Connections that are opened, and handshakes, per second.
+    NewConnections,
 }
 
 impl Measure {
     /// Quantiles of response time.
     pub const RESPONSES: [Self; 3] = [Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
     /// What depends on when requests leave and answers come.
-    pub const TIMED: [Self; 5] =
-        [Self::Rate, Self::MaxRate, Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
+    pub const TIMED: [Self; 6] = [
+        Self::Rate,
+        Self::MaxRate,
+        Self::NewConnections,
+        Self::ResponseP50,
+        Self::ResponseP90,
+        Self::ResponseP99,
+    ];
 
     /// The words for it, as findings name it.
     pub fn word(self) -> &'static str {
@@ -52,6 +62,8 @@ impl Measure {
             Self::LinkBytes => "bytes",
             Self::Admitted => "admitted",
             Self::Memory => "memory",
+            Self::MemoryPerConnection => "memory per connection",
+            Self::NewConnections => "new connections",
         }
     }
 }
@@ -144,9 +156,14 @@ fn visit_arm(arm: &mut ArmResult, usual: &Usual, visit: &mut dyn FnMut(&Place<'_
     visit(&cost(rate, Measure::MaxRate), Number::Interval(&mut arm.cost.max_rate));
     visit(&cost(response, Measure::ResponseP99), Number::Interval(&mut arm.cost.over_1_ms_share));
     visit_responses(&mut arm.cost.response_us, |measure| cost(response, measure), visit);
+    visit(&cost(None, Measure::Memory), Number::Interval(&mut arm.cost.memory_bytes));
+    let per_connection = Number::Interval(&mut arm.cost.memory_per_connection_bytes);
+    visit(&cost(None, Measure::MemoryPerConnection), per_connection);
     for hop in &mut arm.hops {
         visit(&level(cpu, Measure::Cpu), Number::Interval(&mut hop.cpu_us_per_request));
         visit(&level(None, Measure::Memory), Number::Interval(&mut hop.memory_bytes));
+        let per_connection = Number::Interval(&mut hop.memory_per_connection_bytes);
+        visit(&level(None, Measure::MemoryPerConnection), per_connection);
     }
     for load in &mut arm.loads {
         visit_load(load, (id, other), visit);
@@ -182,8 +199,15 @@ fn visit_load(
     visit(&level(Measure::ResponseP99), Number::Share(&mut load.within_1_ms_share));
     visit(&level(Measure::ResponseP99), Number::Share(&mut load.over_10_ms_share));
     visit_responses(&mut load.response_us, level, visit);
-    let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate, memory_bytes: _ } =
-        &mut load.cost;
+    for rate in [
+        &mut load.connections_per_second,
+        &mut load.full_handshakes_per_second,
+        &mut load.resumed_handshakes_per_second,
+    ] {
+        visit(&level(Measure::NewConnections), Number::Interval(rate));
+    }
+    // Memory belongs to no load.
+    let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate, .. } = &mut load.cost;
     visit(&cost(Measure::Cpu), Number::Interval(cpu_us_per_request));
     visit(&cost(Measure::Cpu), Number::Interval(cpu_share));
     visit(&cost(Measure::MaxRate), Number::Interval(max_rate));

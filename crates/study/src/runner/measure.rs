@@ -284,6 +284,9 @@ impl<'a> Meter<'a> {
             busy_ticks: ours.total.saturating_sub(ours.idle) as f64
                 - after.spinner_ns.saturating_sub(before.spinner_ns) as f64 / TICK_NS,
             total_ticks: ours.total as f64,
+            connected: self.recording.connect.histogram().len(),
+            full_handshakes: self.recording.handshakes.full(),
+            resumed_handshakes: self.recording.handshakes.resumed(),
             response_p50_us: self.recording.response.quantile_us(0.5),
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
@@ -348,6 +351,8 @@ impl<'a> Meter<'a> {
             let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
             self.record.memory_bytes.insert(planned.arm, memory.collect::<io::Result<_>>()?);
             self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
+            let configuration = subject.configuration.clone();
+            self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
         }
         Ok(self.record)
     }

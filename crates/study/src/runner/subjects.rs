@@ -24,6 +24,7 @@ use super::traffic::traffic;
 use super::{ArmError, RunError, Setting, refusal};
 use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Plan};
+use crate::provenance::{Names, of_arm, of_envoy, of_file};
 use crate::record::MAX_HOPS;
 
 /// Time after which a connection or a request has failed.
@@ -60,6 +61,8 @@ pub(super) struct Subject {
     pub(super) target: Option<(String, Option<PathBuf>)>,
     /// The memory of its first proxy while connections to it were opened; none without either.
     pub(super) opened: Option<Opened>,
+    /// The hash of what its proxies were started with; none without any.
+    pub(super) configuration: Option<String>,
 }
 
 impl Subjects {
@@ -85,6 +88,7 @@ impl Subjects {
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let mut files = Vec::new();
         let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
+        let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next: those beside the origin come first, all of them at once.
         for from_origin in 0..MAX_HOPS {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
@@ -102,6 +106,7 @@ impl Subjects {
                 let next =
                     proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
                 let next = next.unwrap_or_else(|| addresses.of(arm));
+                let names = Names::new(setting.directory, &next, companion_address);
                 let is_near = is_near(arm, hop);
                 let place = match link {
                     Some(_) if is_near => (LOOPBACK, setting.placement.generator.as_slice()),
@@ -112,9 +117,9 @@ impl Subjects {
                     let origin = next.first().copied().unwrap_or((place.0, 0).into());
                     let start = || front.start(&folder, (place.0, 0).into(), origin, place.1);
                     let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
-                    if let Some(started) = proxies.get_mut(index) {
-                        started.push(live);
-                    }
+                    let names = names.with(live.address, "OWN");
+                    keep(&mut configurations, index, of_file(&front.config_file(&folder), &names)?);
+                    keep(&mut proxies, index, live);
                     continue;
                 }
                 let directory = folder(setting, arm, subject.copy);
@@ -130,6 +135,7 @@ impl Subjects {
                     Ok(spec.start()?)
                 };
                 let started = at(link, is_near, start)?.map_err(of(arm))?;
+                keep(&mut configurations, index, of_envoy(&spec, &names)?);
                 starting.push((index, started));
                 files.push(spec.directory.join(FILES));
                 if arm.is_unloaded {
@@ -149,7 +155,7 @@ impl Subjects {
             }
         }
         let mut all = Vec::with_capacity(plan.subjects.len());
-        for (index, mut proxies) in proxies.into_iter().enumerate() {
+        for (index, (mut proxies, configured)) in proxies.into_iter().zip(configurations).enumerate() {
             let Some(arm) = plan.arm_of(index) else { continue };
             proxies.reverse();
             let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
@@ -161,7 +167,7 @@ impl Subjects {
             let connections = open_connections(plan, arm, &workers);
             let before = proxies.first().filter(|_| connections > 0).zip(before);
             let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-            all.push(Subject { proxies, workers, target, opened });
+            all.push(Subject { proxies, workers, target, opened, configuration: of_arm(&configured) });
         }
         // A connection is open for the generator before the proxy has taken it.
         thread::sleep(AFTER_OPENING);
@@ -232,6 +238,13 @@ impl Drop for Subjects {
     }
 }
 
+/// Adds what belongs to one subject.
+fn keep<T>(all: &mut [Vec<T>], subject: usize, one: T) {
+    if let Some(kept) = all.get_mut(subject) {
+        kept.push(one);
+    }
+}
+
 fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
@@ -258,12 +271,12 @@ fn at<T>(link: Option<&Link>, is_near: bool, work: impl FnOnce() -> T) -> Result
 }
 
 /// Where a copy of an arm keeps its files.
-fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
+pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
     setting.directory.join("arms").join(arm.folder(copy))
 }
 
 /// What one proxy of an arm is to be; `next` is where its requests go on to.
-fn proxy_spec(
+pub(super) fn proxy_spec(
     arm: &Arm,
     hop: usize,
     (setting, mut directory): (&Setting<'_>, PathBuf),

@@ -5,14 +5,19 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hoptax_functions::{REQUEST_PATH, Tls};
+use hoptax_functions::{KeyExchangeGroup, REQUEST_PATH, Tls};
 use hoptax_load::{Asked, ClientConfig, Speak, Target, Traffic};
 use hoptax_subject::lab::{GENERATOR, Lab};
-use hoptax_wire::tls::{ClientSecurity, Identity, SetupError, certificates_from_pem, client_config};
+use hoptax_wire::tls::{
+    ClientSecurity, Identity, SetupError, Versions, certificates_from_pem, client_config,
+};
+
+use serde_json::json;
 
 use super::ArmError;
-use crate::file::Protocol;
+use crate::file::{Caller, Protocol};
 use crate::plan::{Arm, Load, Plan, USUAL_BYTES};
+use crate::provenance::sha256;
 
 /// The call of gRPC that is made: the origin's echo.
 const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
@@ -25,49 +30,84 @@ pub(super) fn traffic(
     address: SocketAddr,
     lab: Option<&Lab>,
 ) -> Result<Traffic, ArmError> {
-    let conditions = &arm.conditions;
-    let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
-    let is_secure = arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true);
-    let lab = lab.filter(|_| is_secure || arm.secured().downstream.is_some());
-    let is_mutual = arm.subject.mtls || arm.secured().downstream == Some(Tls::Mtls);
-    let (scheme, path, protocol) = match (conditions.protocol, lab.is_some()) {
-        (Protocol::Http1, false) => ("http", REQUEST_PATH, Speak::Http1),
-        (Protocol::Http1, true) => ("https", REQUEST_PATH, Speak::Http1),
-        (Protocol::Http2, false) => ("http", REQUEST_PATH, Speak::Http2),
-        (Protocol::Http2, true) => ("https", REQUEST_PATH, Speak::Http2),
-        (Protocol::Grpc, false) => ("grpc", ECHO, Speak::Grpc),
-        (Protocol::Grpc, true) => ("grpcs", ECHO, Speak::Grpc),
-        (Protocol::WebSocket, false) => ("ws", REQUEST_PATH, Speak::WebSocket),
-        (Protocol::WebSocket, true) => ("wss", REQUEST_PATH, Speak::WebSocket),
-        (Protocol::Tcp, false) => ("tcp", "", Speak::Tcp),
-        (Protocol::Tcp, true) => ("tls", "", Speak::Tcp),
-    };
-    let message = || conditions.body.clone().unwrap_or_else(|| vec![b'x'; USUAL_BYTES as usize]);
-    let body = match conditions.protocol {
-        Protocol::Http1 | Protocol::Http2 => conditions.body.clone().unwrap_or_default(),
-        Protocol::Grpc => framed(&message()),
-        Protocol::WebSocket | Protocol::Tcp => message(),
-    };
+    let request = Request::of(plan, arm, &address.to_string());
     let target = Target::asked(&Asked {
-        url: &format!("{scheme}://{address}{path}{query}"),
-        method: if conditions.body.is_some() { "POST" } else { "GET" },
-        headers: plan
-            .headers
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .chain(conditions.all_headers())
-            .collect(),
-        body,
-        protocol: Some(protocol),
+        url: &request.url,
+        method: request.method,
+        headers: request.headers,
+        body: request.body,
+        protocol: Some(request.protocol),
         ..Asked::default()
     })?;
     let mut traffic = Traffic::from(target);
     traffic.set_streams(1, USUAL_BYTES);
     traffic.expectation.statuses.clone_from(&load.expect);
-    if let Some(lab) = lab {
-        traffic.set_tls(&generator_security(lab, traffic.alpn(), is_mutual, plan.resumes(load))?);
+    if let Some(lab) = lab.filter(|_| is_secured(arm)) {
+        let is_mutual = arm.subject.mtls || arm.secured().downstream == Some(Tls::Mtls);
+        let group = arm.key_exchange_group().unwrap_or_default();
+        traffic.set_tls(&generator_security(lab, traffic.alpn(), (is_mutual, plan.resumes(load)), group)?);
     }
     Ok(traffic)
+}
+
+/// Whether the generator's connections to an arm are secured.
+fn is_secured(arm: &Arm) -> bool {
+    let by_position = arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true);
+    by_position || arm.secured().downstream.is_some()
+}
+
+/// The request of an arm, over and over.
+struct Request {
+    url: String,
+    method: &'static str,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    protocol: Speak,
+}
+
+impl Request {
+    /// The request that goes to `authority`.
+    fn of(plan: &Plan, arm: &Arm, authority: &str) -> Self {
+        let conditions = &arm.conditions;
+        let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
+        let (scheme, path, protocol) = match (conditions.protocol, is_secured(arm)) {
+            (Protocol::Http1, false) => ("http", REQUEST_PATH, Speak::Http1),
+            (Protocol::Http1, true) => ("https", REQUEST_PATH, Speak::Http1),
+            (Protocol::Http2, false) => ("http", REQUEST_PATH, Speak::Http2),
+            (Protocol::Http2, true) => ("https", REQUEST_PATH, Speak::Http2),
+            (Protocol::Grpc, false) => ("grpc", ECHO, Speak::Grpc),
+            (Protocol::Grpc, true) => ("grpcs", ECHO, Speak::Grpc),
+            (Protocol::WebSocket, false) => ("ws", REQUEST_PATH, Speak::WebSocket),
+            (Protocol::WebSocket, true) => ("wss", REQUEST_PATH, Speak::WebSocket),
+            (Protocol::Tcp, false) => ("tcp", "", Speak::Tcp),
+            (Protocol::Tcp, true) => ("tls", "", Speak::Tcp),
+        };
+        let message = || conditions.body.clone().unwrap_or_else(|| vec![b'x'; USUAL_BYTES as usize]);
+        let body = match conditions.protocol {
+            Protocol::Http1 | Protocol::Http2 => conditions.body.clone().unwrap_or_default(),
+            Protocol::Grpc => framed(&message()),
+            Protocol::WebSocket | Protocol::Tcp => message(),
+        };
+        let of_study = plan.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        Self {
+            url: format!("{scheme}://{authority}{path}{query}"),
+            method: if conditions.body.is_some() { "POST" } else { "GET" },
+            headers: of_study.chain(conditions.all_headers()).collect(),
+            body,
+            protocol,
+        }
+    }
+}
+
+/// The hash of the requests of an arm under a load, whatever the address that they go to. Callers in PHP send nothing of them
+/// but the URL.
+pub(crate) fn requests_sha256(plan: &Plan, arm: &Arm, load: &Load) -> String {
+    let Request { url, method, headers, body, protocol } = Request::of(plan, arm, "ADDRESS");
+    let parts = match load.caller {
+        Caller::Hoptax => json!([protocol.word(), method, url, headers, body]),
+        Caller::Php => json!(["php", url]),
+    };
+    sha256(parts.to_string().as_bytes())
 }
 
 /// A message as gRPC frames it: not compressed, and its length in four bytes.
@@ -76,12 +116,12 @@ fn framed(message: &[u8]) -> Vec<u8> {
     [&[0], length.as_slice(), message].concat()
 }
 
-/// How the generator speaks TLS.
+/// How the generator speaks TLS: as its proxies do, with one version and one group, so that there is nothing to negotiate.
 fn generator_security(
     lab: &Lab,
     alpn: Option<&[u8]>,
-    is_mutual: bool,
-    resumes: bool,
+    (is_mutual, resumes): (bool, bool),
+    group: KeyExchangeGroup,
 ) -> Result<Arc<ClientConfig>, ArmError> {
     let read = |path: PathBuf| fs::read(path).map_err(|error| ArmError::Security(error.to_string()));
     let refused = |error: SetupError| ArmError::Security(error.to_string());
@@ -89,6 +129,9 @@ fn generator_security(
     client_config(ClientSecurity {
         authorities: certificates_from_pem(&read(lab.authority())?).map_err(refused)?,
         identity: Some(identity.map_err(refused)?).filter(|_| is_mutual),
+        verifies_once: true,
+        versions: Versions::Only13,
+        groups: vec![group.registered_name().to_owned()],
         resumes,
         alpn: alpn.map(<[u8]>::to_vec),
         ..ClientSecurity::default()

@@ -14,6 +14,14 @@ pub(super) fn cost(rounds: &Rounds<'_>, arm: &ArmResult) -> Option<Interval> {
     mean_over_rounds(&differences, rounds.confidence)
 }
 
+/// The same of each connection: how much more memory the first proxy needs for one than that of the other arm.
+pub(super) fn cost_per_connection(rounds: &Rounds<'_>, arm: &ArmResult) -> Option<Interval> {
+    let other = arm.compared_with.as_deref()?;
+    let difference = |round: &StudyRound| Some(grown(round, &arm.id)? - grown(round, other)?);
+    let differences: Vec<f64> = rounds.all.iter().filter_map(difference).collect();
+    mean_over_rounds(&differences, rounds.confidence)
+}
+
 fn total(round: &StudyRound, arm: &str) -> Option<f64> {
     let proxies = &round.arms.get(arm)?.memory_bytes;
     (!proxies.is_empty()).then(|| proxies.iter().sum::<u64>() as f64)
@@ -22,12 +30,13 @@ fn total(round: &StudyRound, arm: &str) -> Option<f64> {
 /// By how much the memory of the first proxy of an arm grew with each connection that the generator opened, bytes; below zero
 /// where it gave more back meanwhile. None where no connection was opened, and where there are too few rounds for an interval.
 pub(super) fn per_connection(rounds: &Rounds<'_>, arm: &str) -> Option<Interval> {
-    let grown = |round: &StudyRound| {
-        let opened = round.arms.get(arm)?.opened.filter(|opened| opened.connections > 0)?;
-        Some((opened.after_bytes as f64 - opened.before_bytes as f64) / opened.connections as f64)
-    };
-    let grown: Vec<f64> = rounds.all.iter().filter_map(grown).collect();
+    let grown: Vec<f64> = rounds.all.iter().filter_map(|round| grown(round, arm)).collect();
     mean_over_rounds(&grown, rounds.confidence)
+}
+
+fn grown(round: &StudyRound, arm: &str) -> Option<f64> {
+    let opened = round.arms.get(arm)?.opened.filter(|opened| opened.connections > 0)?;
+    Some((opened.after_bytes as f64 - opened.before_bytes as f64) / opened.connections as f64)
 }
 
 #[cfg(test)]
@@ -43,7 +52,7 @@ mod tests {
             let arm = |bytes, opened| ArmRound { memory_bytes: bytes, opened, ..ArmRound::default() };
             let arms = [
                 ("direct", arm(Vec::new(), None)),
-                ("baseline", arm(vec![60_000_000], None)),
+                ("baseline", arm(vec![60_000_000], Some(Opened { after_bytes: 59_300_000, ..opened }))),
                 ("lua", arm(vec![50_000_000, 10_000_000 + more], Some(opened))),
             ];
             let arms = arms.into_iter().map(|(id, arm)| (id.to_owned(), arm)).collect();
@@ -71,6 +80,9 @@ mod tests {
         let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
         let grown = per_connection(&all, "lua").unwrap();
         assert!((grown.estimate - 10_000.0).abs() < 1e-6, "{grown:?}");
-        assert_eq!((per_connection(&all, "baseline"), per_connection(&all, "nowhere")), (None, None));
+        assert_eq!((per_connection(&all, "direct"), per_connection(&all, "nowhere")), (None, None));
+        let more = cost_per_connection(&all, &arm("lua")).unwrap();
+        assert!((more.estimate - 4_000.0).abs() < 1e-6, "{more:?}");
+        assert_eq!(cost_per_connection(&all, &arm("direct")), None);
     }
 }

@@ -78,6 +78,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
         max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
         memory_bytes: memory::cost(rounds, arm),
+        memory_per_connection_bytes: memory::cost_per_connection(rounds, arm),
     };
     arm.responses = responses.map_or(0, |load| load.responses);
     let samples: Vec<&Sample> =
@@ -91,7 +92,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
     let unproven: BTreeSet<String> = of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
-    let core_share = proxy_use(rounds, &arm.id, &rate_load).filter(|_| has_proxy);
+    let core_share = of(&rate_load).and_then(|load| load.proxy_core_share);
     arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
     let hop = |(number, hop): (usize, &HopUse)| {
         let memory: Vec<f64> =
@@ -114,6 +115,8 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let is_open = load.loop_ == Loop::Open;
     let has_proxy = !arm.hops.is_empty();
     let level = |measure: &Measure| rounds.level(id, name, measure);
+    // One that is opened now and then where connections are kept is no rate.
+    let new_connections = |measure: &Measure| load.requests_per_connection.and_then(|_| level(measure));
     // CPU time is compared at the machine's usual speed, all else as measured.
     let factors = other.and_then(|other| Some(study.speeds.get(name)?.between(id, other)));
     let cost = |measure: &Measure, factors: Option<&Factors>, compare: fn(f64, f64) -> f64| {
@@ -135,6 +138,10 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         planned_rate: level(&measure::PLANNED_RATE).map(|rate| rate.estimate),
         rate: level(&measure::RATE),
         rate_ratio: cost(&measure::RATE, None, |own, other| own / other),
+        connections_per_second: new_connections(&measure::CONNECTED),
+        full_handshakes_per_second: new_connections(&measure::FULL_HANDSHAKES),
+        resumed_handshakes_per_second: new_connections(&measure::RESUMED_HANDSHAKES),
+        proxy_core_share: proxy_use(rounds, id, name).filter(|_| has_proxy),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
         parts: parts::level(rounds, id, name),
         added_parts: other.and_then(|other| parts::added(rounds, (id, other), name)),
@@ -164,7 +171,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
             max_rate: (has_both && !is_open)
                 .then(|| cost(&measure::RATE, None, |own, other| own - other))
                 .flatten(),
-            memory_bytes: None,
+            ..Cost::default()
         },
         statuses: statuses::statuses(rounds, id, name),
         admitted_ratio: level(&measure::ADMITTED),
@@ -206,7 +213,7 @@ fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
     slices
 }
 
-/// Share of their processors that the proxies of an arm used in the closed loop. None without one.
+/// Share of their processors that the proxies of an arm used under a load, in the slices that count. None without any.
 fn proxy_use(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<f64> {
     let of_arm: Vec<f64> = rounds
         .samples(arm, load)

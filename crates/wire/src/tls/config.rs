@@ -18,6 +18,7 @@ use rustls::{
 use thiserror::Error;
 
 use super::hints::GroupHints;
+use super::once::Once;
 
 /// The groups that keys are exchanged on, in the order in which they are offered where none is asked for. The order is stated
 /// because that of rustls depends on its features, which any dependency may turn on.
@@ -85,6 +86,9 @@ pub struct ClientSecurity {
     pub identity: Option<Identity>,
     /// Whether anybody is taken for the server.
     pub trusts_all: bool,
+    /// Whether a server that has proved once who it is, with its certificate and the key of that, is believed from then on. A
+    /// client that verifies every time has as much work with a handshake as the server, and finds its own limit instead.
+    pub verifies_once: bool,
     /// The versions that are offered.
     pub versions: Versions,
     /// The cipher suites that are offered, by their registered names; all if there is none.
@@ -187,6 +191,9 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
         .with_protocol_versions(&security.versions.supported())?;
     let builder = if security.trusts_all {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+    } else if security.verifies_once {
+        let verifier = Once::of(roots(security.authorities)?, provider)?;
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
     } else {
         builder.with_root_certificates(roots(security.authorities)?)
     };

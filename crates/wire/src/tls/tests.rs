@@ -38,7 +38,16 @@ fn client(authority: &str, groups: &[&str], versions: Versions, resumes: bool) -
 
 /// One handshake, as the client sees it; None when the server refuses.
 fn shake(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Option<Handshake> {
-    let mut client = Tls::client(client, ServerName::try_from("localhost").unwrap()).unwrap();
+    shake_with("localhost", client, server)
+}
+
+/// The same with a server from whom the client expects another name.
+fn shake_with(
+    name: &'static str,
+    client: &Arc<ClientConfig>,
+    server: &Arc<ServerConfig>,
+) -> Option<Handshake> {
+    let mut client = Tls::client(client, ServerName::try_from(name).unwrap()).unwrap();
     let mut server = Tls::server(server).unwrap();
     let (mut to_server, mut to_client, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     client.flush(&mut to_server);
@@ -89,6 +98,28 @@ fn a_session_of_tls_1_2_that_is_taken_up_exchanges_no_keys() {
     assert_eq!(group(&shake(&client, &server).unwrap()), Some("X25519"));
     let second = shake(&client, &server).unwrap();
     assert_eq!((second.is_resumed, group(&second)), (true, None));
+}
+
+#[test]
+fn a_client_that_verifies_once_believes_whom_it_has_verified_and_nobody_else() {
+    let (known, authority) = server();
+    let (stranger, _) = server();
+    for versions in [Versions::Only12, Versions::Only13] {
+        let client = client_config(ClientSecurity {
+            authorities: certificates_from_pem(authority.as_bytes()).unwrap(),
+            versions,
+            verifies_once: true,
+            ..ClientSecurity::default()
+        })
+        .unwrap();
+        assert_eq!(shake(&client, &stranger), None);
+        for _ in 0..3 {
+            let handshake = shake(&client, &known).unwrap();
+            assert!(!handshake.is_resumed && group(&handshake) == Some("X25519"), "{handshake:?}");
+        }
+        assert_eq!(shake_with("other.test", &client, &known), None);
+        assert_eq!(shake(&client, &stranger), None);
+    }
 }
 
 #[test]

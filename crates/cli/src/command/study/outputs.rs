@@ -6,7 +6,7 @@ use std::path::Path;
 use hoptax_report::{csv, html, markdown};
 use hoptax_result::StudyResult;
 
-/// Writes result.json, report.md, report.html and slices.csv; says what could not be written.
+/// Writes result.json, report.md, report.html, numbers.csv and slices.csv; says what could not be written.
 pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let outputs = [
         (
@@ -15,6 +15,7 @@ pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
         ),
         ("report.md", Ok(markdown::study(result))),
         ("report.html", html::study(result).map_err(|error| error.to_string())),
+        ("numbers.csv", Ok(csv::numbers(result))),
         ("slices.csv", Ok(csv::slices(result))),
     ];
     let mut problems = Vec::new();

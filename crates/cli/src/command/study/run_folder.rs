@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds};
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
+use hoptax_study::provenance::sha256;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::Earlier;
 use rustix::fs::{FlockOperation, flock};
@@ -44,7 +44,7 @@ pub(crate) struct Facts {
     plan_hash: String,
     /// Hashes of the programs that measured and that were measured.
     hoptax_hash: String,
-    envoy_hash: String,
+    pub(crate) envoy_hash: String,
     /// The machine.
     cpu_model: String,
     cpus: u32,
@@ -215,17 +215,13 @@ fn plan_hash(plan: &Plan) -> String {
     if let Some(link) = &mut plan.link {
         link.seed = 0;
     }
-    hash(format!("{plan:?}").as_bytes())
+    sha256(format!("{plan:?}").as_bytes())
 }
 
 fn file_hash(path: &Path) -> Result<String, Failure> {
     let bytes = fs::read(path)
         .map_err(|error| Failure::environment(format!("cannot read `{}`: {error}", path.display())))?;
-    Ok(hash(&bytes))
-}
-
-fn hash(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    Ok(sha256(&bytes))
 }
 
 /// Whether a study runs in a folder.

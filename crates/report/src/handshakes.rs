@@ -1,0 +1,94 @@
+//! The table of a load that opens connections anew: how many in a second, with which handshakes, and how busy the proxy was.
+
+use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, Place, StudyResult};
+
+use crate::numbers::{grouped, level};
+use crate::side::SideTable;
+use crate::words;
+
+/// A column of rates: its heading, and what it has of an arm.
+type Column = (&'static str, fn(&ArmLoad) -> Option<Interval>);
+
+const COLUMNS: [Column; 3] = [
+    ("connections/s", |load| load.connections_per_second),
+    ("full handshakes/s", |load| load.full_handshakes_per_second),
+    ("resumed handshakes/s", |load| load.resumed_handshakes_per_second),
+];
+
+/// New connections and handshakes of every arm under one load; none where the load keeps its connections, and where nothing of
+/// them was measured.
+pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> {
+    load.requests_per_connection?;
+    let of = |arm| under(arm, load);
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|column| result.arms.iter().filter_map(of).any(|(_, under)| column.1(under).is_some()))
+        .collect();
+    let row = |(arm, under): (&ArmResult, &ArmLoad)| {
+        let group = arm.key_exchange_group.clone().unwrap_or_else(|| "-".to_owned());
+        let rates = columns.iter().map(|column| rate(result, arm, under, column.1(under)));
+        let busy = under.proxy_core_share.map_or_else(|| "-".to_owned(), percent);
+        let cells = std::iter::once(group).chain(rates).chain([busy]);
+        (arm.id.clone(), cells.collect())
+    };
+    let header = ["arm", "TLS group"].into_iter().chain(columns.iter().map(|column| column.0));
+    (!columns.is_empty()).then(|| SideTable {
+        title: format!(
+            "new connections under {}, {} (a proxy that was not busy all the time takes more)",
+            load.name,
+            words::loop_of(load)
+        ),
+        header: header.chain(["proxy busy"]).map(str::to_owned).collect(),
+        rows: result.arms.iter().filter_map(of).map(row).collect(),
+    })
+}
+
+fn under<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<(&'a ArmResult, &'a ArmLoad)> {
+    Some((arm, arm.loads.iter().find(|one| one.load == load.name)?))
+}
+
+/// A rate with its interval, `withheld` where a finding took it away, `-` where there is none.
+fn rate(result: &StudyResult, arm: &ArmResult, under: &ArmLoad, rate: Option<Interval>) -> String {
+    if let Some(rate) = rate {
+        return level(&rate);
+    }
+    let place = Place {
+        arm: &arm.id,
+        compared_with: None,
+        load: Some(under.load.as_str()),
+        measure: Measure::NewConnections,
+    };
+    let is_withheld = result.findings.iter().any(|finding| finding.takes_away(&place));
+    if is_withheld { "withheld" } else { "-" }.to_owned()
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", grouped(share * 100.0, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn handshakes_are_shown_with_their_group_where_connections_are_opened_anew() {
+        let mut result = fixture::loaded();
+        assert!(result.plan.loads.iter().all(|load| table(&result, load).is_none()));
+        let interval = |estimate| Some(Interval { estimate, low: estimate - 20.0, high: estimate + 20.0 });
+        result.plan.loads[0].requests_per_connection = Some(1);
+        let load = result.plan.loads[0].clone();
+        assert!(table(&result, &load).is_none(), "nothing was measured");
+        let arm = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        arm.key_exchange_group = Some("X25519".to_owned());
+        arm.loads[0].connections_per_second = interval(3_400.0);
+        arm.loads[0].full_handshakes_per_second = interval(3_400.0);
+        arm.loads[0].proxy_core_share = Some(0.987);
+        let table = table(&result, &load).unwrap();
+        assert_eq!(table.header, ["arm", "TLS group", "connections/s", "full handshakes/s", "proxy busy"]);
+        let lua = table.rows.iter().find(|row| row.0 == "lua").unwrap();
+        assert_eq!(lua.1, ["X25519", "3,400 ±20", "3,400 ±20", "99 %"]);
+        let plain = table.rows.iter().find(|row| row.0 == "baseline").unwrap();
+        assert_eq!(plain.1, ["-", "-", "-", "-"]);
+    }
+}

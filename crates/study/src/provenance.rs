@@ -1,0 +1,162 @@
+//! Hashes of what was measured: of files, and of the configuration that a proxy was started with.
+//!
+//! Ports that the kernel chose and the folder of the run differ from run to run and are no part of what is measured: each is
+//! replaced by a name before anything is hashed. Two runs of one plan then have the same hashes, and one that differs says which
+//! arm was not the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use hoptax_subject::envoy::process::ProxySpec;
+use serde_json::json;
+
+use crate::record::RoundRecord;
+
+/// SHA-256, in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is replaced by names: one that differs from run to run by one that does not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    folder: PathBuf,
+    addresses: Vec<(SocketAddr, String)>,
+}
+
+impl Names {
+    /// Those of a proxy: the folder of its run, where requests go on to, and the companion.
+    pub(crate) fn new(folder: &Path, next: &[SocketAddr], companion: Option<SocketAddr>) -> Self {
+        let next = next.iter().enumerate().map(|(number, address)| (*address, format!("NEXT-{number}")));
+        let companion = companion.map(|address| (address, "COMPANION".to_owned()));
+        Self { folder: folder.to_owned(), addresses: next.chain(companion).collect() }
+    }
+
+    /// The same with one address more.
+    pub(crate) fn with(mut self, address: SocketAddr, name: &str) -> Self {
+        self.addresses.push((address, name.to_owned()));
+        self
+    }
+
+    /// A configuration, with names for what they stand for: the folder wherever it is, and the port of an address behind its
+    /// host and as Envoy's `port_value`.
+    fn apply(&self, text: &str) -> String {
+        let mut text = text.replace(&*self.folder.to_string_lossy(), "RUN");
+        for (address, name) in &self.addresses {
+            for before in [format!("{}:", address.ip()), "\"port_value\": ".to_owned()] {
+                text = replace_number(&text, &before, address.port(), name);
+            }
+        }
+        text
+    }
+}
+
+/// Writes `name` for a number wherever it follows `before` as a whole.
+fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
+    let wanted = format!("{before}{number}");
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((head, tail)) = rest.split_once(&wanted) {
+        replaced.push_str(head);
+        if tail.starts_with(|next: char| next.is_ascii_digit()) {
+            replaced.push_str(&wanted);
+        } else {
+            replaced.push_str(before);
+            replaced.push_str(name);
+        }
+        rest = tail;
+    }
+    replaced + rest
+}
+
+/// The hash of what an Envoy is started with: its configuration as it was written, the files that its function brings, its
+/// environment and its number of workers. Certificates are drawn anew by each run and are no part of it.
+///
+/// # Errors
+/// When a file of the configuration cannot be read.
+pub(crate) fn of_envoy(spec: &ProxySpec, names: &Names) -> io::Result<String> {
+    let listener = spec.plan.listener_file.as_ref().map(fs::read_to_string).transpose()?;
+    let files = spec.plan.fragment.iter().flat_map(|fragment| &fragment.files);
+    let files: BTreeMap<String, String> =
+        files.map(|(path, bytes)| (names.apply(&path.to_string_lossy()), sha256(bytes))).collect();
+    let parts = json!([
+        names.apply(&fs::read_to_string(spec.config())?),
+        listener.map(|listener| names.apply(&listener)),
+        files,
+        spec.environment,
+        spec.workers,
+    ]);
+    Ok(sha256(parts.to_string().as_bytes()))
+}
+
+/// The hash of the configuration of another proxy.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn of_file(path: &Path, names: &Names) -> io::Result<String> {
+    Ok(sha256(names.apply(&fs::read_to_string(path)?).as_bytes()))
+}
+
+/// The hash of an arm whose proxies have these, in their order. None without any.
+pub(crate) fn of_arm(proxies: &[String]) -> Option<String> {
+    match proxies {
+        [] => None,
+        [one] => Some(one.clone()),
+        several => Some(sha256(several.join("\n").as_bytes())),
+    }
+}
+
+/// The hash of an arm's configuration that all rounds agree on; none where they do not.
+pub(crate) fn of_rounds(records: &[RoundRecord], arm: usize) -> Option<String> {
+    let all: BTreeSet<Option<&String>> =
+        records.iter().map(|record| record.configurations.get(&arm)).collect();
+    let mut all = all.into_iter();
+    all.next().flatten().filter(|_| all.next().is_none()).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_that_of_the_standard() {
+        // FIPS 180-2, appendix B.1.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(b"abc"), expected);
+    }
+
+    #[test]
+    fn ports_and_the_folder_are_names_and_other_numbers_stay() {
+        let next = [([127, 0, 0, 1], 4000).into(), ([127, 0, 0, 1], 4001).into()];
+        let names = Names::new(Path::new("/runs/a"), &next, Some(([127, 0, 0, 1], 5000).into()));
+        let text = r#"{"port_value": 4000, "path": "/runs/a/files/log", "uri": "http://127.0.0.1:5000/", "window": 4000}
+            {"port_value": 40001, "port_value": 4001}"#;
+        let expected = r#"{"port_value": NEXT-0, "path": "RUN/files/log", "uri": "http://127.0.0.1:COMPANION/", "window": 4000}
+            {"port_value": 40001, "port_value": NEXT-1}"#;
+        assert_eq!(names.apply(text), expected);
+    }
+
+    #[test]
+    fn the_order_of_proxies_counts_and_one_alone_speaks_for_itself() {
+        let [a, b] = ["a", "b"].map(str::to_owned);
+        assert_eq!((of_arm(&[]), of_arm(std::slice::from_ref(&a))), (None, Some(a.clone())));
+        assert_ne!(of_arm(&[a.clone(), b.clone()]), of_arm(&[b, a]));
+    }
+
+    #[test]
+    fn rounds_that_differ_agree_on_nothing() {
+        let round = |hash: Option<&str>| RoundRecord {
+            configurations: hash.map(|hash| (1, hash.to_owned())).into_iter().collect(),
+            ..RoundRecord::default()
+        };
+        assert_eq!(of_rounds(&[round(Some("a")), round(Some("a"))], 1).as_deref(), Some("a"));
+        assert_eq!(of_rounds(&[round(Some("a")), round(Some("b"))], 1), None);
+        assert_eq!(of_rounds(&[round(Some("a")), round(None)], 1), None);
+        assert_eq!(of_rounds(&[round(None)], 1), None);
+        assert_eq!(of_rounds(&[], 1), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! The hashes of a plan, as two runs of it come to them; nothing is started.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use hoptax_functions::Catalogue;
+use hoptax_host::processors::Placement;
+use hoptax_subject::envoy::release::Envoy;
+
+use super::subjects::{folder, proxy_spec};
+use super::{Setting, requests_sha256};
+use crate::file;
+use crate::plan::Plan;
+use crate::provenance::{Names, of_envoy};
+
+/// The hash of the configuration of each arm and those of its requests, in a folder and with ports of a run of its own.
+fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (String, Vec<String>)> {
+    let text = format!(
+        "name: test\narms: [{arms}]\nloads:\n  - {{name: full, loop: closed}}\n  - {{name: open, loop: open, rate: 1000}}\n"
+    );
+    let (file, positions) = file::read("test.yaml", &text).unwrap();
+    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let envoy = Envoy { program: "envoy".into(), version: String::new() };
+    let placement = Placement { proxy: vec![0], generator: vec![0] };
+    let setting = Setting {
+        program: Path::new("hoptax"),
+        envoy: &envoy,
+        directory,
+        placement: &placement,
+        spinner: None,
+    };
+    let mut found = BTreeMap::new();
+    for (number, arm) in (0..).zip(&plan.arms) {
+        let port = |more: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, first_port + 10 * number + more));
+        let next: Vec<SocketAddr> = (0..arm.upstreams as u16).map(port).collect();
+        let companion = Some(port(9));
+        let names = Names::new(directory, &next, companion);
+        let place = (Ipv4Addr::LOCALHOST.into(), [0].as_slice());
+        let own = folder(&setting, arm, 0);
+        let spec = proxy_spec(arm, 0, (&setting, own), place, (next, companion), None).unwrap();
+        spec.configure().unwrap();
+        let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
+        found.insert(arm.id.clone(), (of_envoy(&spec, &names).unwrap(), requests));
+    }
+    found
+}
+
+const ARMS: &str = "baseline, same, lua, access-log/file, ext-authz/http, rate-limit/global, balance/round-robin, wasm/empty, \
+                    tracing/opentelemetry, control/burn, compress/gzip";
+
+#[test]
+fn two_runs_of_a_plan_have_the_same_hashes_whatever_their_ports_and_folders() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let one = hashes(ARMS, folders[0].path(), 4_000);
+    assert_eq!(one, hashes(ARMS, folders[1].path(), 40_000));
+    assert_eq!(one["baseline"], one["same"]);
+    let different: std::collections::BTreeSet<&String> = one.values().map(|(hash, _)| hash).collect();
+    // The twin of the baseline, and the baseline that answers as compression needs it.
+    assert!(different.len() + 2 >= one.len() && different.len() < one.len(), "{one:#?}");
+}
+
+#[test]
+fn a_changed_knob_changes_the_hash_of_its_arm_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |arms: &str| hashes(arms, folder.path(), 4_000);
+    let one = of("baseline, lua, 'route/path{routes=200}'");
+    let other = of("baseline, lua, 'route/path{routes=100}'");
+    assert_eq!((&one["baseline"], &one["lua"]), (&other["baseline"], &other["lua"]));
+    let (one, other) = (&one["route/path{routes=200}"], &other["route/path{routes=100}"]);
+    assert_ne!(one.0, other.0);
+    assert_eq!(one.1, other.1);
+}
+
+#[test]
+fn requests_that_carry_more_have_another_hash() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = hashes("baseline, lua", folder.path(), 4_000);
+    let other = hashes("baseline, lua, jwt", folder.path(), 4_000);
+    // Every request of a study carries what any of its functions needs.
+    assert_ne!(one["baseline"].1, other["baseline"].1);
+    assert_eq!(one["baseline"].0, other["baseline"].0);
+}
