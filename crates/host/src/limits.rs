@@ -5,7 +5,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Files that are open beside connections: standard streams, epoll instances, logs.
 const OTHER_FILES: u64 = 64;
 
-/// Lets this process open `connections` sockets, up to what the machine allows it.
+/// Lets this process open `connections` sockets, up to what the machine allows it: the soft limit is raised to the hard one,
+/// and with the right to do so (`CAP_SYS_RESOURCE`) the hard one to what is needed.
 ///
 /// # Errors
 /// The limit, when that is not enough.
@@ -16,8 +17,8 @@ pub fn allow_connections(connections: u64) -> Result<(), u64> {
     if suffices(limit.current) {
         return Ok(());
     }
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if suffices(limit.maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
+    let maximum = if suffices(limit.maximum) { limit.maximum } else { Some(needed) };
+    if setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok() {
         return Ok(());
     }
     Err(limit.maximum.unwrap_or(u64::MAX))

@@ -30,7 +30,7 @@ use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 
-use super::{calibrate, functions};
+use super::{calibrate, functions, load};
 use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -70,6 +70,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let expense = Expense::of(&plan);
     expense::check_memory(&expense, arguments.yes)?;
+    load::allow_connections(expense.connections)?;
     let directory = made(&directory)?;
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;

@@ -33,6 +33,8 @@ pub(super) struct Expense {
     pub(super) round_s: f64,
     /// All processes of a round together, bytes.
     pub(super) memory_bytes: u64,
+    /// Connections of the generator that are open at once.
+    pub(super) connections: usize,
 }
 
 impl Expense {
@@ -56,11 +58,20 @@ impl Expense {
                 part.count() as f64 * f64::from(load.blocks) * slice_s
             })
             .sum();
+        let connections = plan
+            .subjects
+            .iter()
+            .filter_map(|subject| arm_of(subject.arm))
+            .flat_map(|arm| {
+                plan.loads.iter().filter(|load| arm.takes_part(load)).map(|load| arm.connections(load))
+            })
+            .sum();
         let round_s = slices_s + proxies as f64 * PROXY_S;
         Self {
             first_round_s: round_s + proxies as f64 * VALIDATION_S,
             round_s,
             memory_bytes: OWN_BYTES + proxies as u64 * PROXY_BYTES,
+            connections,
         }
     }
 
@@ -160,6 +171,7 @@ mod tests {
         let slices_s = 4.0 * (0.2 + SLICE_OVERHEAD_S);
         assert!((three.round_s - two.round_s - slices_s - PROXY_S).abs() < 1e-9, "{two:?} {three:?}");
         assert_eq!(three.memory_bytes - two.memory_bytes, PROXY_BYTES);
+        assert_eq!(three.connections * 2, two.connections * 3);
         assert!((two.of_rounds_s(3) - two.first_round_s - 2.0 * two.round_s).abs() < 1e-9);
         assert!(two.of_rounds_s(0).abs() < 1e-9);
         let budget_s = Some(two.of_rounds_s(7) + 0.1);
@@ -178,7 +190,8 @@ mod tests {
 
     #[test]
     fn a_study_that_needs_more_than_is_available_is_told_so() {
-        let expense = Expense { first_round_s: 1.0, round_s: 1.0, memory_bytes: 2_000_000_000 };
+        let expense =
+            Expense { first_round_s: 1.0, round_s: 1.0, memory_bytes: 2_000_000_000, connections: 16 };
         assert_eq!(too_much(&expense, 2_000_000_000), None);
         let problem = too_much(&expense, 1_500_000_000).unwrap();
         assert!(problem.contains("2.0 GB") && problem.contains("1.5 GB"), "{problem}");
