@@ -6,6 +6,7 @@ TOOLS := $(CURDIR)/.tools
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
 FUZZ_SECONDS ?= 60
+PREFIX ?= $(HOME)/.local
 
 .PHONY: help
 help: ## Show the verbs
@@ -19,6 +20,11 @@ study: build ## Build, fetch Envoy, run the quick study, print the table, write 
 build: ## Build the program
 	@tools/prepare
 	$(CARGO) build --release --package hoptax
+
+.PHONY: install
+install: build ## Install the program as hoptax into PREFIX/bin, ~/.local/bin unless told otherwise
+	install -D --mode 755 $(HOPTAX) "$(DESTDIR)$(PREFIX)/bin/hoptax"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH";; esac
 
 .PHONY: test
 test: lint unit deny ## Everything that CI checks
