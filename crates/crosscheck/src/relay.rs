@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// Relays between a server and clients that `with` makes of the relay's address; what passed.
-    fn relayed(to: SocketAddr, with: impl FnOnce(SocketAddr)) -> Vec<Exchange> {
+    fn relayed(to: SocketAddr, with: impl FnOnce(SocketAddr) + Send) -> Vec<Exchange> {
         let relay = Relay::bind(to).unwrap();
         let address = relay.local_address();
         let ended = AtomicBool::new(false);

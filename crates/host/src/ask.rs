@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     /// Longer than any machine is busy: it is never waited for.
-    const LONG: Duration = Duration::from_secs(600);
+    const LONG: Duration = Duration::from_mins(10);
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("/bin/sh");

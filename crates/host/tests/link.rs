@@ -150,7 +150,8 @@ fn a_small_packet_behind_large_ones_is_not_lost() {
     far.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     while far.recv(&mut bytes).unwrap() > 1 {}
     let [there, _] = link.carried();
-    assert_eq!((there.packets, there.lost), (101, 0));
+    // The kernel sends some of its own.
+    assert!(there.packets >= 101 && there.lost == 0, "{there:?}");
 }
 
 #[test]
