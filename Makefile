@@ -6,6 +6,8 @@ TOOLS := $(CURDIR)/.tools
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
+PREFIX ?= $(HOME)/.local
 
 .PHONY: help
 help: ## Show the verbs
@@ -19,6 +21,11 @@ study: build ## Build, fetch Envoy, run the quick study, print the table, write 
 build: ## Build the program
 	@tools/prepare
 	$(CARGO) build --release --package hoptax
+
+.PHONY: install
+install: build ## Install the program as hoptax into PREFIX/bin, ~/.local/bin unless told otherwise
+	install -D --mode 755 $(HOPTAX) "$(DESTDIR)$(PREFIX)/bin/hoptax"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH";; esac
 
 .PHONY: test
 test: lint unit deny ## Everything that CI checks
@@ -76,8 +83,18 @@ crosscheck-tools: ## Install the load generators that `hoptax crosscheck` sets b
 
 .PHONY: fuzz
 fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_SECONDS for each
-	for target in $$(ls fuzz/targets | sed 's/\.rs$$//'); do \
+	for target in $(FUZZ_TARGETS); do \
+	    tar --extract --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus && \
 	    RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
+.PHONY: fuzz-corpus
+fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach something new, one archive per target
+	for target in $(FUZZ_TARGETS); do \
+	    tar --extract --skip-old-files --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus && \
+	    RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz cmin "$$target" && \
+	    tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-owner --mode u=rwX,go=rX --directory fuzz/corpus "$$target" \
+	        | gzip --best --no-name > "fuzz/corpus/$$target.tar.gz" || exit 1; \
 	done
 
 .PHONY: schemas

@@ -13,8 +13,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
-pub(crate) use load::{ArrivalsChoice, LoadArguments};
+pub(crate) use load::LoadArguments;
 pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
+pub(crate) use values::ArrivalsChoice;
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -5,8 +5,10 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
-use support::{checked, hoptax, origin, ran, run};
+use support::{Guarded, checked, hoptax, is_alive, origin, ran, run, wait_until};
 
 #[test]
 fn a_crosscheck_of_hoptax_alone_finds_it_right() {
@@ -67,6 +69,37 @@ fn a_server_of_ones_own_is_seen_through_a_relay() {
     let run = &result["scenarios"][0]["tools"][0]["runs"][0];
     assert!(run["seen"]["p50_us"].as_f64().unwrap() >= 2_000.0, "{result}");
     assert!(run["known"].is_null(), "nobody knows what that server plans");
+}
+
+#[test]
+fn a_second_ctrl_c_ends_a_tool_that_does_not_and_leaves_no_folder_behind() {
+    let (tools, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let wrk = tools.path().join("wrk");
+    // It starts something itself, and both are deaf to requests to end.
+    let script = "#!/bin/sh\n[ \"$1\" = -v ] && echo 'wrk 4.2.0' && exit 1\ntrap '' TERM\nsleep 1000 &\necho $! $$ > \"$0.ids\"\n\
+                  while :; do sleep 0.01; done\n";
+    fs::write(&wrk, script).unwrap();
+    fs::set_permissions(&wrk, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = hoptax();
+    command.args(["crosscheck", "--tools", "wrk", "--closed", "-s", "600", "--scenarios", "plain"]);
+    command.arg("--tools-dir").arg(tools.path()).env("TMPDIR", temporary.path());
+    let mut running = Guarded(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut ids: Vec<u32> = Vec::new();
+    wait_until("the tool", || {
+        let text = fs::read_to_string(tools.path().join("wrk.ids")).unwrap_or_default();
+        ids = text.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+        ids.len() == 2
+    });
+    let folders = || fs::read_dir(temporary.path()).unwrap().flatten().collect::<Vec<_>>();
+    let [folder] = &folders()[..] else { panic!("{:?}", folders()) };
+    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700, "nobody else may enter it");
+    running.signal("INT");
+    // Two that come at once are one to the kernel.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.signal("INT");
+    assert_eq!(running.0.wait().unwrap().code(), Some(130));
+    assert_eq!(folders().len(), 0);
+    wait_until("the end of the tool", || ids.iter().all(|id| !is_alive(*id)));
 }
 
 #[test]

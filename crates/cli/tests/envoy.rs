@@ -12,6 +12,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -96,7 +97,7 @@ fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
 
 fn started(spec: &ProxySpec) -> Proxy {
     spec.configure().unwrap();
-    spec.validate().unwrap();
+    spec.validate(&AtomicBool::new(false)).unwrap();
     spec.start().unwrap().wait().unwrap()
 }
 

@@ -244,6 +244,47 @@ fn an_envoy_that_ends_at_the_start_is_quoted() {
 }
 
 #[test]
+fn an_envoy_that_hangs_over_its_configuration_is_ended_with_the_study() {
+    for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
+        let study = Study::new(&small_study("baseline, same", 2));
+        let envoy = pretender(study.folder.path(), "exec sleep 1000");
+        let mut command = study.command();
+        command.arg("--envoy").arg(envoy).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = Guarded(command.spawn().unwrap());
+        let mut hanging = None;
+        wait_until("a check of the configuration", || {
+            hanging = running.children().into_iter().find(|child| name_of(*child) == "sleep");
+            hanging.is_some()
+        });
+        running.signal(signal);
+        assert_eq!(running.0.wait().unwrap().code(), code);
+        wait_until("the end of what hung", || !is_alive(hanging.unwrap()));
+    }
+}
+
+#[test]
+fn a_folder_that_holds_a_result_or_is_in_use_is_refused() {
+    let study = Study::new(&small_study("baseline, same", 2));
+    fs::create_dir(study.out()).unwrap();
+    let in_use = fs::File::open(study.out()).unwrap();
+    in_use.lock().unwrap();
+    let refused = study.run();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is still running"), "{}", refused.stderr);
+    drop(in_use);
+    let file = study.out().join("result.json");
+    fs::write(&file, "of another program").unwrap();
+    let refused = study.run();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("would write over") && refused.stderr.contains("--force"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "of another program");
+}
+
+#[test]
 fn without_an_envoy_the_ways_to_get_one_are_told() {
     let study = Study::new(&small_study("baseline, same", 2));
     let empty = study.folder.path().join("empty");

@@ -80,7 +80,7 @@ pub fn run(
     let (tools, left_out) = expressible(options);
     let mut scenarios = Vec::new();
     for server in &options.servers {
-        let mut all: Vec<ToolRuns> = tools.iter().map(|tool| run::empty(tool)).collect();
+        let mut all: Vec<ToolRuns> = tools.iter().map(|tool| run::empty(tool, stop)).collect();
         for round in 1..=options.rounds {
             for (tool, runs) in tools.iter().zip(&mut all) {
                 on_step(&format!("{}: {} ({round} of {})", server.name, tool.tool.name, options.rounds));

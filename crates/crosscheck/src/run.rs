@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_host::accounting::ended_children_cpu_ns;
-use hoptax_host::child::{Child, ChildSpec, last_lines};
+use hoptax_host::ask::ask;
+use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::processors;
 use hoptax_origin::{Origin, OriginOptions};
 use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
@@ -23,16 +24,20 @@ use crate::{CrosscheckError, Installed, Options};
 const POLL: Duration = Duration::from_millis(20);
 /// How much longer than asked a tool may take.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a tool may take to print its version.
+const VERSION_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a tool has to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The runs of a tool before the first.
-pub(crate) fn empty(tool: &Installed) -> ToolRuns {
-    let printed = Command::new(&tool.program).arg(tool.tool.version).stdin(Stdio::null()).output();
-    let text = printed.map(|printed| [printed.stdout, printed.stderr].concat()).unwrap_or_default();
+pub(crate) fn empty(tool: &Installed, stop: &AtomicBool) -> ToolRuns {
+    let mut command = Command::new(&tool.program);
+    command.arg(tool.tool.version);
+    // One that does not say its version may measure all the same.
+    let text = ask(command, VERSION_PATIENCE, stop).map(|answer| answer.text).unwrap_or_default();
     ToolRuns {
         tool: tool.tool.name.to_owned(),
-        version: version(&String::from_utf8_lossy(&text)),
+        version: version(&text),
         runs: Vec::new(),
         failed: Vec::new(),
     }
@@ -179,6 +184,6 @@ fn call(
     // Some end with a code of their own when a request failed, or, as hoptax, when the result is void.
     Ok(match (tool.tool.read)(&said) {
         Ok(reported) => Ok((reported, cpu_ns)),
-        Err(reason) => Err(format!("{reason} ({status}); it said last:\n{}", last_lines(&log, 4))),
+        Err(reason) => Err(format!("{reason} ({status}); it said last:\n{}", child.last_lines(4))),
     })
 }

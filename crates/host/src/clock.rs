@@ -1,4 +1,6 @@
-//! The one clock of everything that is timed.
+//! The one clock of everything that is timed, and durations as people write them.
+
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -26,9 +28,36 @@ pub fn cost_and_step_back_ns() -> (f64, u64) {
     (last_ns.saturating_sub(began_ns) as f64 / f64::from(READINGS), back_ns)
 }
 
+/// A duration in one unit, with a fraction or without: `1.5ms`, in `ns`, `us` or `µs`, `ms`, `s`, `m` or `h`. For what may be a
+/// fraction, which `humantime` does not read; none for anything else, and for what is longer than a [`Duration`] can be.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit.trim() {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_have_one_unit_and_perhaps_a_fraction() {
+        assert_eq!(parse_duration("1.5ms"), Some(Duration::from_micros(1_500)));
+        assert_eq!(parse_duration("250 µs"), Some(Duration::from_micros(250)));
+        assert_eq!(parse_duration("0.5h"), Some(Duration::from_mins(30)));
+        for text in ["", "5", "ms", "1.2.3s", "-1s", "1m30s", "1 day", "99999999999999999999h"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn the_clock_is_cheap_and_does_not_step_back() {

@@ -4,6 +4,7 @@
 //! rest of hoptax can be read without knowing Linux. The only `unsafe` of the workspace is in [`child`].
 
 pub mod accounting;
+pub mod ask;
 pub mod child;
 pub mod clock;
 pub mod environment;

@@ -38,8 +38,8 @@ const SETTINGS: [(&str, &str); 2] =
 const QUEUE_PACKETS: u32 = 10_000;
 /// Bytes of a packet at most, as on Ethernet.
 const PACKET_BYTES: u16 = 1500;
-/// Packets that may wait for a link that has a rate; what comes then is lost, as netem does it.
-const BACKLOG: u64 = 1000;
+/// Packets that may wait for a link that has a rate, whatever their size; what comes then is lost, as netem does it.
+const BACKLOG: usize = 1000;
 /// Longest wait, so that the end is noticed.
 const LONGEST_WAIT_NS: u64 = 50_000_000;
 
@@ -170,10 +170,33 @@ struct Carrier {
 /// Packets under way in one direction.
 #[derive(Default)]
 struct Lane {
-    packets: VecDeque<(u64, Vec<u8>)>,
+    packets: VecDeque<Packet>,
     /// When the last one has departed, and when it arrives.
     departed_ns: u64,
     arrives_ns: u64,
+}
+
+/// A packet under way.
+struct Packet {
+    departs_ns: u64,
+    arrives_ns: u64,
+    bytes: Vec<u8>,
+}
+
+impl Lane {
+    /// Whether so many packets wait to depart that the next is lost.
+    fn is_full(&self, now_ns: u64) -> bool {
+        // They depart in their order.
+        let departed = self.packets.partition_point(|packet| packet.departs_ns <= now_ns);
+        self.packets.len() - departed >= BACKLOG
+    }
+
+    /// Takes a packet that the link's rate carries in `took_ns`.
+    fn push(&mut self, now_ns: u64, took_ns: u64, delay_ns: u64, bytes: Vec<u8>) {
+        self.departed_ns = now_ns.max(self.departed_ns) + took_ns;
+        self.arrives_ns = self.arrives_ns.max(self.departed_ns + delay_ns);
+        self.packets.push_back(Packet { departs_ns: self.departed_ns, arrives_ns: self.arrives_ns, bytes });
+    }
 }
 
 impl Carrier {
@@ -196,8 +219,12 @@ impl Carrier {
         }
         let mut events = Vec::with_capacity(2);
         while !stop.load(Ordering::Relaxed) {
-            let next =
-                self.lanes.iter().filter_map(|lane| lane.packets.front()).map(|(at_ns, _)| *at_ns).min();
+            let next = self
+                .lanes
+                .iter()
+                .filter_map(|lane| lane.packets.front())
+                .map(|packet| packet.arrives_ns)
+                .min();
             let now = now_ns();
             let wait_ns = next.map_or(LONGEST_WAIT_NS, |next| next.saturating_sub(now).min(LONGEST_WAIT_NS));
             let timeout = Timespec {
@@ -235,14 +262,12 @@ impl Carrier {
             let now = now_ns();
             let bits = length as u64 * 8;
             let took_ns = self.spec.rate.map_or(0, |rate| bits * 1_000_000_000 / rate.max(1));
-            let waits_ns = lane.departed_ns.saturating_sub(now);
-            let is_full = took_ns > 0 && waits_ns > BACKLOG * took_ns;
+            let is_full = self.spec.rate.is_some() && lane.is_full(now);
             if is_full || (self.spec.loss > 0.0 && self.random.random_bool(self.spec.loss.min(1.0))) {
                 way.lost.fetch_add(1, Ordering::Relaxed);
                 self.spare.push(packet);
                 continue;
             }
-            lane.departed_ns = now.max(lane.departed_ns) + took_ns;
             let delay_ns = self.spec.delay.as_nanos() as u64;
             let jitter_ns = self.spec.jitter.as_nanos() as u64;
             let delay_ns = if jitter_ns == 0 {
@@ -250,10 +275,9 @@ impl Carrier {
             } else {
                 self.random.random_range(delay_ns.saturating_sub(jitter_ns)..=delay_ns + jitter_ns)
             };
-            lane.arrives_ns = lane.arrives_ns.max(lane.departed_ns + delay_ns);
             way.packets.fetch_add(1, Ordering::Relaxed);
             way.bytes.fetch_add(length as u64, Ordering::Relaxed);
-            lane.packets.push_back((lane.arrives_ns, packet));
+            lane.push(now, took_ns, delay_ns, packet);
         }
     }
 
@@ -262,14 +286,43 @@ impl Carrier {
         let now = now_ns();
         for (from, lane) in self.lanes.iter_mut().enumerate() {
             let Some(device) = self.devices.get(1 - from) else { continue };
-            while let Some((arrives_ns, _)) = lane.packets.front()
-                && *arrives_ns <= now
-                && let Some((_, packet)) = lane.packets.pop_front()
-            {
+            while let Some(packet) = lane.packets.pop_front_if(|packet| packet.arrives_ns <= now) {
                 // A device whose queue is full loses it, as a network does.
-                let _ = device.send(&packet);
-                self.spare.push(packet);
+                let _ = device.send(&packet.bytes);
+                self.spare.push(packet.bytes);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a packet takes of a link of 10 Mbit/s, nanoseconds.
+    const FULL_NS: u64 = 1_200_000;
+    const SMALL_NS: u64 = 41_600;
+
+    #[test]
+    fn a_backlog_is_of_packets_whatever_their_size() {
+        let mut lane = Lane::default();
+        for _ in 0..BACKLOG - 1 {
+            lane.push(0, FULL_NS, 0, Vec::new());
+        }
+        // The small one waits for all of the full ones: 1.2 s, in which 28,800 of its size depart.
+        assert!(!lane.is_full(0));
+        lane.push(0, SMALL_NS, 0, Vec::new());
+        assert!(lane.is_full(0));
+        assert!(!lane.is_full(FULL_NS), "one has departed");
+    }
+
+    #[test]
+    fn packets_on_their_way_are_no_backlog() {
+        let mut lane = Lane::default();
+        for number in 0..2 * BACKLOG as u64 {
+            lane.push(number * FULL_NS, FULL_NS, 10_000_000_000, Vec::new());
+        }
+        assert!(!lane.is_full(2 * BACKLOG as u64 * FULL_NS));
+        assert_eq!(lane.packets.len(), 2 * BACKLOG);
     }
 }

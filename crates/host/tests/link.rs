@@ -134,6 +134,27 @@ fn a_rate_binds() {
 }
 
 #[test]
+fn a_small_packet_behind_large_ones_is_not_lost() {
+    let spec = LinkSpec { delay: Duration::from_millis(2), rate: Some(8_000_000), ..PLAIN };
+    let Some(link) = link(&spec) else { return };
+    let near = link.near.within(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
+    let far = link.far.within(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
+    let address = far.local_addr().unwrap();
+    // At once, so that all but the first wait: 150 ms of a link that may hold a thousand packets.
+    for _ in 0..100 {
+        near.send_to(&[0; 1_472], address).unwrap();
+    }
+    near.send_to(b"x", address).unwrap();
+    let mut bytes = [0; 2_000];
+    // A lost packet is never received.
+    far.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    while far.recv(&mut bytes).unwrap() > 1 {}
+    let [there, _] = link.carried();
+    // The kernel sends some of its own.
+    assert!(there.packets >= 101 && there.lost == 0, "{there:?}");
+}
+
+#[test]
 fn jitter_and_loss_do_what_they_say() {
     let delays = (Duration::from_millis(5), Duration::from_millis(4));
     let spec = LinkSpec { delay: delays.0, jitter: delays.1, loss: 0.1, ..PLAIN };

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use hoptax_host::clock::parse_duration;
+
 /// One stage: the rate goes evenly from one value to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagePlan {
@@ -96,7 +98,7 @@ impl FromStr for Pace {
             let (from, to) = rates.split_once(':').unwrap_or((rates, rates));
             let rate =
                 |text: &str| text.trim().parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
-            let length = duration(length.trim()).filter(|length| !length.is_zero())?;
+            let length = parse_duration(length.trim()).filter(|length| !length.is_zero())?;
             let stage = StagePlan { from_rate: rate(from)?, to_rate: rate(to)?, length };
             Some(stage).filter(|stage| stage.requests() > 0.0)
         };
@@ -123,23 +125,6 @@ impl fmt::Display for Pace {
             }
         }
     }
-}
-
-/// A duration, with a fraction or without: `1.5ms`.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(digits);
-    let unit_ns = match unit.trim() {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" => 60e9,
-        "h" => 3_600e9,
-        _ => return None,
-    };
-    let nanoseconds = number.parse::<f64>().ok()? * unit_ns;
-    nanoseconds.is_finite().then(|| Duration::from_nanos(nanoseconds.round() as u64))
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use hoptax_host::clock::parse_duration;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Exp1};
-
-use crate::pace::duration;
 
 /// Think time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl FromStr for Think {
             Some(mean) => (true, mean),
             None => (false, text),
         };
-        let time = duration(time.trim()).filter(|time| !time.is_zero());
+        let time = parse_duration(time.trim()).filter(|time| !time.is_zero());
         let time =
             time.ok_or("it must be a time as `40ms`, or `exp:40ms` for exponential times of that mean")?;
         Ok(if is_exponential { Self::Exponential(time) } else { Self::Constant(time) })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::pace::duration;
+use hoptax_host::clock::parse_duration;
 
 /// Release times of a recording, from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Trace {
                 continue;
             }
             let (name, line, text) = (name.to_owned(), index + 1, entry.to_owned());
-            let offset = duration(entry).and_then(|offset| u64::try_from(offset.as_nanos()).ok());
+            let offset = parse_duration(entry).and_then(|offset| u64::try_from(offset.as_nanos()).ok());
             match offset {
                 None => return Err(TraceError::Line { name, line, text }),
                 Some(offset_ns) if offsets_ns.last().is_some_and(|last| offset_ns < *last) => {

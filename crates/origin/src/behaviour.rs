@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hoptax_host::clock;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
@@ -239,20 +240,7 @@ fn parse_chances<T>(text: &str, otherwise: T, parse: impl Fn(&str) -> Option<T>)
 }
 
 fn parse_duration(text: &str) -> Option<Duration> {
-    // humantime knows no fractions, and Fortio's `1.5s` has one.
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(unit_at);
-    let seconds = match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    let duration = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
-    (duration <= LONGEST_DELAY).then_some(duration)
+    clock::parse_duration(text).filter(|duration| *duration <= LONGEST_DELAY)
 }
 
 fn parse_freeze(text: &str) -> Option<Freeze> {

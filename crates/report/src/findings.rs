@@ -3,7 +3,7 @@
 
 use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
 
-use crate::numbers::grouped;
+use crate::numbers::{Piece, grouped, pieces};
 use crate::probe;
 
 /// Findings of one check and weight, told once: a check that fires on every arm would bury the others.
@@ -15,6 +15,8 @@ pub(crate) struct FindingGroup<'a> {
     arms: Vec<&'a str>,
     /// The loads that they are about; empty for all.
     loads: Vec<&'a str>,
+    /// All of them, the first included.
+    all: Vec<&'a Finding>,
 }
 
 /// Arms that are named before the rest is only counted.
@@ -38,9 +40,10 @@ pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
             let load = load.filter(|load| !loads.contains(load));
             group.arms.extend(arm);
             group.loads.extend(load);
+            group.all.push(finding);
         } else {
             let (arms, loads) = (arm.into_iter().collect(), load.into_iter().collect());
-            groups.push(FindingGroup { finding, arms, loads });
+            groups.push(FindingGroup { finding, arms, loads, all: vec![finding] });
         }
     }
     groups
@@ -56,6 +59,50 @@ impl FindingGroup<'_> {
             (Some(arms), true) => format!(" [{arms}]"),
             (Some(arms), false) => format!(" [{arms} under {loads}]"),
         }
+    }
+
+    /// What they say, each number from the least to the greatest of them: `4,320 to 8,640 answers`. Where they say it in different
+    /// words, what the first says of its arm.
+    pub(crate) fn message(&self) -> String {
+        let first = pieces(&self.finding.message);
+        let others: Vec<Vec<Piece<'_>>> = self.all.iter().map(|finding| pieces(&finding.message)).collect();
+        let is_alike = |other: &Vec<Piece<'_>>| {
+            let same = |pair: (&Piece<'_>, &Piece<'_>)| match pair {
+                (Piece::Number(..), Piece::Number(..)) => true,
+                (one, other) => one == other,
+            };
+            other.len() == first.len() && first.iter().zip(other).all(same)
+        };
+        let is_one_text = others.iter().all(is_alike);
+        let said = first.iter().enumerate().map(|(place, piece)| match piece {
+            Piece::Text(text) => (*text).to_owned(),
+            Piece::Number(value, decimals) if !is_one_text => grouped(*value, *decimals),
+            Piece::Number(..) => {
+                let there = others.iter().filter_map(|other| match other.get(place) {
+                    Some(Piece::Number(value, decimals)) => Some((*value, *decimals)),
+                    _ => None,
+                });
+                range(there)
+            }
+        });
+        let said: String = said.collect();
+        match self.finding.arm.as_deref().filter(|_| !is_one_text) {
+            Some(arm) => format!("of {arm}: {said}"),
+            None => said,
+        }
+    }
+
+    /// Value against threshold: `212 us, threshold 200 us`, the values from the least to the greatest.
+    pub(crate) fn measured(&self) -> String {
+        let finding = self.finding;
+        let is_whole = |value: f64| value.fract() == 0.0;
+        let is_all_whole =
+            is_whole(finding.threshold) && self.all.iter().all(|finding| is_whole(finding.value));
+        let decimals = |value: f64| if value.abs() < 10.0 && !is_all_whole { 2 } else { 0 };
+        let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
+        let values = range(self.all.iter().map(|finding| (finding.value, decimals(finding.value))));
+        let threshold = grouped(finding.threshold, decimals(finding.threshold));
+        format!("{values}{unit}, threshold {threshold}{unit}")
     }
 
     /// What they take away: `takes p50 and p99 under fixed-rate`; none where every number stands.
@@ -96,12 +143,15 @@ pub(crate) fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Value against threshold of a finding: `212 us, threshold 200 us`.
-pub(crate) fn measured(finding: &Finding) -> String {
-    let is_whole = finding.value.fract() == 0.0 && finding.threshold.fract() == 0.0;
-    let number = |value: f64| grouped(value, if value.abs() < 10.0 && !is_whole { 2 } else { 0 });
-    let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
-    format!("{}{unit}, threshold {}{unit}", number(finding.value), number(finding.threshold))
+/// Values with their decimals as `least to greatest`, or as one where they are printed alike.
+fn range(values: impl Iterator<Item = (f64, usize)>) -> String {
+    let mut sorted: Vec<(f64, usize)> = values.collect();
+    sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let printed = |value: Option<&(f64, usize)>| {
+        value.map_or_else(String::new, |(value, decimals)| grouped(*value, *decimals))
+    };
+    let (least, greatest) = (printed(sorted.first()), printed(sorted.last()));
+    if least == greatest { least } else { format!("{least} to {greatest}") }
 }
 
 /// What stands above everything else where a study is void or was cut short: what failed, what helps, what to run next.
@@ -202,6 +252,28 @@ mod tests {
         findings.push(Finding { measures: vec![Measure::Cpu], ..finding });
         let scopes: Vec<String> = groups(&findings).iter().map(FindingGroup::scope).collect();
         assert_eq!(scopes, ["", " [a, b, c and 2 more under fixed-rate]", " [e under fixed-rate]"]);
+    }
+
+    #[test]
+    fn a_group_says_the_numbers_of_all_of_its_arms() {
+        let of = |arm: &str, answers: u32| Finding {
+            arm: Some(arm.to_owned()),
+            message: format!("{answers} answers do not support p99: it is withheld"),
+            value: f64::from(answers),
+            threshold: 10_000.0,
+            unit: "requests".to_owned(),
+            ..fixture::study().findings[1].clone()
+        };
+        let both = [of("baseline", 8_640), of("lua", 4_320)];
+        let told = &groups(&both)[0];
+        assert_eq!(told.message(), "4,320 to 8,640 answers do not support p99: it is withheld");
+        assert_eq!(told.measured(), "4,320 to 8,640 requests, threshold 10,000 requests");
+        let alone = &groups(&both[..1])[0];
+        assert_eq!(alone.message(), "8,640 answers do not support p99: it is withheld");
+        let other = Finding { message: "`lua` did nothing".to_owned(), ..of("lua", 1) };
+        let differing = [both[0].clone(), other];
+        let told = &groups(&differing)[0];
+        assert_eq!(told.message(), "of baseline: 8,640 answers do not support p99: it is withheld");
     }
 
     #[test]

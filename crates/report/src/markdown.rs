@@ -87,8 +87,8 @@ fn finding(group: &FindingGroup<'_>) -> String {
         finding.severity.word(),
         escape(&finding.id),
         escape(&group.scope()),
-        escape(&finding.message),
-        escape(&findings::measured(finding)),
+        escape(&group.message()),
+        escape(&group.measured()),
         escape(&group.takes().map_or_else(String::new, |takes| format!("; {takes}")))
     )
 }

@@ -1,23 +1,44 @@
 //! Numbers as people read them: digits that the interval supports, thousands apart, a sign where it is a difference.
 
 use hoptax_result::Interval;
+pub(crate) use hoptax_result::grouped;
 
-/// A number with `decimals` decimals and thousands apart.
-pub(crate) fn grouped(value: f64, decimals: usize) -> String {
-    let text = format!("{:.decimals$}", value.abs());
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let mut grouped = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 {
-            grouped.push(',');
+/// A piece of a sentence: its numbers, and what stands between them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Piece<'a> {
+    /// Words, or digits that are part of one: `p99`, `1.40.0`, `127.0.0.1:80`.
+    Text(&'a str),
+    /// A number by itself, and its decimals.
+    Number(f64, usize),
+}
+
+/// The numbers of a sentence and what stands between them.
+pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
+    let is_part = |c: char| c.is_alphanumeric() || "._-:/".contains(c);
+    let mut pieces = Vec::new();
+    let mut rest = sentence;
+    while !rest.is_empty() {
+        let is_word = rest.starts_with(is_part);
+        let end = rest.find(|c: char| is_part(c) != is_word).unwrap_or(rest.len());
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        // What ends a sentence or follows a rate is no part of its number.
+        let digits = piece.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(piece.len());
+        let (number, unit) = piece.split_at(digits);
+        let (number, unit) = match number.strip_suffix('.') {
+            Some(number) if unit.is_empty() => (number, "."),
+            _ => (number, unit),
+        };
+        match number.parse() {
+            Ok(value) if is_word && matches!(unit, "" | "." | ":" | "/s") => {
+                let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+                pieces.push(Piece::Number(value, decimals));
+                pieces.push(Piece::Text(unit));
+            }
+            _ => pieces.push(Piece::Text(piece)),
         }
-        grouped.push(digit);
     }
-    if !fraction.is_empty() {
-        grouped = format!("{grouped}.{fraction}");
-    }
-    let is_zero = grouped.chars().all(|c| "0.,".contains(c));
-    if value < 0.0 && !is_zero { format!("-{grouped}") } else { grouped }
+    pieces
 }
 
 /// The same with its sign, for differences.
@@ -96,5 +117,20 @@ mod tests {
         assert_eq!(percent_of(5.0, 27.6).as_deref(), Some("+18.1 %"));
         assert_eq!(percent_of(-60.0, 20.0).as_deref(), Some("-300 %"));
         assert_eq!(percent_of(1.0, 0.0), None);
+    }
+
+    #[test]
+    fn numbers_of_a_sentence_are_those_that_stand_alone() {
+        let numbers = |sentence: &str| -> Vec<f64> {
+            let pieces = pieces(sentence);
+            pieces
+                .iter()
+                .filter_map(|piece| if let Piece::Number(value, _) = piece { Some(*value) } else { None })
+                .collect()
+        };
+        assert_eq!(numbers("8640 answers do not support p99: it is withheld"), [8_640.0]);
+        assert_eq!(numbers("5000 to 10000/s, 36.5 % of 7."), [5_000.0, 10_000.0, 36.5, 7.0]);
+        assert_eq!(numbers("Envoy 1.40.0 at 127.0.0.1:1500, quick-2026 2026-11-22"), []);
+        assert_eq!(numbers("us 1.5.µ"), []);
     }
 }

@@ -8,7 +8,7 @@ mod sittings;
 mod study;
 mod tune;
 
-use crate::findings::{FindingGroup, measured};
+use crate::findings::FindingGroup;
 
 pub use calibration::calibration;
 pub use crosscheck::crosscheck;
@@ -96,7 +96,7 @@ fn finding(group: &FindingGroup<'_>, advice: &str, style: Style) -> String {
     let finding = group.finding;
     let head = format!("{:<4} {}", finding.severity.word(), finding.id);
     let painted = style.paint(Style::of_severity(finding.severity), &head);
-    let message = format!("{head}{}: {} ({})", group.scope(), finding.message, measured(finding));
+    let message = format!("{head}{}: {} ({})", group.scope(), group.message(), group.measured());
     let takes = group.takes().unwrap_or_default();
     let parts = [message.as_str(), takes.as_str(), advice].into_iter().filter(|part| !part.is_empty());
     let body = parts.collect::<Vec<_>>().join("; ");

@@ -6,6 +6,7 @@
 
 mod calibration;
 mod crosscheck;
+mod digits;
 mod environment;
 mod finding;
 mod load;
@@ -23,6 +24,7 @@ pub use calibration::{
     RateError, RateTried, Recorder,
 };
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
+pub use digits::grouped;
 pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{

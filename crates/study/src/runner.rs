@@ -8,6 +8,7 @@
 //! that thread. Generator and origins share the processors that the proxies do not have.
 
 mod capacity;
+mod ends;
 mod measure;
 mod origins;
 mod php;

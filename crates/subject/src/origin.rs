@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use hoptax_host::child::{Child, ChildSpec, last_lines};
+use hoptax_host::child::{Child, ChildSpec};
 
 /// How long it may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -167,7 +167,7 @@ fn check(child: &mut Child) -> Result<(), OriginError> {
     match child.ended() {
         Ok(None) => Ok(()),
         Ok(Some(status)) => {
-            let last_lines = last_lines(&log, 8);
+            let last_lines = child.last_lines(8);
             Err(OriginError::Ended { status, log, last_lines })
         }
         Err(source) => Err(OriginError::Run { program: log, source }),

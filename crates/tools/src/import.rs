@@ -7,7 +7,7 @@ use hoptax_result::{
     Loop, QuantileIntervals, Severity, Verdict, Waiting,
 };
 
-use crate::{Said, Tool};
+use crate::{Reported, Said, Tool};
 
 /// Makes a result of what a tool said.
 ///
@@ -38,7 +38,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         format: "hoptax.load/1".to_owned(),
         verdict: Verdict::Caution,
         findings: vec![finding],
-        plan: plan(reported.seconds.unwrap_or_default()),
+        plan: plan(&reported),
         book: Book { planned: sent, sent, answered, failed, ..Book::default() },
         unsent: BTreeMap::new(),
         waiting: Waiting::default(),
@@ -75,7 +75,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
     })
 }
 
-fn plan(duration_s: f64) -> LoadPlan {
+fn plan(reported: &Reported) -> LoadPlan {
     let unknown = || "unknown".to_owned();
     LoadPlan {
         url: unknown(),
@@ -84,7 +84,7 @@ fn plan(duration_s: f64) -> LoadPlan {
         requests: 1,
         loop_: Loop::Closed,
         arrivals: None,
-        connections: 0,
+        connections: reported.connections.unwrap_or_default(),
         streams: 1,
         http2: None,
         pool: unknown(),
@@ -97,7 +97,7 @@ fn plan(duration_s: f64) -> LoadPlan {
         stages: None,
         expect: String::new(),
         workers: 0,
-        duration_s,
+        duration_s: reported.seconds.unwrap_or_default(),
         warmup_s: 0.0,
         timeout_s: 0.0,
         seed: 0,
@@ -108,6 +108,20 @@ fn plan(duration_s: f64) -> LoadPlan {
 #[cfg(test)]
 mod tests {
     use crate::{find, import};
+
+    #[test]
+    fn connections_are_those_of_the_file() {
+        let of = |name: &str, text: &str| import(find(name).unwrap(), text).unwrap().plan.connections;
+        assert_eq!(of("wrk", include_str!("../recorded/wrk.txt")), 16);
+        assert_eq!(of("wrk2", include_str!("../recorded/wrk2.txt")), 16);
+        assert_eq!(of("bombardier", include_str!("../recorded/bombardier.json")), 16);
+        assert_eq!(of("h2load", include_str!("../recorded/h2load.txt")), 16);
+        assert_eq!(of("k6", include_str!("../recorded/k6.json")), 16);
+        assert_eq!(of("nighthawk", include_str!("../recorded/nighthawk.json")), 16);
+        assert_eq!(of("fortio", include_str!("../recorded/fortio.json")), 8);
+        // It does not print them.
+        assert_eq!(of("hey", include_str!("../recorded/hey.txt")), 0);
+    }
 
     #[test]
     fn an_imported_result_says_what_it_cannot_know() {

@@ -54,6 +54,14 @@ impl Offer<'_> {
         self.folder.join(name).display().to_string()
     }
 
+    /// The rate for tools that take whole numbers alone: rounded, a rate below a half would be 0, which they read as no limit.
+    fn whole_rate(&self) -> Result<String, &'static str> {
+        match self.rate {
+            Some(rate) if rate >= 1.0 && rate.fract() == 0.0 => Ok(rate.to_string()),
+            _ => Err("it takes whole numbers of requests per second alone"),
+        }
+    }
+
     /// Each connection's share of the rate, for tools that pace connections.
     fn rate_of_connection(&self) -> Option<f64> {
         self.rate.map(|rate| rate / f64::from(self.connections.max(1)))
@@ -84,6 +92,8 @@ impl<'a> Said<'a> {
 /// What a tool reports; what it does not is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
+    /// Connections.
+    pub connections: Option<u32>,
     /// Requests that it calls answered.
     pub answered: Option<u64>,
     /// Requests that it calls failed.
@@ -139,6 +149,26 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_below_one_is_kept_and_never_becomes_none() {
+        let offer = |rate| Offer {
+            url: "http://127.0.0.1:1/",
+            program: Path::new("TOOL"),
+            folder: Path::new("FOLDER"),
+            rate: Some(rate),
+            connections: 1,
+            seconds: 5,
+        };
+        let vegeta = |rate| (find("vegeta").unwrap().command)(&offer(rate)).unwrap().join(" ");
+        assert!(vegeta(0.4).contains("-rate 1/2500000000ns "), "{}", vegeta(0.4));
+        assert!(vegeta(2.5).contains("-rate 1/400000000ns "), "{}", vegeta(2.5));
+        let k6 = (find("k6").unwrap().script.unwrap())(&offer(0.4));
+        assert!(k6.contains("rate: 1, timeUnit: '2500000000ns'"), "{k6}");
+        for name in ["wrk2", "nighthawk", "bombardier"] {
+            assert!((find(name).unwrap().command)(&offer(0.4)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
     fn every_tool_has_a_command_for_a_closed_or_an_open_loop() {
         let offer = |rate| Offer {
             url: "http://127.0.0.1:1/a?b=c",
@@ -150,7 +180,8 @@ mod tests {
         };
         let lines: Vec<String> = ALL
             .iter()
-            .flat_map(|tool| [None, Some(1_000.0)].map(|rate| (tool, (tool.command)(&offer(rate)))))
+            .flat_map(|tool| [None, Some(1_000.0), Some(0.3)].map(|rate| (tool, offer(rate))))
+            .map(|(tool, offer)| (tool, (tool.command)(&offer)))
             .map(|(tool, command)| match command {
                 Ok(command) => format!("{}: {}", tool.name, command.join(" ")),
                 Err(reason) => format!("{}: cannot: {reason}", tool.name),

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_load::{
-    Arrivals, Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Speak, Think, WhenBusy, WhenLate,
+    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Speak, Think, WhenBusy, WhenLate,
 };
 
+use super::values::ArrivalsChoice;
 use super::{SecurityArguments, values};
 
 #[derive(Debug, Args)]
@@ -153,13 +154,4 @@ pub(crate) struct LoadArguments {
     /// Write the result as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
-}
-
-/// What `--arrivals` asks for.
-#[derive(Clone, Debug)]
-pub(crate) enum ArrivalsChoice {
-    /// Drawn.
-    Drawn(Arrivals),
-    /// Recorded in this file.
-    Trace(PathBuf),
 }

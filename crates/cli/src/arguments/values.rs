@@ -1,10 +1,18 @@
 //! Reading the values of flags.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use hoptax_load::ArrivalsError;
+use hoptax_load::{Arrivals, ArrivalsError};
 
-use super::load::ArrivalsChoice;
+/// What `--arrivals` asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum ArrivalsChoice {
+    /// Drawn.
+    Drawn(Arrivals),
+    /// Recorded in this file.
+    Trace(PathBuf),
+}
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = duration_or_none(text)?;

@@ -21,9 +21,13 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let tools = tools(arguments)?;
     let servers = servers(arguments)?;
     let allowed = processors::allowed().map_err(Failure::environment)?;
-    let folder = env::temp_dir().join(format!("hoptax-crosscheck-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::environment(format!("cannot make `{}`: {error}", folder.display())))?;
+    let interrupt = Interrupt::listen()?;
+    // Only scripts and output of tools; what is told of them is in the result. Nobody else can enter or foresee it.
+    let folder = tempfile::Builder::new()
+        .prefix("hoptax-crosscheck-")
+        .tempdir()
+        .map_err(|error| Failure::environment(format!("cannot make a temporary folder: {error}")))?;
+    interrupt.remove_at_once(folder.path());
     let options = Options {
         tools,
         servers,
@@ -32,17 +36,15 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         seconds: arguments.seconds,
         rounds: arguments.rounds,
         placement: Placement::split(&allowed, 1),
-        folder,
+        folder: folder.path().to_owned(),
     };
-    let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();
     let environment = kept::environment();
     let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });
     spinner.finish_and_clear();
-    // Only scripts and output of tools; what was to be told of them is in the result.
-    let _ = std::fs::remove_dir_all(&options.folder);
+    drop(folder);
     let result = match found {
         Err(CrosscheckError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,

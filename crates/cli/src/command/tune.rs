@@ -1,16 +1,18 @@
 //! `hoptax tune`: the rate at which a server answers in its fastest mode.
 
+mod search;
+
 use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_report::terminal;
 use hoptax_result::TuneResult;
-use hoptax_tune::{WANTED_SHARE, tune};
 
 use super::load::allow_connections;
 use crate::arguments::TuneArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::{kept, print, progress, security};
+use search::{WANTED_SHARE, tune};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {

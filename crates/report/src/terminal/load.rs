@@ -65,7 +65,12 @@ fn heading(result: &LoadResult, style: Style) -> String {
     format!(
         "\n{}\n{how}, {} connections{}, {} worker(s), {} s after {} s of warm-up\n\n",
         style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
-        grouped(plan.connections.into(), 0),
+        // Of an imported result they may not be known.
+        if plan.connections == 0 {
+            "an unknown number of".to_owned()
+        } else {
+            grouped(plan.connections.into(), 0)
+        },
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         plan.workers,
         seconds(plan.duration_s),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hoptax_host::clock::parse_duration;
 use hoptax_host::link::LinkSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,18 +48,9 @@ impl LinkSection {
     }
 }
 
-/// A duration, which may have a fraction.
+/// A duration of ten seconds at most, which may have a fraction.
 fn read(text: &str) -> Option<Duration> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(unit_at);
-    let seconds = match unit.trim() {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        _ => return None,
-    };
-    let duration = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
-    (duration <= Duration::from_secs(10)).then_some(duration)
+    parse_duration(text).filter(|duration| *duration <= Duration::from_secs(10))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use hoptax_result::grouped;
+
 use super::{Load, Open, Plan, Rate};
 
 impl Plan {
@@ -25,7 +27,8 @@ impl Plan {
         }
         let hops = |subject: usize| self.arm_of(subject).map_or(0, |arm| arm.subject.position.hops().len());
         let proxies: usize = (0..self.subjects.len()).map(hops).sum();
-        let (arms, slices) = (self.arms.len(), self.slices_per_round());
+        let slices = grouped(self.slices_per_round() as f64, 0);
+        let (arms, proxies) = (grouped(self.arms.len() as f64, 0), grouped(proxies as f64, 0));
         let _ =
             writeln!(text, "\n{arms} arms, {proxies} proxies alive at once, {slices} slices in each round");
         text
@@ -36,6 +39,7 @@ fn in_words(load: &Load) -> String {
     let offered = match &load.open {
         None => "closed loop".to_owned(),
         Some(Open { rate: Rate::PerSecond(rate), arrivals }) => {
+            let rate = grouped(*rate, usize::from(rate.fract() > 0.0));
             format!("open loop, {rate} requests/s, {arrivals}")
         }
         Some(Open { rate: Rate::Utilisation(share), arrivals }) => {

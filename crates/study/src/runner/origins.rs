@@ -9,7 +9,7 @@ use hoptax_host::link::Link;
 use hoptax_subject::lab::{Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
-use super::subjects::far_address;
+use super::ends::far_address;
 use super::{RunError, Setting};
 use crate::file::{Application, Protocol};
 use crate::plan::{Arm, Plan, USUAL_BYTES};

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hoptax_functions::{Context, Fragment, Secured, Tls};
 use hoptax_host::accounting::memory_bytes;
-use hoptax_host::link::{FAR, Link, LinkError};
+use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
 use hoptax_result::Opened;
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
@@ -19,6 +19,7 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
+use super::ends::{LOOPBACK, at, far_address};
 use super::origins::{start_companion, start_origins};
 use super::traffic::traffic;
 use super::{ArmError, RunError, Setting, refusal};
@@ -130,7 +131,7 @@ impl Subjects {
                     spec.configure()?;
                     if is_first {
                         // Later rounds differ in ports alone.
-                        spec.validate().map_err(|error| refusal::explain(arm, error))?;
+                        spec.validate(stop).map_err(|error| refusal::explain(arm, error))?;
                     }
                     Ok(spec.start()?)
                 };
@@ -249,25 +250,9 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Where everything listens without a link.
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-/// Where what stands at the far end listens.
-pub(super) fn far_address(link: Option<&Link>) -> IpAddr {
-    link.map_or(LOOPBACK, |_| FAR.into())
-}
-
 /// Whether a proxy stands beside the callers.
 fn is_near(arm: &Arm, hop: usize) -> bool {
     arm.subject.position.hops().get(hop) == Some(&"client")
-}
-
-/// Does `work` at the end of the link that it belongs to; this thread is at the near one.
-fn at<T>(link: Option<&Link>, is_near: bool, work: impl FnOnce() -> T) -> Result<T, RunError> {
-    match link.filter(|_| !is_near) {
-        Some(link) => Ok(link.far.within(work).map_err(LinkError::from)?),
-        None => Ok(work()),
-    }
 }
 
 /// Where a copy of an arm keeps its files.

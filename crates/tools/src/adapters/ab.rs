@@ -38,6 +38,7 @@ pub(super) const TOOL: Tool = Tool {
             .collect();
         let column = |index: usize| total.get(index).map(|ms| ms * 1e3);
         Ok(Reported {
+            connections: value("Concurrency Level:").map(|count| count as u32),
             answered: Some((complete - refused).max(0.0) as u64),
             failed: Some((failed + refused) as u64),
             rate: value("Requests per second:"),

@@ -14,8 +14,8 @@ pub(super) const TOOL: Tool = Tool {
         let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
         let mut line =
             called(offer, &["-c", &connections, "-d", &seconds, "-t", "30s", "-l", "-p", "r", "-o", "json"]);
-        if let Some(rate) = offer.rate {
-            line.extend(words(&["-r", &format!("{rate:.0}")]));
+        if offer.rate.is_some() {
+            line.extend(words(&["-r", &offer.whole_rate()?]));
         }
         line.push(offer.url.to_owned());
         Ok(line)
@@ -28,6 +28,7 @@ pub(super) const TOOL: Tool = Tool {
         let answered = count("req1xx") + count("req2xx") + count("req3xx");
         let seconds = at(&result, "/result/timeTakenSeconds").ok_or("it does not say how long it took")?;
         Ok(Reported {
+            connections: at(&result, "/spec/numberOfConnections").map(|count| count as u32),
             answered: Some(answered),
             failed: Some(count("req4xx") + count("req5xx") + count("others")),
             rate: (seconds > 0.0).then(|| answered as f64 / seconds),

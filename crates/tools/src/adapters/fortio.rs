@@ -47,6 +47,7 @@ pub(super) const TOOL: Tool = Tool {
         let count = at(histogram, "/Count").map(|count| count as u64);
         let failed = at(&result, "/ErrorsDurationHistogram/Count").map(|count| count as u64);
         Ok(Reported {
+            connections: at(&result, "/NumThreads").map(|count| count as u32),
             answered: count.map(|count| count.saturating_sub(failed.unwrap_or(0))),
             failed,
             rate: at(&result, "/ActualQPS"),

@@ -34,7 +34,12 @@ pub(super) const TOOL: Tool = Tool {
             let before = requests.split_once(word)?.0;
             before.rsplit(',').next().and_then(number).map(|count| count as u64)
         };
+        // Each of its threads has some of them.
+        let clients = said.text.lines().filter_map(|line| {
+            line.strip_prefix("spawning thread #")?.split_once(": ").and_then(|(_, rest)| number(rest))
+        });
         Ok(Reported {
+            connections: Some(clients.sum::<f64>() as u32).filter(|count| *count > 0),
             answered: count(" succeeded"),
             failed: count(" failed"),
             rate: number(rest),

@@ -23,16 +23,25 @@ pub(super) const TOOL: Tool = Tool {
     read: |said| {
         let seconds = |mark: &str| after(said.text, mark).and_then(time_us);
         let quantile = |mark: &str| seconds(mark);
-        let statuses = said.text.lines().filter_map(|line| {
-            let (status, count) = line.trim().strip_prefix('[')?.split_once(']')?;
-            Some((status, number(count.split_once("responses")?.0)? as u64))
-        });
-        let (mut answered, mut failed) = (0, 0);
+        let listed = |title: &str| said.text.split_once(title).map_or("", |(_, rest)| rest).lines().skip(1);
+        let bracketed = |line: &str| -> Option<(String, String)> {
+            let (inner, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
+            Some((inner.to_owned(), rest.to_owned()))
+        };
+        // A status and how often; an error the other way round.
+        let statuses = listed("Status code distribution:")
+            .map_while(bracketed)
+            .filter_map(|(status, rest)| Some((status, number(&rest)? as u64)));
+        let errors = listed("Error distribution:")
+            .map_while(bracketed)
+            .filter_map(|(count, _)| count.parse::<u64>().ok());
+        let (mut answered, mut failed) = (0, errors.sum::<u64>());
         for (status, count) in statuses {
-            *if status < "4" { &mut answered } else { &mut failed } += count;
+            *if status.as_str() < "4" { &mut answered } else { &mut failed } += count;
         }
         let rate = after(said.text, "Requests/sec:").and_then(number).ok_or("it says nothing of its rate")?;
         Ok(Reported {
+            connections: None,
             answered: Some(answered),
             failed: Some(failed),
             rate: Some(rate),
@@ -60,5 +69,14 @@ mod tests {
     fn output_is_read() {
         let text = include_str!("../../recorded/hey.txt");
         insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+    }
+
+    #[test]
+    fn requests_that_ended_in_an_error_have_failed() {
+        let text = "Summary:\n  Requests/sec:\t956.2871\n\nStatus code distribution:\n  [200]\t1920 responses\n  [503]\t7 responses\n\n\
+                    Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": dial tcp: connect: connection refused\n  \
+                    [40]\tGet \"http://127.0.0.1:1\": [200] of 3 responses\n\n";
+        let reported = (TOOL.read)(&Said { text, file: None }).unwrap();
+        assert_eq!((reported.answered, reported.failed), (Some(1_920), Some(52)));
     }
 }

@@ -31,6 +31,7 @@ pub(super) const TOOL: Tool = Tool {
                 .or_else(|| at(&result, &format!("/outcomes/answered/{name}")))
         };
         Ok(Reported {
+            connections: at(&result, "/plan/connections").map(|count| count as u32),
             answered: at(&result, "/book/answered").map(|count| count as u64),
             failed: at(&result, "/book/failed").map(|count| count as u64),
             rate: at(&result, "/rate/achieved"),

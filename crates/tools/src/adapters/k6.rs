@@ -28,10 +28,17 @@ pub(super) const TOOL: Tool = Tool {
     script: Some(|offer| {
         let (users, seconds) = (offer.connections, offer.seconds);
         let scenario = match offer.rate {
-            Some(rate) => format!(
-                "executor: 'constant-arrival-rate', rate: {rate:.0}, timeUnit: '1s', duration: '{seconds}s', \
-                 preAllocatedVUs: {users}, maxVUs: {users}"
-            ),
+            Some(rate) => {
+                // It takes a whole number of requests for any unit of time.
+                let (rate, unit) = match offer.whole_rate() {
+                    Ok(rate) => (rate, "1s".to_owned()),
+                    Err(_) => ("1".to_owned(), format!("{:.0}ns", 1e9 / rate)),
+                };
+                format!(
+                    "executor: 'constant-arrival-rate', rate: {rate}, timeUnit: '{unit}', duration: '{seconds}s', \
+                     preAllocatedVUs: {users}, maxVUs: {users}"
+                )
+            }
             None => format!("executor: 'constant-vus', vus: {users}, duration: '{seconds}s'"),
         };
         // A URL as a string of JSON is one of JavaScript, too.
@@ -47,6 +54,7 @@ pub(super) const TOOL: Tool = Tool {
         let requests = at(&result, "/metrics/http_reqs/count").ok_or("it says nothing of its requests")?;
         let failed = at(&result, "/metrics/http_req_failed/passes").unwrap_or(0.0);
         Ok(Reported {
+            connections: at(&result, "/metrics/vus_max/max").map(|count| count as u32),
             answered: Some((requests - failed).max(0.0) as u64),
             failed: Some(failed as u64),
             rate: at(&result, "/metrics/http_reqs/rate"),

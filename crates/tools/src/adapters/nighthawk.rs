@@ -17,9 +17,9 @@ pub(super) const TOOL: Tool = Tool {
     version: "--version",
     command: |offer| match offer.rate {
         None => Err("it has no loop without a rate"),
-        Some(rate) => {
+        Some(_) => {
             let (connections, seconds) = (offer.connections.to_string(), offer.seconds.to_string());
-            let rate = format!("{rate:.0}");
+            let rate = offer.whole_rate()?;
             Ok(called(
                 offer,
                 &[
@@ -65,6 +65,7 @@ pub(super) const TOOL: Tool = Tool {
             .sum();
         let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
         Ok(Reported {
+            connections: at(&result, "/options/connections").map(|count| count as u32),
             answered: answered.map(|count| count as u64),
             failed: Some(failed as u64),
             rate: answered.zip(seconds).map(|(count, seconds)| count / seconds),

@@ -6,6 +6,9 @@ use super::{called, words};
 use crate::text::{at, json};
 use crate::{Reported, Tool};
 
+/// How it calls requests that it gave up since its time was over.
+const IN_FLIGHT: &str = "aborted due to deadline";
+
 pub(super) const TOOL: Tool = Tool {
     name: "oha",
     program: "oha",
@@ -15,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
         let mut line =
             called(offer, &["-c", &connections, "-z", &seconds, "--no-tui", "--output-format", "json"]);
         if let Some(rate) = offer.rate {
-            line.extend(words(&["-q", &format!("{rate:.0}"), "--latency-correction"]));
+            line.extend(words(&["-q", &rate.to_string(), "--latency-correction"]));
         }
         line.push(offer.url.to_owned());
         Ok(line)
@@ -32,9 +35,14 @@ pub(super) const TOOL: Tool = Tool {
                 counts.sum::<u64>()
             })
         };
+        // What was in flight at the end is no failure: nobody waited for it.
+        let errors = result.get("errorDistribution").and_then(|all| all.as_object());
+        let errors = errors.into_iter().flatten().filter(|(error, _)| *error != IN_FLIGHT);
+        let errors: u64 = errors.filter_map(|(_, count)| count.as_u64()).sum();
         Ok(Reported {
+            connections: None,
             answered: of(|status| status < "4"),
-            failed: of(|status| status >= "4"),
+            failed: of(|status| status >= "4").map(|refused| refused + errors),
             rate: at(&result, "/summary/requestsPerSec"),
             seconds: at(&result, "/summary/total"),
             latency: Latency {
@@ -49,7 +57,11 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &["requests that were planned and not begun at the end", "latency of failed requests"],
+    unknown: &[
+        "requests that were planned and not begun at the end",
+        "requests in flight at the end",
+        "latency of failed requests",
+    ],
 };
 
 #[cfg(test)]
@@ -61,5 +73,13 @@ mod tests {
     fn output_is_read() {
         let text = include_str!("../../recorded/oha.json");
         insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+    }
+
+    #[test]
+    fn requests_that_ended_in_an_error_have_failed() {
+        let text = r#"{"statusCodeDistribution": {"200": 10, "503": 2},
+            "errorDistribution": {"aborted due to deadline": 16, "connection error": 30, "timeout": 4}}"#;
+        let reported = (TOOL.read)(&Said { text, file: None }).unwrap();
+        assert_eq!((reported.answered, reported.failed), (Some(10), Some(36)));
     }
 }

@@ -11,7 +11,11 @@ pub(super) const TOOL: Tool = Tool {
     program: "vegeta",
     version: "-version",
     command: |offer| {
-        let rate = offer.rate.map_or_else(|| "0".to_owned(), |rate| format!("{rate:.0}"));
+        // It takes whole numbers of requests, for a second or for a time of one's own; 0 is no limit.
+        let rate = match offer.rate {
+            None => "0".to_owned(),
+            Some(rate) => offer.whole_rate().unwrap_or_else(|_| format!("1/{:.0}ns", 1e9 / rate)),
+        };
         // It has no limit on connections, only one on idle ones; at rate 0, one on workers is needed.
         let limit =
             if offer.rate.is_none() { format!(" -max-workers {}", offer.connections) } else { String::new() };
@@ -30,6 +34,7 @@ pub(super) const TOOL: Tool = Tool {
         let requests = at(&result, "/requests").ok_or("it says nothing of its requests")?;
         let share = at(&result, "/success").unwrap_or(1.0);
         Ok(Reported {
+            connections: None,
             answered: Some((requests * share).round() as u64),
             failed: Some((requests * (1.0 - share)).round() as u64),
             rate: at(&result, "/throughput"),

@@ -24,15 +24,16 @@ pub(super) const TOOL: Tool = Tool {
         )),
     },
     script: None,
-    read: |said| read(said.text),
+    read: |said| read(said.text, true),
     unknown: &[
         "planned releases: each connection sends when it is answered",
         "requests in flight at the end, and those that took longer than its timeout, are in no latency",
     ],
 };
 
-/// Output of wrk; that of wrk2 has the same shape.
-pub(super) fn read(text: &str) -> Result<Reported, String> {
+/// Output of wrk; that of wrk2 has the same shape. `counts_late` says whether its timeouts are answers that came late, as those of
+/// wrk are.
+pub(super) fn read(text: &str, counts_late: bool) -> Result<Reported, String> {
     let total = text
         .lines()
         .find_map(|line| line.split_once(" requests in "))
@@ -47,10 +48,19 @@ pub(super) fn read(text: &str) -> Result<Reported, String> {
         .collect();
     let column = |index: usize| latency.get(index).copied().and_then(time_us);
     let requests = number(total.0).map(|count| count as u64);
-    let refused = after(text, "Non-2xx or 3xx responses:").and_then(number).map_or(0, |count| count as u64);
+    let count = |text: Option<&str>| text.and_then(number).map_or(0, |count| count as u64);
+    let refused = count(after(text, "Non-2xx or 3xx responses:"));
+    let errors = after(text, "Socket errors:").unwrap_or_default();
+    let error = |kind: &str| count(errors.split_once(kind).map(|(_, rest)| rest));
+    let unanswered = error("connect ") + error("read ") + error("write ");
+    // An answer that came after the timeout is among its requests, but not in its latency.
+    let late = if counts_late { error("timeout ") } else { 0 };
+    let connections =
+        text.lines().find_map(|line| line.trim().strip_suffix(" connections")?.rsplit(' ').next());
     Ok(Reported {
-        answered: requests.map(|requests| requests.saturating_sub(refused)),
-        failed: Some(refused),
+        connections: connections.and_then(|count| count.parse().ok()),
+        answered: requests.map(|requests| requests.saturating_sub(refused + late)),
+        failed: Some(refused + unanswered + late),
         rate: after(text, "Requests/sec:").and_then(number),
         seconds: time_us(total.1).map(|us| us / 1e6),
         latency: Latency {
@@ -70,7 +80,17 @@ pub(super) fn read(text: &str) -> Result<Reported, String> {
 mod tests {
     #[test]
     fn output_is_read() {
-        insta::assert_debug_snapshot!(super::read(include_str!("../../recorded/wrk.txt")));
-        assert!(super::read("unable to connect to 127.0.0.1:1 Connection refused\n").is_err());
+        insta::assert_debug_snapshot!(super::read(include_str!("../../recorded/wrk.txt"), true));
+        assert!(super::read("unable to connect to 127.0.0.1:1 Connection refused\n", true).is_err());
+    }
+
+    #[test]
+    fn what_was_not_answered_or_too_late_has_failed() {
+        let text = "  2 threads and 16 connections\n  100 requests in 2.00s, 3.87MB read\n  Socket errors: connect 1, read 20, write 300, timeout 4\n  \
+                    Non-2xx or 3xx responses: 50\nRequests/sec:  50.00\n";
+        let wrk = super::read(text, true).unwrap();
+        assert_eq!((wrk.answered, wrk.failed, wrk.connections), (Some(46), Some(375), Some(16)));
+        let wrk2 = super::read(text, false).unwrap();
+        assert_eq!((wrk2.answered, wrk2.failed), (Some(50), Some(371)));
     }
 }

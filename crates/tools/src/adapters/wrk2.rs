@@ -9,23 +9,24 @@ pub(super) const TOOL: Tool = Tool {
     version: "-v",
     command: |offer| match offer.rate {
         None => Err("it needs a rate"),
-        Some(rate) => Ok(called(
+        Some(_) => Ok(called(
             offer,
             &[
                 "-t1",
                 &format!("-c{}", offer.connections),
                 &format!("-d{}s", offer.seconds),
-                &format!("-R{rate}"),
+                &format!("-R{}", offer.whole_rate()?),
                 "--latency",
                 offer.url,
             ],
         )),
     },
     script: None,
-    read: |said| wrk::read(said.text),
+    read: |said| wrk::read(said.text, false),
     unknown: &[
         "the first ten seconds, which are in no latency",
         "requests in flight at the end",
+        "requests that timed out: every two seconds it counts all connections that wait, and may count one again",
         "waits to the millisecond, which count as latency of the server",
     ],
 };

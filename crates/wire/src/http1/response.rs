@@ -278,16 +278,13 @@ fn parse_head(
         }
     };
     keep_alive &= !matches!(body, Some(Body::UntilClose)) && status != 101;
-    let has_headers = expected.is_none_or(|expected| expected.iter().all(|one| has(response.headers, one)));
+    let has_headers = expected.is_none_or(|expected| {
+        expected
+            .iter()
+            .all(|one| response.headers.iter().any(|header| one.is(header.name.as_bytes(), header.value)))
+    });
     let answer = Answer { status, grpc_status: None, body_bytes: 0, keep_alive, has_headers };
     Ok(Some(Head { bytes: head_bytes, answer, body, interim }))
-}
-
-fn has(headers: &[httparse::Header<'_>], expected: &ExpectedHeader) -> bool {
-    let is_value = |value: &[u8]| {
-        expected.value.as_ref().is_none_or(|expected| value.trim_ascii() == expected.trim().as_bytes())
-    };
-    headers.iter().any(|header| header.name.eq_ignore_ascii_case(&expected.name) && is_value(header.value))
 }
 
 /// The value of `Content-Length`; a list of equal values counts as one (RFC 9110, section 8.6).

@@ -7,7 +7,7 @@
 use hoptax_result::{LoadResult, Mode, TuneStep};
 
 /// Share of the answers that count as nearly all.
-pub const WANTED_SHARE: f64 = 0.95;
+pub(super) const WANTED_SHARE: f64 = 0.95;
 /// By how much the rate climbs from step to step, and falls when the first rate is too much, as a factor.
 const STEP: f64 = 2.0;
 /// Runs after the first.
@@ -21,20 +21,20 @@ const PROBE: f64 = 0.1;
 
 /// What the search found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tuned {
+pub(super) struct Tuned {
     /// The fastest mode of the first run; None when there is only one.
-    pub fastest: Option<Mode>,
+    pub(super) fastest: Option<Mode>,
     /// The runs.
-    pub steps: Vec<TuneStep>,
+    pub(super) steps: Vec<TuneStep>,
     /// The largest rate tried at which nearly all answers were in that mode.
-    pub rate: Option<f64>,
+    pub(super) rate: Option<f64>,
 }
 
 /// Searches; `measure` runs a load at a rate, or as fast as possible.
 ///
 /// # Errors
 /// When `measure` fails.
-pub fn tune<E>(mut measure: impl FnMut(Option<f64>) -> Result<LoadResult, E>) -> Result<Tuned, E> {
+pub(super) fn tune<E>(mut measure: impl FnMut(Option<f64>) -> Result<LoadResult, E>) -> Result<Tuned, E> {
     let first = measure(None)?;
     let answered = answered_rate(&first);
     let mut steps = Vec::new();

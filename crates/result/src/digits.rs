@@ -1,0 +1,33 @@
+//! Numbers as every output writes them.
+
+/// A number with `decimals` decimals and commas between thousands: `1,500`. What rounds to zero has no sign.
+pub fn grouped(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if !fraction.is_empty() {
+        grouped = format!("{grouped}.{fraction}");
+    }
+    let is_zero = grouped.chars().all(|c| "0.,".contains(c));
+    if value < 0.0 && !is_zero { format!("-{grouped}") } else { grouped }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_are_apart_and_zero_has_no_sign() {
+        assert_eq!(
+            [grouped(1_500.0, 0), grouped(999.6, 0), grouped(-1_234_567.125, 1)],
+            ["1,500", "1,000", "-1,234,567.1"]
+        );
+        assert_eq!([grouped(-0.4, 0), grouped(0.0, 2), grouped(-12.0, 0)], ["0", "0.00", "-12"]);
+    }
+}
