@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_functions::Proof;
 use hoptax_host::accounting::{
-    ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, processor_ticks, ticks_between,
+    ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, ticks_between,
 };
 use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
@@ -17,6 +17,7 @@ use hoptax_host::spinner::Spinner;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 use hoptax_subject::envoy::process::Proxy;
 
+use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::subjects::{Subject, Subjects};
 use super::{RunError, Setting, php};
@@ -94,7 +95,7 @@ impl Reading {
             companion_cpu_ns: companion.map_or(Ok(0), |id| process_use(id).map(|used| used.cpu_ns()))?,
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
-            ticks: processor_ticks()?,
+            ticks: (setting.ticks)()?,
             spinner_ns,
         })
     }
@@ -261,6 +262,7 @@ impl<'a> Meter<'a> {
                 - after.spinner_ns.saturating_sub(before.spinner_ns) as f64 / TICK_NS,
             total_ticks: ours.total as f64,
             response_p50_us: self.recording.response.quantile_us(0.5),
+            latest_own_lag_ns: self.recording.own_lag.histogram().max(),
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
         self.record.steal.0 += steal;
@@ -337,6 +339,7 @@ impl<'a> Meter<'a> {
             Some(Rate::Utilisation(share)) => {
                 self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity * share).max(1.0))
             }
+            Some(Rate::OfSlowest(share)) => rate_of_slowest(self.plan, load, &self.record.capacities, share),
         }
     }
 
