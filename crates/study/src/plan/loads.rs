@@ -9,7 +9,7 @@ use crate::file::{Caller, LoadSection, LoopWord, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
-/// OF_SLOWEST_DOC
+/// Which share of what the slowest arm can take an open loop offers where the file states no rate.
 const OF_SLOWEST: f64 = 0.3;
 
 /// Turns the file's loads into loads. What is wrong with them is added to `problems`.

@@ -13,22 +13,6 @@ use super::measure::{AFTER_THAW, DRAIN_NS, Meter};
 use super::subjects::Subjects;
 use crate::plan::{self, Load, Plan};
 
-/// Requests per second that are such a share of what the slowest arm under `load` can take, rounded down to two digits; at least 1,
-/// which is also what arms are asked of which nothing is known.
-pub(super) fn rate_of_slowest(
-    plan: &Plan,
-    load: &Load,
-    capacities: &BTreeMap<usize, f64>,
-    share: f64,
-) -> f64 {
-    let takes_part = |arm: &&usize| plan.arms.get(**arm).is_some_and(|arm| arm.takes_part(load));
-    let under = capacities.keys().filter(takes_part).filter_map(|arm| capacities.get(arm));
-    let Some(slowest) = under.copied().reduce(f64::min) else { return 1.0 };
-    let rate = (slowest * share).max(1.0);
-    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
-    ((rate / unit).floor() * unit).max(1.0)
-}
-
 /// How often each subject is asked; the median counts. The subjects take turns.
 const TURNS: usize = 5;
 /// How long each time, nanoseconds.
@@ -80,6 +64,22 @@ impl Meter<'_> {
         }
         Ok(capacities)
     }
+}
+
+/// Requests per second that are such a share of what the slowest arm under `load` can take, rounded down to two digits; at least 1,
+/// which is also what arms are asked of which nothing is known.
+pub(super) fn rate_of_slowest(
+    plan: &Plan,
+    load: &Load,
+    capacities: &BTreeMap<usize, f64>,
+    share: f64,
+) -> f64 {
+    let takes_part = |arm: &&usize| plan.arms.get(**arm).is_some_and(|arm| arm.takes_part(load));
+    let under = capacities.keys().filter(takes_part).filter_map(|arm| capacities.get(arm));
+    let Some(slowest) = under.copied().reduce(f64::min) else { return 1.0 };
+    let rate = (slowest * share).max(1.0);
+    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
+    ((rate / unit).floor() * unit).max(1.0)
 }
 
 #[cfg(test)]
