@@ -1,6 +1,7 @@
 """What the benchmarks share: the program, an origin, and running a client on a processor of its own."""
 
 import contextlib
+import math
 import os
 import pathlib
 import re
@@ -78,6 +79,24 @@ def run_and_peak(command, processor):
     if process.returncode not in (0, 4):
         sys.exit(f"{command[0]} ended with {process.returncode}")
     return output, used.ru_utime + used.ru_stime, used.ru_maxrss
+
+
+def t_of(freedom, confidence=0.95):
+    """The t within which a Student variable stays with this probability, by bisection of its integrated density."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+
+    def within(t, steps=2000):
+        # Simpson's rule, from 0 to t on either side.
+        width = t / steps
+        density = lambda x: scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2)
+        inner = sum((4 if step % 2 else 2) * density(step * width) for step in range(1, steps))
+        return 2 * width / 3 * (density(0) + inner + density(t))
+
+    low, high = 0.0, 100.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < confidence else (low, middle)
+    return (low + high) / 2
 
 
 def median_and_range(values):

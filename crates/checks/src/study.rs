@@ -24,6 +24,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::NOT_SATURATED,
     samples::TOO_FEW,
     samples::VAGUE,
+    samples::VAGUE_QUANTILE,
     same::SAME,
     generator::SEND_LAG,
     generator::SATURATED,

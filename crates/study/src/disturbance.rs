@@ -1,4 +1,5 @@
-//! Which slices are set aside: by what the host did while they ran, never by what was measured in them.
+//! Which slices are set aside: by what the host did while they ran, or to the generator, never by what was measured of the
+//! subject in them.
 
 use hoptax_result::Disturbance;
 use hoptax_stats::median;
@@ -11,6 +12,9 @@ const MOST_STEAL: f64 = 0.01;
 const TICK_S: f64 = 0.01;
 /// Share of a slice that a proxy may wait for its processor.
 const MOST_RUN_DELAY: f64 = 0.05;
+/// How late the generator may be with a request, nanoseconds. Beside busy tasks a scheduler lets one wait for milliseconds; one that
+/// waits for as long as this was stopped, or its machine was, and what it was to send meanwhile says nothing of the subject.
+const MOST_STILL_NS: u64 = 100_000_000;
 /// How many times as long, or as short, as the usual one a handover may be. Readings of one placement of the processors are
 /// within a fifth of each other; those of another are several times as long.
 const MOST_HANDOVER: f64 = 1.5;
@@ -39,6 +43,7 @@ impl Rule {
                 slice.handover_ns.zip(self.handover).is_some_and(|(reading, limits)| !limits.hold(reading))
             }
             Disturbance::RunDelay => !self.shares_processors && was_delayed(slice),
+            Disturbance::Stalled => stood_still(slice),
         };
         Disturbance::ALL.into_iter().filter(is_disturbed).collect()
     }
@@ -46,7 +51,8 @@ impl Rule {
     /// The rule as results state it.
     pub fn text(&self) -> String {
         let mut rule =
-            "a slice is set aside when the host took more than 1 % of it from a processor in use (a tick is 10 ms)"
+            "a slice is set aside when the host took more than 1 % of it from a processor in use (a tick is 10 ms), or when the \
+             generator stood still for 100 ms and more"
                 .to_owned();
         if let Some(HandoverLimits { low_ns, high_ns }) = self.handover {
             rule += &format!(
@@ -95,6 +101,11 @@ pub fn took_ticks(slice: &SliceRecord) -> bool {
     slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
 }
 
+/// Whether the generator stood still in a slice.
+pub fn stood_still(slice: &SliceRecord) -> bool {
+    slice.latest_own_lag_ns > MOST_STILL_NS
+}
+
 /// Whether the proxy waited for its processor for more of a slice than it may.
 pub fn was_delayed(slice: &SliceRecord) -> bool {
     slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s
@@ -123,14 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn steal_and_run_delay_are_told_apart() {
+    fn steal_run_delay_and_a_generator_that_stood_still_are_told_apart() {
         let slices = [
             slice(),
             SliceRecord { steal_ticks: 1, ..slice() },
             SliceRecord { proxy_run_delay_ns: 10_000_000, ..slice() },
             SliceRecord { proxy_run_delay_ns: 10_000_001, ..slice() },
+            SliceRecord { latest_own_lag_ns: 100_000_000, ..slice() },
+            SliceRecord { latest_own_lag_ns: 100_000_001, ..slice() },
         ];
-        let expected = [vec![], vec![Disturbance::Steal], vec![], vec![Disturbance::RunDelay]];
+        let run_delay = vec![Disturbance::RunDelay];
+        let expected =
+            [vec![], vec![Disturbance::Steal], vec![], run_delay, vec![], vec![Disturbance::Stalled]];
         assert_eq!(judged(&slices).0, expected);
     }
 

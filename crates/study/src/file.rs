@@ -35,10 +35,11 @@ pub struct StudyFile {
     /// Seed of every random order and of random release times.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// How often all processes are started afresh. Intervals are taken over rounds: two is the least, ten is good.
-    #[serde(default = "default_rounds")]
+    /// How often all processes are started afresh. Intervals are taken over rounds: two is the least, ten is good. If not given,
+    /// from 10 to 24, by what the machine is like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = 1000))]
-    pub rounds: u32,
+    pub rounds: Option<u32>,
     /// What is compared: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), a function of the
     /// catalogue, for example `lua` or `route/path{routes=200}`, or where proxies stand and what is spoken:
     /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was taken away again.
@@ -84,7 +85,8 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?%$"))]
     pub utilisation: Option<String>,
-    /// Requests per second of an open loop.
+    /// Requests per second of an open loop. If neither this nor `utilisation` is given, a share of what the slowest arm can take,
+    /// the same rate for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub rate: Option<f64>,
@@ -121,9 +123,10 @@ pub struct LoadSection {
     #[serde(default = "default_blocks")]
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: u32,
-    /// Length of a slice: `200ms`. Between 50 ms and 10 s; 100 to 250 ms serve best.
-    #[serde(default = "default_slice")]
-    pub slice: String,
+    /// Length of a slice: `200ms`. Between 50 ms and 10 s; 100 to 250 ms serve best. If not given, 200 ms, or shorter where the
+    /// host takes time from the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
 }
 
 /// What answers behind the proxies.
@@ -165,20 +168,12 @@ fn default_seed() -> u64 {
     1
 }
 
-fn default_rounds() -> u32 {
-    10
-}
-
 fn default_connections() -> u32 {
     16
 }
 
 fn default_blocks() -> u32 {
     5
-}
-
-fn default_slice() -> String {
-    "200ms".to_owned()
 }
 
 /// The JSON schema of a study file.

@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | study file: YAML to [`file::StudyFile`], every error at once | [`mod@file`] | yes |
 //! | plan: arms, loads, their order | [`plan`] | yes |
+//! | suit: what the file leaves open, by the machine | [`suit`] | yes |
 //! | run: processes up, slices measured, events told | [`runner`] | no |
 //! | length: whether another round begins | [`length`], [`precision`] | yes |
 //! | provenance: hashes of what was measured | [`provenance`] | no |
@@ -22,4 +23,5 @@ pub mod provenance;
 pub mod record;
 pub mod runner;
 pub mod sittings;
+pub mod suit;
 pub mod summary;

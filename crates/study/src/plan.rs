@@ -8,7 +8,7 @@ mod order;
 mod outline;
 mod points;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,6 +33,10 @@ pub const SAME: &str = "same";
 pub const DIRECT: &str = "direct";
 /// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
+/// Rounds of a study that states none, unless the machine asks for more ([`crate::suit`]).
+pub const DEFAULT_ROUNDS: u32 = 10;
+/// Length of a slice of a load that states none, unless the machine asks for a shorter one.
+pub const DEFAULT_SLICE: Duration = Duration::from_millis(200);
 /// Share of requests without an answer above which an arm's numbers are withheld.
 pub const MAX_ERROR_SHARE: f64 = 0.001;
 
@@ -47,6 +51,8 @@ pub struct Plan {
     pub seed: u64,
     /// How often all processes are started afresh.
     pub rounds: u32,
+    /// What the file leaves to the machine.
+    pub left_open: LeftOpen,
     /// The arms, in the order of the file; one that a function needs to be compared with stands before it.
     pub arms: Vec<Arm>,
     /// What is alive in a round: the copies of the arms.
@@ -59,6 +65,15 @@ pub struct Plan {
     pub link: Option<LinkSpec>,
     /// The headers of every request, whatever the arm: what any of the functions needs to have work.
     pub headers: BTreeMap<String, String>,
+}
+
+/// What a study file does not state, so that it is decided by what the machine is like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOpen {
+    /// How many rounds there are.
+    pub rounds: bool,
+    /// The loads, by their numbers, whose slices are as long as suits.
+    pub slices: BTreeSet<usize>,
 }
 
 /// One configuration of the subject.
@@ -125,6 +140,8 @@ pub enum Rate {
     PerSecond(f64),
     /// As a share of what each arm can take by itself, above 0 and at most 1.
     Utilisation(f64),
+    /// The same for all arms: a share of what the slowest of them can take, above 0 and at most 1.
+    OfSlowest(f64),
 }
 
 impl Plan {
@@ -149,7 +166,15 @@ impl Plan {
             name: file.name.clone(),
             summary: file.summary.clone(),
             seed: file.seed,
-            rounds: file.rounds,
+            rounds: file.rounds.unwrap_or(DEFAULT_ROUNDS),
+            left_open: LeftOpen {
+                rounds: file.rounds.is_none(),
+                slices: (0..)
+                    .zip(&file.loads)
+                    .filter(|(_, load)| load.slice.is_none())
+                    .map(|(number, _)| number)
+                    .collect(),
+            },
             subjects: copies::subjects(&arms),
             arms,
             loads,
@@ -168,8 +193,9 @@ impl Plan {
 
     /// Whether what the arms can take must be known.
     pub fn needs_capacities(&self) -> bool {
-        let is_share = |load: &Load| matches!(load.open, Some(Open { rate: Rate::Utilisation(_), .. }));
-        self.loads.iter().any(is_share)
+        let is_known =
+            |load: &Load| load.open.as_ref().is_none_or(|open| matches!(open.rate, Rate::PerSecond(_)));
+        !self.loads.iter().all(is_known)
     }
 
     /// The slices of one round.

@@ -75,6 +75,9 @@ pub struct SliceRecord {
     pub resumed_handshakes: u64,
     /// Median response time, microseconds; none when nothing was answered.
     pub response_p50_us: Option<f64>,
+    /// How late the generator itself was with the request that it was latest with, nanoseconds; 0 in a closed loop.
+    #[serde(default)]
+    pub latest_own_lag_ns: u64,
 }
 
 /// One complete round; kept as JSON, so that a study can be taken up again behind it.

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hoptax_functions::RenderError;
+use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
 use hoptax_host::link::{Link, LinkError};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
@@ -56,7 +57,15 @@ pub struct Setting<'a> {
     pub placement: &'a Placement,
     /// What keeps the processors from being halted, if they are.
     pub spinner: Option<&'a Spinner>,
+    /// Where the time that the host took is read: [`KERNEL_TICKS`], unless a test puts a host there that steals.
+    pub ticks: Ticks,
 }
+
+/// Reads the time of each processor, by its number: see [`processor_ticks`].
+pub type Ticks = fn() -> io::Result<Vec<(u32, ProcessorTicks)>>;
+
+/// The kernel's own account.
+pub const KERNEL_TICKS: Ticks = processor_ticks;
 
 /// Why a study cannot go on.
 #[derive(Debug, thiserror::Error)]

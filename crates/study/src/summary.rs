@@ -79,7 +79,12 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
                 loss_share: link.loss,
             }),
             never_halted,
-            loads: plan.loads.iter().map(load_spec).collect(),
+            loads: plan
+                .loads
+                .iter()
+                .enumerate()
+                .map(|(number, load)| load_spec(load, chosen_rate(number, records)))
+                .collect(),
             wall_seconds: wall_s,
             ended_early,
             resumed_after_rounds: Vec::new(),
@@ -104,12 +109,19 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
     result
 }
 
-fn load_spec(load: &Load) -> LoadSpec {
+/// The rate that a load was given whose file states none: that of its slices.
+fn chosen_rate(load: usize, records: &[RoundRecord]) -> Option<f64> {
+    let mut slices = records.iter().flat_map(|round| &round.slices);
+    Some(slices.find(|slice| slice.load == load)?.planned_rate)
+}
+
+fn load_spec(load: &Load, chosen_rate: Option<f64>) -> LoadSpec {
     LoadSpec {
         name: load.name.clone(),
         loop_: if load.open.is_some() { Loop::Open } else { Loop::Closed },
         rate: match load.open {
             Some(Open { rate: Rate::PerSecond(rate), .. }) => Some(rate),
+            Some(Open { rate: Rate::OfSlowest(_), .. }) => chosen_rate,
             _ => None,
         },
         utilisation: match load.open {

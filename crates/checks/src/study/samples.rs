@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmResult, Finding, Interval, Loop, Measure, ResponseCost, Severity, StudyResult};
 
-use crate::thresholds;
+use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
 
 /// Too few answers for the 99th percentile.
@@ -103,6 +103,72 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// A response time whose interval is as wide as itself. A difference from another arm is judged by its own interval
+/// ([`VAGUE`]): what makes all arms wander together is in none of the differences.
+pub(super) const VAGUE_QUANTILE: Check<StudyResult> = Check {
+    id: "vague-quantile",
+    protects_from: "a response time that the next study will not show",
+    source: "our own: half of the interval of a quantile against the quantile",
+    judge: |result, limits| {
+        let mut found = Vec::new();
+        for arm in &result.arms {
+            for load in &arm.loads {
+                let vague = vague(&load.response_us, limits);
+                let Some(worst) = vague.iter().map(|(_, share)| *share).reduce(f64::max) else { continue };
+                let measures: Vec<Measure> = vague.into_iter().map(|(measure, _)| measure).collect();
+                let names: Vec<&str> = measures.iter().map(|measure| measure.word()).collect();
+                let message = format!(
+                    "half of the interval of {} is up to {:.0} % of the response time there: it is withheld, and what it \
+                     differs by from other arms is not",
+                    names.join(" and "),
+                    worst * 100.0
+                );
+                let measured = Measured::percent(worst, limits.of(&thresholds::INTERVAL_FAIL_SHARE));
+                let advice = "more rounds, or a machine that is quieter: response times of other studies are not comparable";
+                let one = finding("vague-quantile", Severity::Info, measured, message, advice);
+                found.push(Finding {
+                    arm: Some(arm.id.clone()),
+                    load: Some(load.load.clone()),
+                    measures,
+                    ..one
+                });
+            }
+        }
+        found
+    },
+    withhold: Some(|result, finding, limits| {
+        let response_load = result.plan.response_load().map(|load| load.name.clone());
+        let is_usual = finding.load == response_load;
+        for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
+            let of_load = arm.loads.iter_mut().filter(|load| finding.load.as_ref() == Some(&load.load));
+            of_load.for_each(|load| withhold_vague(&mut load.response_us, limits));
+            if is_usual {
+                withhold_vague(&mut arm.response_us, limits);
+            }
+        }
+    }),
+};
+
+/// The quantiles of response time whose intervals are too wide, each with half of its interval as a share of it.
+fn vague(responses: &ResponseCost, limits: &Limits) -> Vec<(Measure, f64)> {
+    let all = Measure::RESPONSES.into_iter().zip([responses.p50, responses.p90, responses.p99]);
+    let share = |(measure, level): (Measure, Option<Interval>)| {
+        level.map(|level| (measure, level.half_width() / level.estimate))
+    };
+    let is_vague = |(_, share): &(Measure, f64)| *share > limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+    all.filter_map(share).filter(is_vague).collect()
+}
+
+fn withhold_vague(responses: &mut ResponseCost, limits: &Limits) {
+    for (measure, _) in vague(responses, limits) {
+        match measure {
+            Measure::ResponseP50 => responses.p50 = None,
+            Measure::ResponseP90 => responses.p90 = None,
+            _ => responses.p99 = None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use hoptax_result::{Severity, StudyResult};
@@ -130,6 +196,21 @@ mod tests {
         assert_eq!(fired("vague-cost", vague(99.0)).0, None);
         assert_eq!(fired("vague-cost", vague(101.0)).0, Some(Severity::Info));
         assert_eq!(taken(vague(101.0)), ["+lua fixed-rate ResponseP99"]);
+    }
+
+    #[test]
+    fn a_vague_response_time_is_withheld_and_what_it_differs_by_stands() {
+        let vague = |half_width: f64| {
+            move |result: &mut StudyResult| {
+                let arm = &mut result.arms[2];
+                let level = Some(interval(200.0, half_width));
+                arm.loads[1].response_us.p99 = level;
+                arm.response_us.p99 = level;
+            }
+        };
+        assert_eq!(fired("vague-quantile", vague(99.0)).0, None);
+        assert_eq!(fired("vague-quantile", vague(101.0)).0, Some(Severity::Info));
+        assert_eq!(taken(vague(101.0)), ["lua fixed-rate ResponseP99"]);
     }
 
     #[test]

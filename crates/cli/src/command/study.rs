@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
-use hoptax_host::machine::judgement::{advice, should_never_halt};
+use hoptax_host::machine::judgement::{advice, gives, should_never_halt};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
@@ -23,10 +23,11 @@ use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult};
 use hoptax_study::event::Event;
 use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
-use hoptax_study::plan::Plan;
+use hoptax_study::plan::{LeftOpen, Plan};
 use hoptax_study::precision;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
+use hoptax_study::suit;
 use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 
@@ -60,7 +61,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     };
     let mut plan = read_plan(&name, &text, arguments, kept.as_ref().map(|(_, facts)| facts))?;
     if arguments.dry_run {
-        return dry_run(&plan);
+        return dry_run(plan, arguments.never_halt);
     }
     let envoy = arguments.envoy.clone().or_else(|| Some(kept.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
@@ -72,9 +73,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     expense::check_memory(&expense, arguments.yes)?;
     load::allow_connections(expense.connections)?;
     let directory = made(&directory)?;
-    let allowed = processors::allowed()
-        .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
-    let placement = Placement::split(&allowed, PROXY_PROCESSORS);
+    let placement = placement()?;
     let environment = Environment {
         proxy_version: Some(envoy.version.clone()),
         proxy_cpus: placement.proxy.clone(),
@@ -84,6 +83,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let speeds = speeds(arguments, &placement)?;
     let (machine, spinner) =
         machine(kept.as_ref().map(|(_, facts)| facts), &placement, arguments.never_halt)?;
+    adapt(&mut plan, &machine, spinner.is_some());
+    let expense = Expense::of(&plan);
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
@@ -92,6 +93,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         directory: &directory,
         placement: &placement,
         spinner: spinner.as_ref(),
+        ticks: runner::KERNEL_TICKS,
     };
     let interrupt = Interrupt::listen()?;
 
@@ -124,6 +126,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         if let Some(said) = forecast {
             print::note(&format!("by its last sitting: {said}"));
         }
+    } else if let Some(said) = expected(&facts.machine, facts.never_halted, expense.rounds_of(&length)) {
+        print::note(&said);
     }
     let session = Session::begin(&plan, length, expense, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
@@ -207,11 +211,19 @@ fn take_up(
     Ok((folder, facts, rounds))
 }
 
-/// Says what a plan comes to.
-fn dry_run(plan: &Plan) -> Result<Code, Failure> {
+/// Says what a plan comes to. The machine is probed only where the file leaves something to it.
+fn dry_run(mut plan: Plan, never_halt: NeverHalt) -> Result<Code, Failure> {
+    let mut said = None;
+    if plan.left_open != LeftOpen::default() {
+        let machine = probed(&placement()?)?;
+        let never_halted = is_wanted(&machine, never_halt);
+        adapt(&mut plan, &machine, never_halted);
+        said = expected(&machine, never_halted, Some(plan.rounds));
+    }
     let length = Length { rounds: plan.rounds, budget_s: None, until: None };
-    let needs = Expense::of(plan).words(&length, 0);
-    print::result(&format!("{}{needs}\n", plan.outline()))?;
+    let needs = Expense::of(&plan).words(&length, 0);
+    let said = said.map_or_else(String::new, |said| format!("{said}\n"));
+    print::result(&format!("{}{needs}\n{said}", plan.outline()))?;
     Ok(Code::Fine)
 }
 
@@ -230,6 +242,40 @@ fn speeds(arguments: &StudyArguments, placement: &Placement) -> Result<Option<Ma
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 
+/// Who runs on which processor.
+fn placement() -> Result<Placement, Failure> {
+    let allowed = processors::allowed()
+        .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
+    Ok(Placement::split(&allowed, PROXY_PROCESSORS))
+}
+
+fn probed(placement: &Placement) -> Result<MachineProbe, Failure> {
+    hoptax_host::machine::probe(placement)
+        .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))
+}
+
+/// Whether the processors of a study that begins are to be kept from being halted.
+fn is_wanted(machine: &MachineProbe, never_halt: NeverHalt) -> bool {
+    if never_halt == NeverHalt::Auto { should_never_halt(machine) } else { never_halt == NeverHalt::Always }
+}
+
+/// Decides what the file leaves to the machine, and says what and why.
+fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) {
+    for chosen in suit::suit(plan, machine, never_halted) {
+        print::note(&format!("chosen for this machine: {chosen}"));
+    }
+}
+
+/// How narrow intervals are likely to become on such a machine.
+fn expected(machine: &MachineProbe, never_halted: bool, rounds: Option<u32>) -> Option<String> {
+    let rounds = rounds?;
+    let share = suit::half_width_share(machine, never_halted, rounds)?;
+    Some(format!(
+        "on machines like this, nearly all costs are within about ±{} of the baseline after {rounds} rounds",
+        session::percent(share)
+    ))
+}
+
 /// What the machine is like, and what keeps its processors from being halted, if they are. A study that is taken up again goes on
 /// as it began.
 fn machine(
@@ -239,15 +285,10 @@ fn machine(
 ) -> Result<(MachineProbe, Option<Spinner>), Failure> {
     let machine = match kept {
         Some(facts) => facts.machine.clone(),
-        None => hoptax_host::machine::probe(placement)
-            .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))?,
+        None => probed(placement)?,
     };
-    let wanted = match (kept, never_halt) {
-        (Some(facts), _) => facts.never_halted,
-        (None, NeverHalt::Auto) => should_never_halt(&machine),
-        (None, when) => when == NeverHalt::Always,
-    };
-    for advice in advice(&machine) {
+    let wanted = kept.map_or_else(|| is_wanted(&machine, never_halt), |facts| facts.never_halted);
+    for advice in gives(&machine).into_iter().chain(advice(&machine)) {
         print::note(&format!("this machine: {advice}"));
     }
     if wanted != should_never_halt(&machine) {
@@ -273,7 +314,7 @@ fn read_plan(
 ) -> Result<Plan, Failure> {
     let catalogue = functions::load()?;
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
-    file.rounds = arguments.rounds.or(kept.map(|facts| facts.rounds)).unwrap_or(file.rounds);
+    file.rounds = arguments.rounds.or(kept.map(|facts| facts.rounds)).or(file.rounds);
     file.seed = kept.map(|facts| facts.seed).or(arguments.seed).unwrap_or(file.seed);
     Plan::new(&file, &positions, &catalogue).map_err(Failure::bad_input)
 }

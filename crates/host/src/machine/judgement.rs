@@ -25,12 +25,27 @@ pub fn should_never_halt(probe: &MachineProbe) -> bool {
     is_slow(&probe.halting) && would_help(probe) && is_ours_alone(probe)
 }
 
-/// What the machine can and cannot give, a sentence each, the weightiest first. Empty where there is nothing to say.
+/// What its number of processors can and cannot give, in a sentence; None where it is not known.
+pub fn gives(probe: &MachineProbe) -> Option<String> {
+    Some(match probe.processors {
+        0 => return None,
+        1 => "one processor: proxy, generator and origin take turns on it, so only costs in CPU time can be measured, no \
+              latencies and no rates"
+            .to_owned(),
+        2 => "two processors: the proxy has one, generator and origin share the other, so costs in CPU time are the proxy's, \
+              and response times and maximum rates hold what these two wait for each other"
+            .to_owned(),
+        many => format!(
+            "{many} processors: the proxy and the generator have one each and the origin the other {}, so costs, response \
+             times and maximum rates are the proxy's; it is not measured how they change with more processors for the proxy",
+            many - 2
+        ),
+    })
+}
+
+/// What else stands in the way of a measurement, a sentence each, the weightiest first. Empty where there is nothing to say.
 pub fn advice(probe: &MachineProbe) -> Vec<String> {
-    [processors(probe), wake_ups(probe), others(probe), steal(probe), far(probe), clock(probe)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [wake_ups(probe), others(probe), steal(probe), far(probe), clock(probe)].into_iter().flatten().collect()
 }
 
 /// The mean over all processors and kinds of wake-ups of their medians, microseconds: a request has to wait for each of them in
@@ -40,6 +55,11 @@ fn typical_us(wake_ups: &[WakeUps]) -> f64 {
     let (sum_us, count) =
         all.fold((0.0, 0), |(sum_us, count), lateness| (sum_us + lateness.p50_us, count + 1));
     if count == 0 { 0.0 } else { sum_us / f64::from(count) }
+}
+
+/// Whether wake-ups are slow where processors halt, as this machine has them.
+pub fn wakes_slowly(probe: &MachineProbe) -> bool {
+    is_slow(&probe.halting)
 }
 
 fn is_slow(wake_ups: &[WakeUps]) -> bool {
@@ -57,13 +77,6 @@ fn would_help(probe: &MachineProbe) -> bool {
 fn is_ours_alone(probe: &MachineProbe) -> bool {
     probe.used_by_others.iter().all(|used| used.share <= OURS_ALONE_SHARE)
         && probe.steal_share <= CALM_STEAL_SHARE
-}
-
-fn processors(probe: &MachineProbe) -> Option<String> {
-    (probe.processors == 1).then(|| {
-        "one processor: proxy, generator and origin take turns on it, so only costs in CPU time can be measured, no latencies"
-            .to_owned()
-    })
 }
 
 fn wake_ups(probe: &MachineProbe) -> Option<String> {
@@ -212,7 +225,17 @@ mod tests {
             ..slow()
         };
         assert!(!should_never_halt(&one));
-        assert!(advice(&one)[0].starts_with("one processor"), "{:?}", advice(&one));
+        assert!(gives(&one).unwrap().contains("only costs in CPU time"), "{:?}", gives(&one));
+    }
+
+    #[test]
+    fn a_number_of_processors_says_what_it_gives() {
+        let with = |processors| gives(&MachineProbe { processors, ..slow() });
+        assert_eq!(with(0), None);
+        assert!(with(1).unwrap().contains("no latencies and no rates"));
+        assert!(with(2).unwrap().contains("generator and origin share"));
+        assert!(with(4).unwrap().contains("the origin the other 2,"));
+        assert!(with(64).unwrap().contains("the origin the other 62,"));
     }
 
     #[test]

@@ -110,11 +110,13 @@ pub enum Disturbance {
     Handover,
     /// Other work on the proxy's processor made the proxy wait.
     RunDelay,
+    /// The generator stood still while it was to send: it was stopped, or the machine was.
+    Stalled,
 }
 
 impl Disturbance {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Steal, Self::Handover, Self::RunDelay];
+    pub const ALL: [Self; 4] = [Self::Steal, Self::Handover, Self::RunDelay, Self::Stalled];
 
     /// The word for it, as serialised.
     pub fn word(self) -> &'static str {
@@ -122,6 +124,7 @@ impl Disturbance {
             Self::Steal => "steal",
             Self::Handover => "handover",
             Self::RunDelay => "run-delay",
+            Self::Stalled => "stalled",
         }
     }
 

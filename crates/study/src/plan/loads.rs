@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use hoptax_load::Arrivals;
 
-use super::{Load, Open, Rate};
+use super::{DEFAULT_SLICE, Load, Open, Rate};
 use crate::file::{Caller, LoadSection, LoopWord, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
+/// Which share of what the slowest arm can take an open loop offers where the file states no rate.
+const OF_SLOWEST: f64 = 0.3;
 
 /// Turns the file's loads into loads. What is wrong with them is added to `problems`.
 pub(super) fn plan(
@@ -56,7 +58,8 @@ pub(super) fn plan(
         if section.caller == Caller::Php && section.loop_ == LoopWord::Open {
             problem("/caller", "callers in PHP have no schedule: set `loop: closed`".to_owned());
         }
-        match humantime::parse_duration(&section.slice) {
+        let given = section.slice.as_deref();
+        match given.map_or(Ok(DEFAULT_SLICE), humantime::parse_duration) {
             Ok(slice) if (SHORTEST_SLICE..=LONGEST_SLICE).contains(&slice) => loads.push(Load {
                 name: section.name.clone(),
                 open,
@@ -68,7 +71,10 @@ pub(super) fn plan(
                 blocks: section.blocks,
                 slice,
             }),
-            Ok(_) => problem("/slice", format!("`slice` must be from 50ms to 10s, not `{}`", section.slice)),
+            Ok(_) => {
+                let given = given.unwrap_or_default();
+                problem("/slice", format!("`slice` must be from 50ms to 10s, not `{given}`"));
+            }
             Err(error) => {
                 problem("/slice", format!("`slice` is no duration: {error}; write it as `200ms`"));
             }
@@ -86,7 +92,7 @@ fn rate(section: &LoadSection) -> Result<Rate, &'static str> {
             let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 1.0);
             share.map(Rate::Utilisation).ok_or("and a `utilisation` that is not above 0 % and at most 100 %")
         }
-        (None, None) => Err("and neither `rate` nor `utilisation`: add one"),
+        (None, None) => Ok(Rate::OfSlowest(OF_SLOWEST)),
         (Some(_), Some(_)) => Err("and both `rate` and `utilisation`: remove one"),
     }
 }

@@ -45,6 +45,9 @@ fn in_words(load: &Load) -> String {
         Some(Open { rate: Rate::Utilisation(share), arrivals }) => {
             format!("open loop, {:.0} % of what each arm can take, {arrivals}", share * 100.0)
         }
+        Some(Open { rate: Rate::OfSlowest(share), arrivals }) => {
+            format!("open loop, {:.0} % of what the slowest arm can take, {arrivals}", share * 100.0)
+        }
     };
     let each = load.requests_per_connection.map_or_else(String::new, |requests| {
         format!(", {requests} request{} on each", if requests == 1 { "" } else { "s" })

@@ -40,7 +40,6 @@ fn a_load_is_a_rate_or_a_share_of_what_an_arm_can_take() {
         ("utilisation: 0%", "at most 100 %"),
         ("utilisation: 120%", "at most 100 %"),
         ("utilisation: 30%, rate: 100", "remove one"),
-        ("connections: 4", "add one"),
         ("utilisation: much", "a share such as `30%`"),
     ] {
         let problems = with(keys).expect_err(keys).to_string();
@@ -188,12 +187,16 @@ fn what_is_not_yaml_says_where() {
 }
 
 #[test]
-fn an_open_loop_needs_a_rate() {
-    let text = "name: t\narms: [baseline, same]\nloads:\n  - {name: a, loop: open}\n";
-    assert_eq!(
-        problems(text),
-        "test.yaml:4:5: load `a` has an open loop and neither `rate` nor `utilisation`: add one"
+fn what_a_file_does_not_state_is_left_to_the_machine() {
+    let plan = planned("name: t\narms: [baseline, same]\nloads:\n  - {name: a, loop: open}\n").unwrap();
+    assert!(matches!(plan.loads[0].open, Some(Open { rate: Rate::OfSlowest(_), .. })));
+    assert!(plan.needs_capacities());
+    assert_eq!(plan.left_open, LeftOpen { rounds: true, slices: BTreeSet::from([0]) });
+    assert!(plan.outline().contains("of what the slowest arm can take"), "{}", plan.outline());
+    let stated = planned(
+        "name: t\nrounds: 3\narms: [baseline, same]\nloads:\n  - {name: a, loop: open, rate: 5, slice: 90ms}\n",
     );
+    assert_eq!(stated.unwrap().left_open, LeftOpen::default());
 }
 
 proptest! {

@@ -11,7 +11,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::measure::{AFTER_THAW, DRAIN_NS, Meter};
 use super::subjects::Subjects;
-use crate::plan;
+use crate::plan::{self, Load, Plan};
 
 /// How often each subject is asked; the median counts. The subjects take turns.
 const TURNS: usize = 5;
@@ -63,5 +63,45 @@ impl Meter<'_> {
             }
         }
         Ok(capacities)
+    }
+}
+
+/// Requests per second that are such a share of what the slowest arm under `load` can take, rounded down to two digits; at least 1,
+/// which is also what arms are asked of which nothing is known.
+pub(super) fn rate_of_slowest(
+    plan: &Plan,
+    load: &Load,
+    capacities: &BTreeMap<usize, f64>,
+    share: f64,
+) -> f64 {
+    let takes_part = |arm: &&usize| plan.arms.get(**arm).is_some_and(|arm| arm.takes_part(load));
+    let under = capacities.keys().filter(takes_part).filter_map(|arm| capacities.get(arm));
+    let Some(slowest) = under.copied().reduce(f64::min) else { return 1.0 };
+    let rate = (slowest * share).max(1.0);
+    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
+    ((rate / unit).floor() * unit).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+    use crate::file;
+
+    #[test]
+    fn the_slowest_arm_that_takes_part_sets_the_rate() {
+        let text = "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let number = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
+        let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
+        let capacities = BTreeMap::from([(direct, 5_000.0), (baseline, 40_000.0), (lua, 31_234.0)]);
+        let of = |load: usize, share: f64| {
+            rate_of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64
+        };
+        // Without a proxy there is no closed loop, and so no slowest there.
+        assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
+        assert_eq!(rate_of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
     }
 }

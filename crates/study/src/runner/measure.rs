@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_functions::Proof;
 use hoptax_host::accounting::{
-    ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, processor_ticks, ticks_between,
+    ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, ticks_between,
 };
 use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
@@ -19,6 +19,7 @@ use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 use hoptax_result::PartCounts;
 use hoptax_subject::envoy::process::Proxy;
 
+use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::subjects::{Subject, Subjects};
 use super::{RunError, Setting, php};
@@ -99,7 +100,7 @@ impl Reading {
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
             parts: subject.proxies.iter().map(|proxy| process_parts(proxy.id()).ok()).sum(),
-            ticks: processor_ticks()?,
+            ticks: (setting.ticks)()?,
             spinner_ns,
         })
     }
@@ -288,6 +289,7 @@ impl<'a> Meter<'a> {
             full_handshakes: self.recording.handshakes.full(),
             resumed_handshakes: self.recording.handshakes.resumed(),
             response_p50_us: self.recording.response.quantile_us(0.5),
+            latest_own_lag_ns: self.recording.own_lag.histogram().max(),
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
         self.record.steal.0 += steal;
@@ -366,6 +368,7 @@ impl<'a> Meter<'a> {
             Some(Rate::Utilisation(share)) => {
                 self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity * share).max(1.0))
             }
+            Some(Rate::OfSlowest(share)) => rate_of_slowest(self.plan, load, &self.record.capacities, share),
         }
     }
 

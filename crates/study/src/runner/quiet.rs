@@ -15,7 +15,7 @@ use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 use hoptax_stats::quantile;
 
-use crate::disturbance::{HandoverLimits, took_ticks, was_delayed};
+use crate::disturbance::{HandoverLimits, stood_still, took_ticks, was_delayed};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Between two looks while waiting.
@@ -103,7 +103,7 @@ impl Quiet {
         let is_apart =
             slice.handover_ns.zip(self.close()).is_some_and(|(reading, close)| close.is_apart(reading));
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
-        if !is_apart && !took_ticks(slice) && !self.is_seldom_delayed(slice) {
+        if !is_apart && !took_ticks(slice) && !stood_still(slice) && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
             return false;
         }
@@ -179,6 +179,12 @@ mod tests {
         let mut always = quiet(&[]);
         let again = (0..200).filter(|_| always.asks_again(&delayed)).count();
         assert!(again < 20, "{again}");
+    }
+
+    #[test]
+    fn a_slice_in_which_the_generator_stood_still_is_measured_again() {
+        let stalled = SliceRecord { wall_s: 0.2, latest_own_lag_ns: 1_000_000_000, ..SliceRecord::default() };
+        assert!(quiet(&[]).asks_again(&stalled));
     }
 
     #[test]

@@ -1,0 +1,194 @@
+//! What a study file leaves open, decided by what the machine is like, and how narrow intervals become on such a machine.
+//!
+//! A file that states a number of rounds or the length of a slice keeps it. The rate of an open loop that states none is a share
+//! of what the slowest arm can take ([`crate::plan::Rate::OfSlowest`]), which no probe knows and the runner measures.
+
+use std::time::Duration;
+
+use hoptax_host::machine::judgement::{FAR_HANDOVER_NS, wakes_slowly};
+use hoptax_result::{Interval, MachineProbe};
+use hoptax_stats::standard_error;
+
+use crate::plan::{CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SLICE, Plan};
+
+/// How many rounds a study takes at most, and at least, where its file does not say.
+const ROUNDS: std::ops::RangeInclusive<u32> = DEFAULT_ROUNDS..=24;
+/// Within which share of the CPU time of what they are compared with nearly all costs should come to be.
+const TARGET_SHARE: f64 = 0.02;
+/// Lengths of slices that are chosen from, the longest first.
+const SLICES: [Duration; 3] = [DEFAULT_SLICE, Duration::from_millis(100), Duration::from_millis(50)];
+/// Share of the slices that the host should leave alone: what it takes is measured again, for twice the time of the others at
+/// most.
+const LEFT_ALONE: f64 = 0.75;
+/// A tick of `/proc/stat`, seconds.
+const TICK_S: f64 = 0.01;
+
+/// What a machine is like for costs in CPU time, and by how much these wander on it from round to round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Typical {
+    /// Standard deviation of the cost of one round that nearly all arms stay below, as a share of the baseline's CPU time.
+    spread_share: f64,
+    /// What is typical about it.
+    because: &'static str,
+}
+
+/// 76 functions of the price list on an AMD EPYC: half of them within 0.008, 95 of 100 within 0.020 (15 rounds).
+const QUIET: Typical = Typical { spread_share: 0.020, because: "processors wake quickly and are close" };
+/// The same machine with the host having its processors apart: 1.3 us of 25 us (quick study, 24 rounds).
+const FAR: Typical = Typical { spread_share: 0.052, because: "the processors share no cache" };
+/// Functions on an Intel Xeon whose wake-ups take 40 us, its processors kept from halting: 95 of 100 within 0.073 (18 of the
+/// quick study, 16 rounds) and 0.058 (68 of the price list, 10 rounds), half within 0.024 and 0.022.
+const NEVER_HALTED: Typical = Typical {
+    spread_share: 0.065,
+    because: "wake-ups are slow where processors halt, which these are kept from",
+};
+/// 18 functions of the quick study on the same machine, halting: 95 of 100 within 0.108 and 0.156 (two sittings of 16 rounds),
+/// half within 0.060 and 0.061.
+const HALTING: Typical = Typical { spread_share: 0.13, because: "wake-ups are slow, and processors halt" };
+
+/// Decides what `plan` leaves open by what `machine` is like, and says what it chose and why, a sentence each.
+pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    let slice = slice(machine.steal_share);
+    for number in plan.left_open.slices.clone() {
+        if let Some(load) = plan.loads.get_mut(number) {
+            load.slice = slice;
+            if slice < DEFAULT_SLICE {
+                said.push(format!(
+                    "load `{}` has slices of {} ms: the host takes {:.1} % of the processors, and what it takes of a slice \
+                     sets that aside",
+                    load.name,
+                    slice.as_millis(),
+                    machine.steal_share * 100.0
+                ));
+            }
+        }
+    }
+    if plan.left_open.rounds {
+        plan.rounds = rounds(typical(machine, never_halted));
+        said.push(format!("{} rounds, for {}", plan.rounds, typical(machine, never_halted).because));
+    }
+    said
+}
+
+/// The share of the CPU time of what they are compared with that nearly all costs are likely to be known to after `rounds`
+/// rounds on a machine like this.
+///
+/// **Method.** Student's interval of so many rounds with the spread that was measured on machines like this. Another machine of
+/// the kind may wander twice as much or half as much; after two rounds a study says what its own do
+/// ([`crate::precision::forecast`]).
+///
+/// **Degenerate cases.** `None` with fewer than two rounds.
+pub fn half_width_share(machine: &MachineProbe, never_halted: bool, rounds: u32) -> Option<f64> {
+    half_width_of(typical(machine, never_halted), rounds)
+}
+
+fn half_width_of(typical: Typical, rounds: u32) -> Option<f64> {
+    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    // The standard error of an interval that reaches one to either side is one over Student's t.
+    let t = 1.0 / standard_error(&one, rounds, CONFIDENCE)?;
+    Some(typical.spread_share * t / f64::from(rounds).sqrt())
+}
+
+fn typical(machine: &MachineProbe, never_halted: bool) -> Typical {
+    let is_far = machine.handover_ns.is_some_and(|handover_ns| handover_ns > FAR_HANDOVER_NS);
+    match (wakes_slowly(machine), never_halted, is_far) {
+        (true, false, _) => HALTING,
+        (true, true, _) => NEVER_HALTED,
+        (false, _, true) => FAR,
+        (false, _, false) => QUIET,
+    }
+}
+
+/// As many rounds as bring nearly all costs within the target, if that many are taken at all.
+fn rounds(typical: Typical) -> u32 {
+    let is_enough = |rounds: &u32| half_width_of(typical, *rounds).is_some_and(|share| share <= TARGET_SHARE);
+    ROUNDS.into_iter().find(is_enough).unwrap_or(*ROUNDS.end())
+}
+
+/// The longest slice of which the host leaves enough alone: two processors are in use, one tick of either is enough to set a
+/// slice aside, and ticks are taken to fall where they like. Hosts take several in a row, which spoils fewer slices.
+fn slice(steal_share: f64) -> Duration {
+    let left_alone =
+        |slice: &Duration| (-2.0 * steal_share * slice.as_secs_f64() / TICK_S).exp() >= LEFT_ALONE;
+    SLICES.into_iter().find(left_alone).unwrap_or(Duration::from_millis(50))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_result::{Lateness, WakeUps};
+
+    use super::*;
+    use crate::file;
+
+    fn plan(head: &str, load: &str) -> Plan {
+        let text = format!(
+            "name: test\n{head}arms: [baseline, same]\nloads:\n  - {{name: a, loop: closed{load}}}\n"
+        );
+        let (file, positions) = file::read("test.yaml", &text).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    }
+
+    /// A machine of so many processors that wakes in so many microseconds, and whose host takes such a share.
+    fn machine(processors: u32, wake_up_us: f64, steal_share: f64) -> MachineProbe {
+        let late = Some(Lateness { p50_us: wake_up_us, p99_us: 2.0 * wake_up_us, samples: 500 });
+        let wake_ups = WakeUps { processor: 0, by_another: late.filter(|_| processors > 1), by_timer: late };
+        MachineProbe {
+            processors,
+            halting: vec![wake_ups],
+            handover_ns: (processors > 1).then_some(60.0),
+            steal_share,
+            ..MachineProbe::default()
+        }
+    }
+
+    fn suited(mut plan: Plan, machine: &MachineProbe, never_halted: bool) -> (u32, u128, Vec<String>) {
+        let said = suit(&mut plan, machine, never_halted);
+        (plan.rounds, plan.loads[0].slice.as_millis(), said)
+    }
+
+    #[test]
+    fn what_a_file_states_is_kept() {
+        let stated = plan("rounds: 7\n", ", slice: 150ms");
+        assert_eq!(suited(stated, &machine(2, 40.0, 0.1), false), (7, 150, Vec::new()));
+    }
+
+    #[test]
+    fn a_quiet_machine_gets_what_was_always_the_default_however_many_processors_it_has() {
+        for processors in [1, 2, 4, 64] {
+            let (rounds, slice_ms, said) = suited(plan("", ""), &machine(processors, 5.0, 0.0), false);
+            assert_eq!((rounds, slice_ms), (10, 200), "{processors} processors");
+            assert_eq!(said, ["10 rounds, for processors wake quickly and are close"]);
+        }
+    }
+
+    #[test]
+    fn a_machine_whose_costs_wander_more_gets_more_rounds_and_not_for_ever() {
+        let of = |machine: &MachineProbe, never_halted| suited(plan("", ""), machine, never_halted).0;
+        let slow = machine(2, 40.0, 0.0);
+        let far = MachineProbe { handover_ns: Some(500.0), ..machine(2, 5.0, 0.0) };
+        assert_eq!([of(&slow, false), of(&slow, true), of(&far, false)], [24, 24, 24]);
+    }
+
+    #[test]
+    fn a_host_that_steals_gets_shorter_slices_and_none_below_the_shortest() {
+        let of = |steal_share| suited(plan("rounds: 5\n", ""), &machine(2, 5.0, steal_share), false);
+        assert_eq!(of(0.007).1, 200);
+        assert_eq!(of(0.01).1, 100);
+        let (_, slice_ms, said) = of(0.02);
+        assert_eq!(slice_ms, 50);
+        assert!(said[0].contains("50 ms") && said[0].contains("2.0 %"), "{said:?}");
+        assert_eq!(of(0.5).1, 50);
+    }
+
+    #[test]
+    fn intervals_narrow_with_rounds_and_are_wider_where_processors_halt() {
+        let (quick, slow) = (machine(2, 5.0, 0.0), machine(2, 40.0, 0.0));
+        // R: qt(0.975, 9) / sqrt(10) * 0.02.
+        assert!((half_width_share(&quick, false, 10).unwrap() - 0.014_307).abs() < 1e-5);
+        assert!(half_width_share(&quick, false, 20) < half_width_share(&quick, false, 10));
+        assert!(half_width_share(&slow, true, 10) < half_width_share(&slow, false, 10));
+        assert_eq!(half_width_share(&quick, false, 1), None);
+    }
+}
