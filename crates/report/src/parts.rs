@@ -61,7 +61,7 @@ mod tests {
         }
         let table = table(&result).unwrap();
         let row = |id: &str| table.rows.iter().find(|row| row.0 == id).unwrap().1.clone();
-        assert_eq!(row("baseline")[..3], ["-", "-", "4.0 ±0.5"], "{table:#?}");
-        assert_eq!(row("lua")[..3], ["-", "-", "+2.0 ±0.5"], "{table:#?}");
+        assert_eq!(row("baseline")[..3], ["-", "-", "4.00 ±0.50"], "{table:#?}");
+        assert_eq!(row("lua")[..3], ["-", "-", "+2.00 ±0.50"], "{table:#?}");
     }
 }
