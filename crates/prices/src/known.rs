@@ -1,7 +1,7 @@
 //! Machines on which costs were measured: what stretch and errors of the model are known from.
 //!
-//! Each file of `known/` is what a study found, function by function, with a head that says on which machine. They are kept apart from the published list, which is replaced when another one is measured:
-//! a machine that is known today stays known.
+//! Each file of `known/` is what a study found, function by function, with a head that says on which machine. They are kept apart
+//! from the published list, which is replaced when another one is measured: a machine that is known today stays known.
 
 use crate::list::List;
 

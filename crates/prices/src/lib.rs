@@ -3,7 +3,7 @@
 //! Neither microseconds nor shares of plain proxying are the same on two machines: a function that costs twice as much elsewhere
 //! stands beside one that costs four times as much. But functions that are dear to move stay so. Between three machines, what a
 //! function gains on its way from the first to the second says what it gains on its way to the third, with a rank correlation
-//! of 0.8 for functions of 3 us and more. That property of a function is its *stretch* ([`stretch`]). What computes in a tight
+//! of 0.87 over the functions that are known well of all three. That property of a function is its *stretch* ([`stretch`]). What computes in a tight
 //! loop has little of it; what exchanges messages, or touches much code once, has more.
 //!
 //! A machine then is a line: the logarithm of what a function costs here over what it costs on the list is
