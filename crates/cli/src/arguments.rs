@@ -2,6 +2,7 @@
 
 mod crosscheck;
 mod load;
+mod prices;
 mod security;
 mod values;
 
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use load::LoadArguments;
+pub(crate) use prices::PricesArguments;
 pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
 pub(crate) use values::ArrivalsChoice;
 
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Envoy(EnvoyArguments),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
+    /// Print what functions cost, by the price list or as it should be on this machine
+    Prices(PricesArguments),
     /// Remove what studies that were killed left behind
     Cleanup(CleanupArguments),
     /// Measure how wrong the load generator is on this machine
@@ -317,6 +321,8 @@ pub(crate) enum SchemaOf {
     Crosscheck,
     /// The result of `hoptax tune`
     Tune,
+    /// What `hoptax prices` prints
+    Prices,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod origin;
+pub(crate) mod prices;
 pub(crate) mod reference;
 pub(crate) mod study;
 pub(crate) mod tune;

@@ -10,7 +10,7 @@ use support::{root, run};
 
 #[test]
 fn schemas_in_the_repository_are_those_of_the_types() {
-    for name in ["study-file", "study", "sittings", "load", "calibration", "crosscheck", "tune"] {
+    for name in ["study-file", "study", "sittings", "load", "calibration", "crosscheck", "tune", "prices"] {
         let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
         assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is old: run `make schemas`");
     }
@@ -30,6 +30,7 @@ fn completions_and_man_pages_know_every_command() {
         "calibrate",
         "checks",
         "cleanup",
+        "prices",
         "log",
         "schema",
         "completions",
@@ -44,7 +45,7 @@ fn completions_and_man_pages_know_every_command() {
 #[test]
 fn help_shows_examples_and_exit_codes() {
     assert!(run(["--help"]).stdout.contains("130  interrupted"));
-    for command in ["study", "load", "origin"] {
+    for command in ["study", "load", "origin", "prices"] {
         let help = run([command, "--help"]).stdout;
         assert!(help.contains("Examples:"), "{command}");
     }

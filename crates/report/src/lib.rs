@@ -14,6 +14,7 @@ mod levels;
 pub mod markdown;
 pub mod numbers;
 mod parts;
+mod prices;
 mod probe;
 mod rows;
 mod side;

@@ -1,11 +1,11 @@
 //! A study as Markdown, to be pasted into an issue or a page.
 
-use hoptax_result::{CostMeasure, Measure, SittingsResult, StudyResult};
+use hoptax_result::{CostMeasure, Measure, PricesResult, SittingsResult, StudyResult};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
 use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, sittings, words};
+use crate::{known, levels, prices, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -65,6 +65,15 @@ pub fn sittings(result: &SittingsResult) -> String {
     }
     text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));
     text
+}
+
+/// Prices as Markdown.
+pub fn prices(result: &PricesResult) -> String {
+    let mut text = "# What functions cost\n\n".to_owned();
+    for line in prices::lines(result) {
+        text += &format!("- {}\n", escape(&line));
+    }
+    text + "\n" + &side(&prices::table(result))
 }
 
 /// What failed, what helps, and what to run next.

@@ -3,6 +3,7 @@
 mod calibration;
 mod crosscheck;
 mod load;
+mod prices;
 mod rows;
 mod sittings;
 mod study;
@@ -13,6 +14,7 @@ use crate::findings::FindingGroup;
 pub use calibration::calibration;
 pub use crosscheck::crosscheck;
 pub use load::load;
+pub use prices::prices;
 pub use sittings::sittings;
 pub use study::study;
 pub use tune::tune;

@@ -11,6 +11,7 @@ mod environment;
 mod finding;
 mod load;
 mod machine;
+mod prices;
 mod sittings;
 mod speeds;
 mod study;
@@ -33,6 +34,7 @@ pub use load::{
     Range, Stage, TlsResult, Waiting, Window,
 };
 pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
+pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};
 pub use sittings::{
     CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord, SittingsMachine,
     SittingsResult,

@@ -12,7 +12,7 @@ use crate::exit::{Code, Failure};
 use crate::print;
 
 /// The result of the price list that hoptax was built with.
-const PRICE_LIST: &str = include_str!("../../../../docs/price-list/result.json");
+pub(super) const PRICE_LIST: &str = include_str!("../../../../docs/price-list/result.json");
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {

@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    CalibrationResult, CrosscheckResult, LoadResult, SittingsResult, StudyResult, TuneResult,
+    CalibrationResult, CrosscheckResult, LoadResult, PricesResult, SittingsResult, StudyResult, TuneResult,
 };
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
@@ -21,6 +21,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
         SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),
+        SchemaOf::Prices => schemars::schema_for!(PricesResult).to_value(),
     };
     print::result(&format!("{schema:#}"))?;
     Ok(Code::Fine)

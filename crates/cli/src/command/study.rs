@@ -1,7 +1,7 @@
 //! `hoptax study`: measure what functions of Envoy cost.
 
 mod expense;
-mod library;
+pub(crate) mod library;
 mod outputs;
 pub(crate) mod run_folder;
 mod session;

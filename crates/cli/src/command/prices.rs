@@ -1,0 +1,144 @@
+//! `hoptax prices`: what functions cost, by the published list, or as it should be on this machine.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hoptax_prices::{carry, known, listed};
+use hoptax_report::{markdown, terminal};
+use hoptax_result::{StudyResult, Verdict};
+
+use super::functions::PRICE_LIST;
+use crate::arguments::PricesArguments;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::print;
+
+/// The study of the functions that a list is carried by.
+const ANCHORS: &str = "anchors";
+
+/// Runs the command.
+pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
+    let list = match &arguments.list {
+        Some(path) => read(path)?,
+        None => parse("the published price list", PRICE_LIST)?,
+    };
+    let prices = if arguments.here {
+        let here = match &arguments.measured {
+            Some(path) => read(path)?,
+            None => match measure(arguments.envoy.as_deref())? {
+                Measured::Found(here) => *here,
+                Measured::Ended(code) => return Ok(code),
+            },
+        };
+        let Some(prices) = carry(&list, &here, &known::machines()) else {
+            print::error(
+                "what was measured here has nothing in common with the list that it could be carried by",
+            );
+            return Ok(Code::Void);
+        };
+        prices
+    } else {
+        listed(&list)
+    };
+    print::or_write_json(arguments.json.as_deref(), &prices, || {
+        if arguments.markdown { markdown::prices(&prices) } else { terminal::prices(&prices, print::style()) }
+    })?;
+    Ok(Code::Fine)
+}
+
+/// What measuring came to.
+enum Measured {
+    /// A result whose costs can be used.
+    Found(Box<StudyResult>),
+    /// How it ended without one; why has been said.
+    Ended(Code),
+}
+
+/// Measures the anchors, by a study in a process of its own, as it starts and ends processes and pins itself to a processor.
+fn measure(envoy: Option<&str>) -> Result<Measured, Failure> {
+    let program = env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+    let folder = tempfile::Builder::new()
+        .prefix("hoptax-prices-")
+        .tempdir()
+        .map_err(|error| Failure::environment(format!("cannot make a folder for the study: {error}")))?;
+    // Ctrl-C reaches the study as well, which ends what it started.
+    let interrupt = Interrupt::listen()?;
+    let mut study = Command::new(program);
+    study.args(["study", ANCHORS, "--out"]).arg(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
+    if let Some(envoy) = envoy {
+        study.args(["--envoy", envoy]);
+    }
+    let status = study
+        .status()
+        .map_err(|error| Failure::environment(format!("cannot start the study `{ANCHORS}`: {error}")))?;
+    if interrupt.was_asked() {
+        return Ok(Measured::Ended(Code::Interrupted));
+    }
+    let fine = [Code::Fine, Code::Void].map(|code| Some(code as i32));
+    if !fine.contains(&status.code()) {
+        return Err(Failure::environment(format!("the study `{ANCHORS}` failed ({status}): see above")));
+    }
+    let here = read(&folder.path().join("result.json"))?;
+    if here.verdict == Verdict::Void {
+        print::error("what was measured here is void, so that no list can be carried by it:");
+        for finding in here.findings.iter().filter(|finding| finding.withholds) {
+            print::note(&format!("  {}: {}; {}", finding.id, finding.message, finding.advice));
+        }
+        return Ok(Measured::Ended(Code::Void));
+    }
+    Ok(Measured::Found(Box::new(here)))
+}
+
+fn read(path: &Path) -> Result<StudyResult, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
+    parse(&format!("`{}`", path.display()), &text)
+}
+
+fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
+    let result: StudyResult = serde_json::from_str(text)
+        .map_err(|error| Failure::bad_input(format!("{what} is no result of a study: {error}")))?;
+    if StudyResult::READABLE.contains(&result.format.as_str()) {
+        Ok(result)
+    } else {
+        let readable = StudyResult::READABLE.join("` and `");
+        Err(Failure::bad_input(format!("{what} is of format `{}`; `{readable}` can be read", result.format)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use hoptax_prices::ANCHORS as MODEL_ANCHORS;
+
+    use super::*;
+    use crate::command::study::library;
+
+    #[test]
+    fn the_study_measures_the_functions_that_the_model_was_judged_with() {
+        let (name, text) = library::read(ANCHORS).unwrap();
+        let (study, _) = hoptax_study::file::read(&name, &text).unwrap();
+        let plan = hoptax_study::plan::Plan::new(
+            &study,
+            &hoptax_study::file::read(&name, &text).unwrap().1,
+            &super::super::functions::load().unwrap(),
+        )
+        .unwrap();
+        let measured: BTreeSet<&str> =
+            plan.arms.iter().filter(|arm| arm.function.is_some()).map(|arm| arm.id.as_str()).collect();
+        assert_eq!(measured, BTreeSet::from(MODEL_ANCHORS));
+    }
+
+    #[test]
+    fn the_published_list_can_be_read_and_carried_to_its_own_machine() {
+        let list = parse("the list", PRICE_LIST).unwrap();
+        assert!(listed(&list).prices.len() > 50);
+        let carried = carry(&list, &list, &known::machines()).unwrap();
+        assert!((carried.here.unwrap().factor - 1.0).abs() < 1e-9);
+        assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
+    }
+}

@@ -1,0 +1,95 @@
+//! From a list, and what was measured here, to the prices of this machine.
+
+use hoptax_result::{
+    ArmKind, CarriedTo, CarryError, Interval, Price, PriceMade, PricedMachine, PricesResult, StudyResult,
+};
+
+use crate::errors::{CLASSES, anchors, class_of, summarise, trials};
+use crate::line::{Anchor, Line};
+use crate::list::{Cost, List};
+use crate::stretch::{Stretches, stretches};
+
+/// A list as it was measured.
+pub fn listed(list: &StudyResult) -> PricesResult {
+    let price = |id: String, listed_us: Option<Interval>| Price {
+        id,
+        listed_us,
+        here_us: None,
+        made: PriceMade::Listed,
+        reason: None,
+    };
+    let functions = list.arms.iter().filter(|arm| arm.kind == ArmKind::Function);
+    let prices = functions.map(|arm| price(arm.id.clone(), arm.cost.cpu_us_per_request)).collect();
+    PricesResult {
+        format: PricesResult::FORMAT.to_owned(),
+        study: list.name.clone(),
+        listed: priced(list),
+        here: None,
+        prices: sorted(prices),
+    }
+}
+
+/// A list as it should be on the machine of `here`, a study that measured plain proxying and some functions of the list. `known`
+/// are the machines that stretch and errors are known from. None where `here` has nothing in common with the list.
+pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<PricesResult> {
+    let (from, to) = (List::of(list), List::of(here));
+    let stretches = stretches(&known.iter().collect::<Vec<&List>>());
+    let measured: Vec<(&str, Cost)> = to.costs.iter().map(|(id, cost)| (id.as_str(), *cost)).collect();
+    let (names, anchors): (Vec<String>, Vec<Anchor>) =
+        anchors(&from, (to.plain_us, &measured), &stretches).into_iter().unzip();
+    let line = Line::through(&anchors)?;
+    let errors = summarise(&trials(known));
+    let mut result = listed(list);
+    for price in &mut result.prices {
+        let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
+        match measured.and_then(|arm| arm.cost.cpu_us_per_request) {
+            Some(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Measured),
+            None => match carried((&from, price), &line, &stretches, &errors) {
+                Ok(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Carried),
+                Err(reason) => (price.reason, price.made) = (Some(reason), PriceMade::NotCarried),
+            },
+        }
+    }
+    result.prices = sorted(result.prices);
+    result.here = Some(CarriedTo {
+        machine: priced(here),
+        factor: line.factor(0.0),
+        slope: line.slope,
+        anchors: names,
+        errors,
+    });
+    Some(result)
+}
+
+/// One price, or why the model does not reach it.
+fn carried(
+    (list, price): (&List, &Price),
+    line: &Line,
+    stretches: &Stretches,
+    errors: &[CarryError],
+) -> Result<Interval, String> {
+    let listed = price.listed_us.ok_or("the list withholds it")?;
+    let from_share = class_of(list, listed.estimate).and_then(|class| CLASSES.get(class));
+    let from_share = from_share.ok_or("too small on the list")?;
+    let error = errors.iter().find(|error| error.from_share.total_cmp(from_share).is_eq());
+    let error = error.ok_or("nothing of its size is known of two machines")?;
+    let stretch = stretches.functions.get(&price.id).ok_or("not known well of two machines")?;
+    let estimate = listed.estimate * line.factor(*stretch);
+    Ok(Interval { estimate, low: estimate / error.factor, high: estimate * error.factor })
+}
+
+fn priced(result: &StudyResult) -> PricedMachine {
+    let plain = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
+    PricedMachine {
+        environment: result.environment.clone(),
+        plain_us: plain.and_then(|arm| arm.cpu_us_per_request),
+        never_halted: result.plan.never_halted,
+    }
+}
+
+/// Dearest first, by the price here where there is one; those without any come last.
+fn sorted(mut prices: Vec<Price>) -> Vec<Price> {
+    let key = |price: &Price| price.here_us.or(price.listed_us).map_or(f64::NEG_INFINITY, |us| us.estimate);
+    prices.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    prices
+}

@@ -1,0 +1,55 @@
+//! A machine as a line: by what factor functions are dearer there than on a list, over their stretch.
+
+/// The line: the logarithm of the factor is `level + slope * stretch`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Line {
+    /// At the usual stretch.
+    pub level: f64,
+    /// For each unit of stretch.
+    pub slope: f64,
+}
+
+/// Something that is known on both machines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Anchor {
+    /// Its stretch.
+    pub stretch: f64,
+    /// The logarithm of what it costs here over what it costs on the list.
+    pub log_factor: f64,
+}
+
+impl Line {
+    /// The line of least squares through `anchors`. None without any; level where they do not differ in stretch, as one alone
+    /// does not.
+    pub fn through(anchors: &[Anchor]) -> Option<Self> {
+        let count = anchors.len() as f64;
+        let mean = |of: fn(&Anchor) -> f64| anchors.iter().map(of).sum::<f64>() / count;
+        let (stretch, log_factor) = (mean(|one| one.stretch), mean(|one| one.log_factor));
+        let moment = |of: fn(&Anchor) -> f64, mean: f64| -> f64 {
+            anchors.iter().map(|one| (one.stretch - stretch) * (of(one) - mean)).sum()
+        };
+        let spread = moment(|one| one.stretch, stretch);
+        let slope = if spread > 1e-9 { moment(|one| one.log_factor, log_factor) / spread } else { 0.0 };
+        (!anchors.is_empty()).then_some(Self { level: log_factor - slope * stretch, slope })
+    }
+
+    /// By what factor a function of this stretch is dearer.
+    pub fn factor(&self, stretch: f64) -> f64 {
+        (self.level + self.slope * stretch).exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_through_two_anchors_and_is_level_through_one() {
+        let (slow, fast) =
+            (Anchor { stretch: 1.0, log_factor: 1.2 }, Anchor { stretch: -1.0, log_factor: 0.4 });
+        let line = Line::through(&[slow, fast]).unwrap();
+        assert!((line.level - 0.8).abs() < 1e-12 && (line.slope - 0.4).abs() < 1e-12, "{line:?}");
+        assert_eq!(Line::through(&[slow]), Some(Line { level: 1.2, slope: 0.0 }));
+        assert_eq!(Line::through(&[]), None);
+    }
+}

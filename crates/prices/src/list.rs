@@ -1,0 +1,92 @@
+//! What functions cost on one machine.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{ArmKind, Interval, StudyResult};
+
+/// A cost, known to within something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// CPU time that it adds to a request, microseconds.
+    pub us: f64,
+    /// Half the width of its 95 % interval, microseconds.
+    pub half_width_us: f64,
+}
+
+impl Cost {
+    /// From an estimate with its interval.
+    pub fn of(interval: &Interval) -> Self {
+        Self { us: interval.estimate, half_width_us: interval.half_width() }
+    }
+
+    /// Half the width of its interval as a share of it; infinite for a cost that is not above zero.
+    pub fn relative(&self) -> f64 {
+        if self.us > 0.0 { self.half_width_us / self.us } else { f64::INFINITY }
+    }
+}
+
+/// What functions cost on one machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct List {
+    /// CPU time of plain proxying per request, microseconds.
+    pub plain_us: Option<f64>,
+    /// By the id of their arm.
+    pub costs: BTreeMap<String, Cost>,
+}
+
+impl List {
+    /// What a study found. Arms whose cost was withheld are left out.
+    pub fn of(result: &StudyResult) -> Self {
+        let functions = result.arms.iter().filter(|arm| arm.kind == ArmKind::Function);
+        let cost = |arm: &hoptax_result::ArmResult| {
+            Some((arm.id.clone(), Cost::of(arm.cost.cpu_us_per_request.as_ref()?)))
+        };
+        let plain = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
+        Self {
+            plain_us: plain.and_then(|arm| arm.cpu_us_per_request).map(|us| us.estimate),
+            costs: functions.filter_map(cost).collect(),
+        }
+    }
+
+    /// From lines of an id, a cost in microseconds and half the width of its interval, with tabs between them. The line `plain` has
+    /// the CPU time of plain proxying. Lines that begin with `#` say where they are from.
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut list = Self::default();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let mut fields = line.split('\t');
+            let (Some(id), Some(Ok(us))) = (fields.next(), fields.next().map(str::parse::<f64>)) else {
+                continue;
+            };
+            let half_width_us = fields.next().and_then(|field| field.parse().ok());
+            match half_width_us {
+                _ if id == "plain" => list.plain_us = Some(us),
+                Some(half_width_us) => {
+                    list.costs.insert(id.to_owned(), Cost { us, half_width_us });
+                }
+                None => {}
+            }
+        }
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_costs_and_what_is_none_is_left_out() {
+        let list = List::parse(
+            "# of a machine\nplain\t22.5\t0.6\njwt\t19.8\t0.2\nf{a=1,b=2}\t15.8\t0.15\n\nx\ty\t1\nz\t1\n",
+        );
+        assert_eq!(list.plain_us, Some(22.5));
+        assert_eq!(list.costs.keys().collect::<Vec<_>>(), ["f{a=1,b=2}", "jwt"]);
+        assert_eq!(list.costs["jwt"], Cost { us: 19.8, half_width_us: 0.2 });
+    }
+
+    #[test]
+    fn a_cost_that_is_not_above_zero_is_known_to_within_nothing() {
+        assert!(Cost { us: -0.1, half_width_us: 0.1 }.relative().is_infinite());
+        assert!((Cost { us: 2.0, half_width_us: 0.5 }.relative() - 0.25).abs() < 1e-12);
+    }
+}

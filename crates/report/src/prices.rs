@@ -1,0 +1,171 @@
+//! Prices in lines and a table, for every output that shows them.
+
+use hoptax_result::{CarriedTo, CarryError, Interval, PricedMachine, PricesResult};
+
+use crate::numbers::{difference, ends, grouped, level, signed};
+use crate::side::SideTable;
+
+/// Where the prices are from, how they were carried, and how far such prices are off.
+pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
+    let mut lines = vec![format!("listed: study `{}` on {}", result.study, machine(&result.listed))];
+    let Some(here) = &result.here else { return lines };
+    lines.push(format!("here: {}", machine(&here.machine)));
+    lines.push(format!(
+        "carried by {} and {}: {} times the list for a function of the usual stretch",
+        here.anchors.split_last().map_or(String::new(), |(_, first)| first.join(", ")),
+        here.anchors.last().map_or("nothing", String::as_str),
+        grouped(here.factor, 2)
+    ));
+    lines.extend(errors(here));
+    lines
+}
+
+fn machine(machine: &PricedMachine) -> String {
+    let environment = &machine.environment;
+    format!(
+        "{}, {} processors{}, Linux {}, Envoy {}, {}; plain proxying {} us",
+        environment.cpu_model,
+        environment.cpus,
+        if machine.never_halted { " that were kept from halting" } else { "" },
+        environment.kernel,
+        environment.proxy_version.as_deref().unwrap_or("?"),
+        environment.started_at,
+        machine.plain_us.as_ref().map_or_else(|| "?".to_owned(), level)
+    )
+}
+
+/// How far carried prices are off where the truth is known, a line for each class.
+fn errors(here: &CarriedTo) -> Vec<String> {
+    let mut below: Option<f64> = None;
+    let mut lines = Vec::new();
+    for error in &here.errors {
+        lines.push(format!(
+            "functions of {}: {} prices of {} functions that were carried between known machines were off by {:.0} % at the median \
+             and {:.0} % at the 90th percentile; the intervals here, a factor of {} both ways, hold {:.0} % of the like",
+            class(error, below),
+            error.count,
+            error.functions,
+            error.median_share * 100.0,
+            error.p90_share * 100.0,
+            grouped(error.factor, 2),
+            (error.confidence * 100.0).floor()
+        ));
+        below = Some(error.from_share);
+    }
+    lines
+}
+
+fn class(error: &CarryError, below: Option<f64>) -> String {
+    let from = error.from_share * 100.0;
+    match below {
+        None => format!("{from:.0} % of plain proxying and more"),
+        Some(below) => format!("{from:.0} to {:.0} %", below * 100.0),
+    }
+}
+
+/// One row for each function.
+pub(crate) fn table(result: &PricesResult) -> SideTable {
+    let or_dash = |interval: Option<&Interval>, say: fn(&Interval) -> String| {
+        interval.map_or_else(|| "-".to_owned(), say)
+    };
+    let is_carried = result.here.is_some();
+    let row = |price: &hoptax_result::Price| {
+        let mut cells = vec![or_dash(price.listed_us.as_ref(), difference)];
+        if is_carried {
+            let here = price.here_us.as_ref();
+            cells.push(or_dash(here, |us| signed(us.estimate, crate::numbers::decimals(us.half_width()))));
+            cells.push(or_dash(here, ends));
+            let why = price.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+            cells.push(format!("{}{why}", price.made.words()));
+        }
+        (price.id.clone(), cells)
+    };
+    let columns: &[&str] = if is_carried {
+        &["function", "listed us", "here us", "interval", "how"]
+    } else {
+        &["function", "us"]
+    };
+    SideTable {
+        title: "CPU time of the proxy that a function adds to a request".to_owned(),
+        header: columns.iter().map(|column| (*column).to_owned()).collect(),
+        rows: result.prices.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use hoptax_result::{Environment, Price, PriceMade};
+
+    use super::*;
+
+    fn interval(low: f64, estimate: f64, high: f64) -> Interval {
+        Interval { estimate, low, high }
+    }
+
+    fn price(id: &str, listed_us: f64, made: PriceMade, here_us: Option<Interval>) -> Price {
+        let reason = (made == PriceMade::NotCarried).then(|| "too small on the list".to_owned());
+        Price {
+            id: id.to_owned(),
+            listed_us: Some(interval(listed_us - 0.2, listed_us, listed_us + 0.2)),
+            here_us,
+            made,
+            reason,
+        }
+    }
+
+    fn machine(cpu_model: &str, plain_us: f64) -> PricedMachine {
+        let environment = Environment {
+            cpu_model: cpu_model.to_owned(),
+            cpus: 2,
+            kernel: "6.18.0".to_owned(),
+            proxy_version: Some("1.40.0".to_owned()),
+            started_at: "2026-11-22T01:00:00Z".to_owned(),
+            ..Environment::default()
+        };
+        PricedMachine {
+            environment,
+            plain_us: Some(interval(plain_us - 1.0, plain_us, plain_us + 1.0)),
+            never_halted: false,
+        }
+    }
+
+    /// A list that was carried.
+    pub(crate) fn carried() -> PricesResult {
+        let error = |from_share, factor| CarryError {
+            from_share,
+            count: 40,
+            functions: 10,
+            median_share: 0.09,
+            p90_share: 0.24,
+            factor,
+            confidence: 0.95,
+        };
+        PricesResult {
+            format: PricesResult::FORMAT.to_owned(),
+            study: "price-list".to_owned(),
+            listed: machine("One", 20.0),
+            here: Some(CarriedTo {
+                machine: PricedMachine { never_halted: true, ..machine("Other", 40.0) },
+                factor: 2.0,
+                slope: 0.3,
+                anchors: ["plain proxying", "jwt"].map(str::to_owned).to_vec(),
+                errors: vec![error(0.25, 1.5), error(0.12, 2.0)],
+            }),
+            prices: vec![
+                price("jwt", 20.0, PriceMade::Measured, Some(interval(39.0, 40.0, 41.0))),
+                price("lua", 3.6, PriceMade::Carried, Some(interval(4.8, 7.2, 10.8))),
+                price("cors", 0.5, PriceMade::NotCarried, None),
+            ],
+        }
+    }
+
+    /// The same as it was measured.
+    pub(crate) fn listed() -> PricesResult {
+        let mut result = carried();
+        result.here = None;
+        for price in &mut result.prices {
+            (price.here_us, price.made, price.reason) = (None, PriceMade::Listed, None);
+        }
+        result
+    }
+}
