@@ -2,6 +2,7 @@
 
 mod book;
 mod calibrated;
+mod ended;
 mod errors;
 mod generator;
 mod host;
@@ -19,6 +20,8 @@ use crate::Check;
 /// All of them.
 pub const ALL: &[Check<LoadResult>] = &[
     book::BALANCES,
+    ended::BACKLOG,
+    ended::INTERRUPTED,
     offered::OFFERED,
     offered::LOAD_CONSTANT,
     offered::CONNECTIONS_LOST,

@@ -4,6 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+/// The largest rate that is taken, requests per second: more than ten times what one worker was seen to offer, and the
+/// schedule still has a hundred nanoseconds for each request.
+pub const MAX_RATE: f64 = 10_000_000.0;
+
 /// One stage: the rate goes evenly from one value to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagePlan {
@@ -18,7 +22,21 @@ pub struct StagePlan {
 impl StagePlan {
     /// Requests in it.
     fn requests(&self) -> f64 {
-        f64::midpoint(self.from_rate, self.to_rate) * self.length.as_secs_f64()
+        self.requests_in(self.length)
+    }
+
+    /// Requests in its first `time`, which is no longer than the stage.
+    fn requests_in(&self, time: Duration) -> f64 {
+        if time.is_zero() {
+            return 0.0;
+        }
+        let end_rate = self.from_rate + (self.to_rate - self.from_rate) * time.div_duration_f64(self.length);
+        f64::midpoint(self.from_rate, end_rate) * time.as_secs_f64()
+    }
+
+    /// Mean rate of its first `time`.
+    pub(crate) fn mean_rate_in(&self, time: Duration) -> f64 {
+        if time.is_zero() { self.from_rate } else { self.requests_in(time) / time.as_secs_f64() }
     }
 
     /// Seconds from its beginning until `count` of its requests have come: the root of
@@ -48,9 +66,23 @@ impl Pace {
     pub fn mean_rate(&self) -> f64 {
         match self {
             Self::Constant(rate) => *rate,
+            Self::Stages(_) => self.mean_rate_in(self.length().unwrap_or_default()),
+        }
+    }
+
+    /// The mean rate of its first `time`; 0 of no time.
+    pub(crate) fn mean_rate_in(&self, time: Duration) -> f64 {
+        match self {
+            Self::Constant(rate) => *rate,
             Self::Stages(stages) => {
-                let seconds = self.length().unwrap_or_default().as_secs_f64();
-                stages.iter().map(StagePlan::requests).sum::<f64>() / seconds
+                let mut left = time;
+                let mut requests = 0.0;
+                for stage in stages {
+                    let part = stage.length.min(left);
+                    requests += stage.requests_in(part);
+                    left -= part;
+                }
+                if time.is_zero() { 0.0 } else { requests / time.as_secs_f64() }
             }
         }
     }
@@ -101,7 +133,7 @@ impl FromStr for Pace {
             let (rates, length) = part.split_once('@')?;
             let (from, to) = rates.split_once(':').unwrap_or((rates, rates));
             let rate =
-                |text: &str| text.trim().parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
+                |text: &str| text.trim().parse().ok().filter(|rate: &f64| (0.0..=MAX_RATE).contains(rate));
             let length = duration(length.trim()).filter(|length| !length.is_zero())?;
             let stage = StagePlan { from_rate: rate(from)?, to_rate: rate(to)?, length };
             Some(stage).filter(|stage| stage.requests() > 0.0)
@@ -109,7 +141,8 @@ impl FromStr for Pace {
         let stages = text.split(',').map(|part| {
             stage(part).ok_or_else(|| {
                 format!(
-                    "`{part}` is no stage: write `FROM:TO@LENGTH` with rates per second, as `0:1000@10s`, or `RATE@LENGTH`"
+                    "`{part}` is no stage: write `FROM:TO@LENGTH` with rates per second of at most {MAX_RATE}, as \
+                     `0:1000@10s`, or `RATE@LENGTH`"
                 )
             })
         });
@@ -168,8 +201,16 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_rate_of_a_part_is_that_of_its_requests() {
+        let pace: Pace = "0:1000@10s,1000@1m".parse().unwrap();
+        assert!((pace.mean_rate_in(Duration::from_secs(5)) - 250.0).abs() < 1e-9);
+        assert!((pace.mean_rate_in(Duration::from_secs(20)) - 750.0).abs() < 1e-9);
+        assert!(pace.mean_rate_in(Duration::ZERO).abs() < f64::EPSILON);
+    }
+
+    #[test]
     fn what_is_no_stage_is_told() {
-        for text in ["", "1000", "1:2@", "0:0@5s", "-1:2@5s", "1:2@0s", "1:2@5", "1:2@5s,"] {
+        for text in ["", "1000", "1:2@", "0:0@5s", "-1:2@5s", "1:2@0s", "1:2@5", "1:2@5s,", "0:1e12@5s"] {
             assert!(text.parse::<Pace>().unwrap_err().contains("no stage"), "{text}");
         }
     }

@@ -14,7 +14,7 @@ use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
 use hoptax_host::clock::{self, now_ns};
 use hoptax_host::pressure::Pressure;
 use hoptax_host::processors;
-use hoptax_result::{Environment, Generator, GeneratorWorker, LoadResult};
+use hoptax_result::{EndedBy, Environment, Generator, GeneratorWorker, LoadResult};
 use thiserror::Error;
 
 pub use live::LiveLine;
@@ -25,7 +25,7 @@ use crate::log::LogSink;
 use crate::pace::Pace;
 use crate::pool::Pooling;
 use crate::recording::Recording;
-use crate::run::{Release, Run};
+use crate::run::{EarlyEnd, Release, Run};
 use crate::schedule::{Arrivals, Schedule};
 use crate::think::Think;
 use crate::traffic::Traffic;
@@ -116,7 +116,8 @@ pub enum TrialError {
     WorkerLost,
 }
 
-/// Runs a trial. Setting `stop` ends it early with what it has; `on_live` is called about twice a second.
+/// Runs a trial. Setting `stop` ends it early with what it has, as does a backlog that can never be sent; the result says
+/// so, and how long was recorded. `on_live` is called about twice a second.
 /// The findings and the verdict of the result are left empty: the checks fill them.
 ///
 /// # Errors
@@ -138,6 +139,7 @@ pub fn run(
         spec.stages_from().into_iter().map(|from| record_from_ns + nanoseconds(from)).collect();
     let (sender, receiver) = sync_channel(LIVE_BACKLOG);
     let live = on_live.is_some().then_some(sender);
+    let early_end = EarlyEnd::new(workers);
     let barrier = Barrier::new(workers);
     let pressure = Pressure::read();
 
@@ -153,6 +155,7 @@ pub fn run(
                     end_ns,
                     drain_ns: nanoseconds(spec.timeout),
                     release: release(spec, number as u32, workers as u32),
+                    early_end: early_end.clone(),
                     live: live.clone(),
                     log,
                 };
@@ -211,9 +214,19 @@ pub fn run(
         clock_step_back_ns,
         workers: uses,
     };
-    // An interrupted trial recorded for less time than planned.
-    let recorded_s = end_ns.min(finished_ns).saturating_sub(record_from_ns) as f64 / 1e9;
-    Ok(summary::result(spec, recordings, recorded_s, generator, environment))
+    // What is asked for in the drain changes nothing: the record is complete.
+    let (end_ns, ended_by) =
+        early_end.get().filter(|(at_ns, _)| *at_ns < end_ns).unwrap_or((end_ns, EndedBy::Plan));
+    let recorded = Recorded { time: Duration::from_nanos(end_ns.saturating_sub(record_from_ns)), ended_by };
+    Ok(summary::result(spec, recordings, recorded, generator, environment))
+}
+
+/// What was recorded of a trial.
+#[derive(Clone, Copy)]
+struct Recorded {
+    /// How long.
+    time: Duration,
+    ended_by: EndedBy,
 }
 
 /// Where a worker logs, its connections, and itself.

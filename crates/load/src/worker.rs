@@ -34,7 +34,7 @@ use crate::lifetime::Lifetime;
 use crate::pool::{Pool, WhenLate};
 use crate::recording::Recording;
 use crate::run::{Current, LIVE_NS, Run};
-use crate::traffic::{Picked, Picker, Traffic};
+use crate::traffic::{Picker, Traffic};
 
 /// How often timeouts are looked for, nanoseconds: a timed-out request is noticed at most this much late.
 const SCAN_NS: u64 = 10_000_000;
@@ -82,16 +82,7 @@ pub struct Worker {
 struct HostPool {
     /// The number of the first of them.
     first: usize,
-    pool: Pool<Due>,
-}
-
-/// A request that is due.
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    planned_ns: u64,
-    /// When the generator took note of it.
-    offered_ns: u64,
-    picked: Picked,
+    pool: Pool,
 }
 
 impl Worker {
@@ -128,9 +119,7 @@ impl Worker {
         loop {
             let now = now_ns();
             current.look(now, self.in_flight, self.established);
-            if stop.load(Ordering::Relaxed) {
-                current.run.end_ns = current.run.end_ns.min(now);
-            }
+            current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
             self.wake_resting(&mut current, now);
             if !released {
                 // Once more when the end has passed: what came due just before it is decided like all the rest.
@@ -196,6 +185,11 @@ impl Worker {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Requests that wait for a connection.
+    fn waiting(&self) -> u64 {
+        self.hosts.iter().map(|host| host.pool.waiting() as u64).sum()
     }
 
     /// The streams of a connection.

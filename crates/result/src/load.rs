@@ -26,6 +26,18 @@ pub enum Loop {
     Open,
 }
 
+/// Why a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndedBy {
+    /// As it was planned.
+    Plan,
+    /// It was interrupted.
+    Interrupt,
+    /// So many requests waited that they could never have been sent.
+    Backlog,
+}
+
 /// Everything that one load trial recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +50,10 @@ pub struct LoadResult {
     pub findings: Vec<Finding>,
     /// What was asked for.
     pub plan: LoadPlan,
+    /// Time that was recorded, seconds, and that all numbers speak of: what was planned, unless the trial ended early.
+    pub recorded_s: f64,
+    /// Why it ended: `plan`, `interrupt` or `backlog`.
+    pub ended_by: EndedBy,
     /// Where each request went, exactly.
     pub book: Book,
     /// Requests that were not sent, by reason: `busy`, `late` or `end`.
@@ -59,7 +75,7 @@ pub struct LoadResult {
     pub outcomes: BTreeMap<String, Latency>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
-    /// The trial in windows of equal length; empty for a trial in stages.
+    /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial in stages.
     pub windows: Vec<Window>,
     /// How well releases kept their times; null in a closed loop.
     pub pacing: Option<Pacing>,
@@ -75,7 +91,7 @@ pub struct LoadResult {
     pub tls: Option<TlsResult>,
     /// Connections that the server wanted no further request on (GOAWAY of HTTP/2, the end of WebSocket), by its reason.
     pub retired: BTreeMap<String, u64>,
-    /// The stages of a load that has some, each with its own numbers.
+    /// The stages that began of a load that has some, each with its own numbers.
     pub stages: Vec<Stage>,
     /// First against last third of the trial.
     pub drift: Option<Drift>,
@@ -165,7 +181,7 @@ pub struct Http2Plan {
 pub struct Waiting {
     /// Most of them at once.
     pub most: u64,
-    /// How long those that were answered waited, all together, seconds.
+    /// How long requests waited, all together, until they were sent or until the end, seconds.
     pub total_s: f64,
 }
 
@@ -240,7 +256,7 @@ pub struct Stage {
     pub from_rate: f64,
     /// Requests per second at its end.
     pub to_rate: f64,
-    /// Its length, seconds.
+    /// How long it lasted, seconds: its length, unless the trial ended early.
     pub duration_s: f64,
     /// Where its requests went.
     pub book: Book,

@@ -40,7 +40,7 @@ pub(crate) struct LoadArguments {
     /// `/` goes to the host of the URL
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["weights", "body", "body_file", "body_size"])]
     pub(crate) requests: Option<PathBuf>,
-    /// Requests per second; as fast as possible if not given
+    /// Requests per second, at most 10,000,000; as fast as possible if not given
     #[arg(short = 'q', long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
     /// Rates over time, in place of one rate: `FROM:TO@LENGTH`, or `RATE@LENGTH`, with commas between; each stage has a
@@ -78,7 +78,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "ORDER", default_value_t = PoolOrder::default())]
     pub(crate) pool: PoolOrder,
     /// What becomes of a request while all connections are busy: `wait` (which counts in its response time), `queue=100`
-    /// (only so many wait), or `skip`
+    /// (only so many wait, at most 1,000,000), or `skip`
     #[arg(long, value_name = "MODE", default_value_t = WhenBusy::default())]
     pub(crate) when_busy: WhenBusy,
     /// What becomes of a request that the generator itself is late with: `send`, or `skip` (when it is more than 10 ms

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hoptax_load::ArrivalsError;
+use hoptax_load::{ArrivalsError, MAX_RATE};
 
 use super::load::ArrivalsChoice;
 
@@ -38,8 +38,8 @@ pub(crate) fn arrivals(text: &str) -> Result<ArrivalsChoice, ArrivalsError> {
 
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
-        _ => Err("it must be a number above 0".to_owned()),
+        Ok(rate) if rate > 0.0 && rate <= MAX_RATE => Ok(rate),
+        _ => Err(format!("it must be a number above 0 and at most {MAX_RATE}")),
     }
 }
 
@@ -88,6 +88,7 @@ mod tests {
     fn rates_shares_and_headers_are_read() {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
+        assert!(rate("1e12").unwrap_err().contains("at most 10000000"));
         assert!(share("1.1").is_err());
         assert_eq!(percent("1%"), Ok(0.01));
         assert_eq!(percent(" 0.5 % "), Ok(0.005));

@@ -1,6 +1,6 @@
 //! The summary of a load.
 
-use hoptax_result::{Latency, LoadResult, TlsResult};
+use hoptax_result::{EndedBy, Latency, LoadResult, TlsResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
@@ -63,12 +63,21 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => plan.method.clone(),
     };
     format!(
-        "\n{}\n{how}, {} connections{}, {} worker(s), {} s after {} s of warm-up\n\n",
+        "\n{}\n{how}, {} connections{}, {} worker(s), {} s{} after {} s of warm-up\n\n",
         style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
         grouped(plan.connections.into(), 0),
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         plan.workers,
-        seconds(plan.duration_s),
+        if result.ended_by == EndedBy::Plan {
+            seconds(plan.duration_s)
+        } else {
+            format!("{:.1} of {}", result.recorded_s, seconds(plan.duration_s))
+        },
+        match result.ended_by {
+            EndedBy::Plan => "",
+            EndedBy::Interrupt => " (interrupted)",
+            EndedBy::Backlog => " (ended: more waited than could ever be sent)",
+        },
         seconds(plan.warmup_s)
     )
 }
@@ -104,10 +113,17 @@ fn accounts(result: &LoadResult) -> String {
         let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
         text += &format!("unsent     {}\n", listed(unsent.collect()));
     }
-    if book.blocked > 0 {
+    // Also those that never got a connection have waited for one.
+    if book.blocked > 0 || result.waiting.most > 0 {
+        let until_end = result.unsent.get("end").copied().unwrap_or_default();
         text += &format!(
-            "waiting    {} waited for a connection, at most {} at once, {:.3} s all together\n",
-            count(book.blocked),
+            "waiting    {} waited for a connection{}, at most {} at once, {:.3} s all together\n",
+            count(book.blocked + until_end),
+            if until_end > 0 {
+                format!(", {} of them until the end", count(until_end))
+            } else {
+                String::new()
+            },
             count(result.waiting.most),
             result.waiting.total_s
         );
@@ -255,7 +271,10 @@ fn stages(result: &LoadResult) -> String {
         let response = &stage.latency.response;
         let book = &stage.book;
         let cells = vec![
-            grouped(stage.duration_s, usize::from(stage.duration_s.fract() > 0.0)),
+            grouped(
+                stage.duration_s,
+                usize::from((stage.duration_s - stage.duration_s.round()).abs() > 0.05),
+            ),
             stage.rate.achieved.map_or("withheld".to_owned(), rate),
             grouped((book.sent - book.answered) as f64, 0),
             grouped(book.unsent as f64, 0),
@@ -265,7 +284,13 @@ fn stages(result: &LoadResult) -> String {
         ];
         rows.add(&name, cells);
     }
-    format!("\n{}", rows.text())
+    let text = format!("\n{}", rows.text());
+    let planned = result.plan.stages.as_deref().map_or(0, |stages| stages.split(',').count());
+    match planned.saturating_sub(result.stages.len()) {
+        0 => text,
+        1 => format!("{text}the last stage did not begin\n"),
+        more => format!("{text}the last {more} stages did not begin\n"),
+    }
 }
 
 fn quantiles(latency: &Latency) -> Vec<String> {
@@ -328,6 +353,24 @@ mod tests {
             .filter(|line| ["HTTP/2", "open", "retired", "TLS"].iter().any(|word| line.starts_with(word)))
             .collect();
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn the_summary_of_an_interrupted_load_says_of_how_long_it_speaks() {
+        let mut result = fixture::load();
+        (result.ended_by, result.recorded_s) = (EndedBy::Interrupt, 7.04);
+        result.plan.stages = Some("0:10000@5s,10000:30000@5s,30000@5s".to_owned());
+        result.stages[1].duration_s = 2.04;
+        (result.book.blocked, result.waiting.total_s) = (0, 2.5);
+        result.unsent.insert("end".to_owned(), 7);
+        let text = load(&result, Style { width: 100, colour: false });
+        for expected in [
+            "7.0 of 10 s (interrupted) after",
+            "waiting    7 waited for a connection, 7 of them until the end, at most 7 at once, 2.500 s",
+            "the last stage did not begin",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
     }
 
     #[test]
