@@ -202,10 +202,14 @@ pub fn run(
     let (before, after) = ticks?;
     let ticks = ticks_between(&before, &after, &processors::allowed()?);
     let pressure_after = Pressure::read();
+    // What is asked for in the drain changes nothing: the record is complete.
+    let (end_ns, ended_by) =
+        early_end.get().filter(|(at_ns, _)| *at_ns < end_ns).unwrap_or((end_ns, EndedBy::Plan));
+    let recorded = Recorded { time: Duration::from_nanos(end_ns.saturating_sub(record_from_ns)), ended_by };
     let generator = Generator {
         cpu_seconds: uses.iter().map(|worker| worker.cpu_seconds).sum(),
         run_delay_us: uses.iter().map(|worker| worker.run_delay_us).sum(),
-        wall_seconds: finished_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+        wall_seconds: recorded.time.as_secs_f64(),
         steal_share: if ticks.total == 0 { 0.0 } else { ticks.steal as f64 / ticks.total as f64 },
         pressure_share: pressure_after
             .share_since(&pressure, finished_ns.saturating_sub(start_ns - SETTLE_NS) as f64 / 1e3),
@@ -214,10 +218,6 @@ pub fn run(
         clock_step_back_ns,
         workers: uses,
     };
-    // What is asked for in the drain changes nothing: the record is complete.
-    let (end_ns, ended_by) =
-        early_end.get().filter(|(at_ns, _)| *at_ns < end_ns).unwrap_or((end_ns, EndedBy::Plan));
-    let recorded = Recorded { time: Duration::from_nanos(end_ns.saturating_sub(record_from_ns)), ended_by };
     Ok(summary::result(spec, recordings, recorded, generator, environment))
 }
 

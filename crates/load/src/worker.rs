@@ -88,8 +88,8 @@ struct HostPool {
 impl Worker {
     /// Runs once and records. Returns when all releases are done and all answers are in, or the drain is over;
     /// then what is unfinished is counted and its connections are closed. Setting `stop` ends the run early,
-    /// as if its end had been planned for that moment. The result is what the calling thread used from the
-    /// start of the record on.
+    /// as if its end had been planned for that moment. The result is what the calling thread used while it
+    /// recorded, without warm-up and drain.
     ///
     /// # Errors
     /// When the kernel does not say what the thread used, or refuses to wait for events.
@@ -111,7 +111,7 @@ impl Worker {
         let mut current = Current::new(run, first, rest);
         current.plan_next(self.picker.pick(&self.traffic));
         let mut events = Vec::with_capacity(EVENTS);
-        let mut used_before = None;
+        let (mut used_before, mut used_after) = (None, None);
         let mut released = false;
         let mut next_scan_ns = 0;
         let mut next_live_ns = current.run.start_ns + LIVE_NS;
@@ -134,6 +134,9 @@ impl Worker {
             if used_before.is_none() && now >= current.run.record_from_ns {
                 used_before = Some(thread_use()?);
             }
+            if used_after.is_none() && now >= current.run.end_ns {
+                used_after = Some(thread_use()?);
+            }
             if now >= next_scan_ns {
                 self.scan_timeouts(&mut current, now);
                 #[cfg(feature = "http3")]
@@ -148,7 +151,7 @@ impl Worker {
             self.take_events(&mut current, &events);
         }
         self.finish(&mut current);
-        let used = thread_use()?;
+        let used = used_after.map_or_else(thread_use, Ok)?;
         Ok(used - used_before.unwrap_or(used))
     }
 

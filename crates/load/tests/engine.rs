@@ -423,6 +423,28 @@ fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain(
 }
 
 #[test]
+fn the_cpu_time_of_the_generator_is_that_of_the_record() {
+    // As fast as possible: with the warm-up it would be more CPU time than there was time. What is under way at the end is
+    // never answered, so that the drain is longer than the record.
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ended);
+    let address = server(move |mut stream| {
+        while read_request(&mut stream) && (flag.load(Ordering::Relaxed) || stream.write_all(OK).is_ok()) {}
+    });
+    let mut spec = spec(address);
+    (spec.warmup, spec.duration) = (Duration::from_secs(2), Duration::from_millis(200));
+    spec.timeout = Duration::from_millis(600);
+    let stopper = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(2_100));
+        ended.store(true, Ordering::Relaxed);
+    });
+    let generator = run(&spec).generator;
+    stopper.join().unwrap();
+    assert!((generator.wall_seconds - 0.2).abs() < 1e-9, "{generator:?}");
+    assert!(generator.cpu_seconds > 0.0 && generator.cpu_seconds < 0.3, "{generator:?}");
+}
+
+#[test]
 fn live_lines_come_while_it_runs() {
     let mut spec = spec(answering(OK));
     spec.duration = Duration::from_millis(1700);
