@@ -62,6 +62,10 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
         }
     }
     result.response_intervals = QuantileIntervals::default();
+    for one in &mut result.percentiles {
+        *one = samples::withheld(one);
+        (one.response_at_least_us, one.service_at_least_us) = (None, None);
+    }
     result.outcomes.remove("answered");
     result.modes.clear();
 }

@@ -81,6 +81,9 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
         (vec!["--pool", "fifo"], "`round-robin`"),
         (vec!["--when-busy", "queue=0", "-q", "10"], "`queue=100`"),
         (vec!["-q", "1e12"], "at most 10000000"),
+        (vec!["--fail-on", "p99"], "`errors>0.1%`"),
+        (vec!["--fail-on", "p99>5"], "with its unit"),
+        (vec!["--percentiles", "95,100"], "below 100"),
         (vec!["--stages", "0:1e12@5s"], "at most 10000000"),
         (vec!["--when-busy", "skip"], "nothing is planned"),
         (vec!["-w", "8", "-c", "4"], "8 workers cannot share 4 connections"),
@@ -273,6 +276,59 @@ fn a_rate_that_nobody_can_take_ends_with_a_word_and_in_bounded_memory() {
     assert_eq!(result["ended_by"], "backlog", "{result:#}");
     assert_eq!(result["findings"][0]["severity"], "fail");
     assert!(result["recorded_s"].as_f64().unwrap() < 10.0);
+}
+
+#[test]
+fn a_condition_that_holds_or_cannot_be_told_is_exit_code_1_and_a_void_result_is_4() {
+    let (_origin, url) = origin(&[]);
+    let load = |conditions: &[&str]| {
+        let flags = conditions.iter().flat_map(|condition| ["--fail-on", *condition]);
+        let loose = [
+            "--threshold",
+            "own-lag-fail-us=1e9",
+            "--threshold",
+            "load-deviation=100",
+            "--threshold",
+            "run-delay-fail=1",
+            "--threshold",
+            "steal-fail=1",
+            "--threshold",
+            "steady-change-fail=1e9",
+        ];
+        let fixed =
+            ["load", "-q", "1000", "-c", "8", "-d", "500ms", "--percentiles", "75", "--json", "-", &url];
+        let ran = run(fixed.into_iter().chain(loose).chain(flags));
+        (ran.code, checked("load", &ran.stdout))
+    };
+    let (code, result) = load(&["rate<1", "errors>50%"]);
+    assert_eq!((code, &result["fail_on"][1]["outcome"]), (Some(0), &"passed".into()), "{result:#}");
+    assert_eq!(result["percentiles"][0]["percentile"], 75.0);
+    let (code, result) = load(&["rate>1", "errors>50%", "p50<=3600s"]);
+    assert_eq!(code, Some(1), "{result:#}");
+    assert_eq!(
+        (&result["fail_on"][0]["outcome"], &result["fail_on"][1]["outcome"]),
+        (&"failed".into(), &"passed".into())
+    );
+    assert!(result["fail_on"][0]["value"].as_f64() > Some(1.0));
+    // 500 answers do not support a p99.99: what is withheld does not pass.
+    let (code, result) = load(&["p99.99>3600s"]);
+    assert_eq!((code, &result["fail_on"][0]["outcome"]), (Some(1), &"unknown".into()), "{result:#}");
+    let void = run([
+        "load",
+        "-d",
+        "300ms",
+        "--warmup",
+        "0s",
+        "--expect",
+        "status=404",
+        "--json",
+        "-",
+        "--fail-on",
+        "rate>1e9",
+        &url,
+    ]);
+    let result = checked("load", &void.stdout);
+    assert_eq!((void.code, &result["fail_on"][0]["outcome"]), (Some(4), &"unknown".into()), "{result:#}");
 }
 
 #[test]

@@ -65,6 +65,8 @@ pub struct TrialSpec {
     pub kernel_stamps: bool,
     /// Share of requests without an answer that is tolerated.
     pub max_error_share: f64,
+    /// Percentiles that are told beside the usual ones, above 0 and below 100.
+    pub percentiles: Vec<f64>,
 }
 
 impl TrialSpec {
@@ -84,6 +86,7 @@ impl TrialSpec {
             seed: 1,
             kernel_stamps: false,
             max_error_share: 0.001,
+            percentiles: Vec::new(),
         }
     }
 

@@ -14,7 +14,7 @@ pub use evidence::{
     Apart, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing, TlsResult,
     Window,
 };
-pub use latency::{Latency, LatencySet, LowerBounds, Mode, QuantileIntervals, Range};
+pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 
 /// When a request may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +36,34 @@ pub enum EndedBy {
     Interrupt,
     /// So many requests waited that they could never have been sent.
     Backlog,
+}
+
+/// What came of a condition of `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FailOnOutcome {
+    /// The condition does not hold.
+    Passed,
+    /// It does.
+    Failed,
+    /// It cannot be told: the value is withheld, not measured, or only bounded; or the result is void. That is no pass.
+    Unknown,
+}
+
+/// A condition of `--fail-on`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailOn {
+    /// The condition, as it was given.
+    pub condition: String,
+    /// What came of it.
+    pub outcome: FailOnOutcome,
+    /// The value that was compared; null where it is not known.
+    pub value: Option<f64>,
+    /// What it is at least, where only that is known.
+    pub at_least: Option<f64>,
+    /// The unit of both: `us`, `%`, `/s`, or `requests`.
+    pub unit: String,
 }
 
 /// Everything that one load trial recorded.
@@ -69,6 +97,10 @@ pub struct LoadResult {
     /// Distributions. Response and service time are those of answered requests and of those whose answer was still
     /// awaited, the others those of answered requests.
     pub latency: LatencySet,
+    /// Percentiles of choice, those of `--percentiles` and of `--fail-on`, in rising order.
+    pub percentiles: Vec<Percentile>,
+    /// The conditions of `--fail-on`, and what came of each.
+    pub fail_on: Vec<FailOn>,
     /// 95 % intervals of the quantiles of response time.
     pub response_intervals: QuantileIntervals,
     /// Response time, up to the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.

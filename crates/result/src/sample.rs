@@ -58,6 +58,8 @@ pub fn load() -> LoadResult {
             last_byte: latency(1.0),
             connect: Latency::default(),
         },
+        percentiles: Vec::new(),
+        fail_on: Vec::new(),
         response_intervals: QuantileIntervals {
             p50_us: range(100.0),
             p90_us: range(150.0),

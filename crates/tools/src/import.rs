@@ -57,6 +57,8 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
             last_byte: Latency::default(),
             connect: Latency::default(),
         },
+        percentiles: Vec::new(),
+        fail_on: Vec::new(),
         response_intervals: QuantileIntervals::default(),
         outcomes: BTreeMap::new(),
         modes: Vec::new(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use hoptax_checks::fail_on::Condition;
 use hoptax_load::{
     Arrivals, Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Speak, Think, WhenBusy, WhenLate,
 };
@@ -15,6 +16,8 @@ use super::{SecurityArguments, values};
 Examples:
   hoptax load http://127.0.0.1:8080/                  as fast as possible (closed loop)
   hoptax load -q 1000 -d 30s http://127.0.0.1:8080/   1,000 requests per second (open loop)
+  hoptax load -q 1000 --fail-on 'p99>5ms' --fail-on 'errors>0.1%' http://127.0.0.1:8080/
+  hoptax load -q 1000 --percentiles 95,99.99 http://127.0.0.1:8080/
   hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
   hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
@@ -141,6 +144,14 @@ pub(crate) struct LoadArguments {
     /// one is printed with the verdict
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
+    /// Percentiles that are told beside p50, p90, p99 and p99.9: `95,99.99`
+    #[arg(long, value_name = "PERCENTILES", value_delimiter = ',', value_parser = values::percentile)]
+    pub(crate) percentiles: Vec<f64>,
+    /// End with exit code 1 when this holds, or when that cannot be told: `p99>5ms` (any percentile, `min`, `mean` or `max`),
+    /// `service.p99.9>2ms`, `send-lag.p99>1ms`, `rate<9900`, `errors>0.1%`, `reset>10`, with `>`, `>=`, `<` or `<=`; may be
+    /// given again. A void result ends with 4
+    #[arg(long = "fail-on", value_name = "CONDITION")]
+    pub(crate) fail_on: Vec<Condition>,
     /// Take the kernel's time stamps of the requests on one connection in sixteen, to show how long they were between the
     /// generator and the wire
     #[arg(long)]

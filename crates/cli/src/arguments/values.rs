@@ -50,6 +50,15 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A percentile, above 0 and below 100.
+pub(crate) fn percentile(text: &str) -> Result<f64, String> {
+    let number = text.trim();
+    match number.strip_prefix('p').unwrap_or(number).parse::<f64>() {
+        Ok(percentile) if percentile > 0.0 && percentile < 100.0 => Ok(percentile),
+        _ => Err("it must be above 0 and below 100, as `99.9`".to_owned()),
+    }
+}
+
 /// A percentage above 0 and up to 100, as a share.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').ok_or_else(|| format!("write it as `{}%`", text.trim()))?;
@@ -90,6 +99,8 @@ mod tests {
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10000000"));
         assert!(share("1.1").is_err());
+        assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
+        assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
         assert_eq!(percent("1%"), Ok(0.01));
         assert_eq!(percent(" 0.5 % "), Ok(0.005));
         assert!(percent("1").unwrap_err().contains("`1%`"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use hoptax_result::{
     Drift, EndedBy, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode, Pacing,
-    QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
+    Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
 use hoptax_wire::http2::ERROR_CODES;
@@ -51,6 +51,8 @@ pub(super) fn result(
         statuses: all.statuses.clone(),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         latency: all.latencies(),
+        percentiles: percentiles(spec, course.as_deref(), &all),
+        fail_on: Vec::new(),
         response_intervals: course.as_ref().map(|course| intervals(course, &all)).unwrap_or_default(),
         outcomes: outcomes(&all),
         modes: found_modes(&all),
@@ -145,21 +147,46 @@ fn found_modes(recording: &Recording) -> Vec<Mode> {
         .collect()
 }
 
-/// Intervals of the quantiles of the answered requests.
-fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
-    let interval = |p: f64| {
-        let all = recording.response.histogram();
-        let quantile_ns = all.value_at_quantile(p);
-        let batches = course.batches();
-        let share = |batch: &Histogram<u32>| {
-            (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
-        };
-        let shares: Vec<f64> = batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
-        // Where a batch is empty, batches do not stand for equal parts of the trial.
-        let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == batches.len())?;
-        let us = |rank: f64| all.value_at_quantile(rank) as f64 / 1e3;
-        Some(Range { low: us(low), high: us(high) })
+/// The percentiles that were asked for, each once.
+fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording) -> Vec<Percentile> {
+    let mut asked = spec.percentiles.clone();
+    asked.sort_by(f64::total_cmp);
+    asked.dedup();
+    let censored = recording.censored.as_deref();
+    let of = |percentile: f64| {
+        let p = percentile / 100.0;
+        let response = recording.response.quantile_with(p, censored.map(|[response, _]| response));
+        let service = recording.service.quantile_with(p, censored.map(|[_, service]| service));
+        Percentile {
+            percentile,
+            response_us: response.0,
+            response_at_least_us: response.1,
+            response_interval: course.and_then(|course| interval(course, recording, p)),
+            service_us: service.0,
+            service_at_least_us: service.1,
+        }
     };
+    asked.into_iter().map(of).collect()
+}
+
+/// The interval of a quantile of the answered requests.
+fn interval(course: &Course, recording: &Recording, p: f64) -> Option<Range> {
+    let all = recording.response.histogram();
+    let quantile_ns = all.value_at_quantile(p);
+    let batches = course.batches();
+    let share = |batch: &Histogram<u32>| {
+        (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
+    };
+    let shares: Vec<f64> = batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
+    // Where a batch is empty, batches do not stand for equal parts of the trial.
+    let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == batches.len())?;
+    let us = |rank: f64| all.value_at_quantile(rank) as f64 / 1e3;
+    Some(Range { low: us(low), high: us(high) })
+}
+
+/// Intervals of the usual quantiles.
+fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
+    let interval = |p: f64| interval(course, recording, p);
     QuantileIntervals {
         p50_us: interval(0.5),
         p90_us: interval(0.9),

@@ -1,6 +1,6 @@
 //! The summary of a load.
 
-use hoptax_result::{EndedBy, Latency, LoadResult, TlsResult};
+use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, TlsResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
@@ -13,6 +13,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     let mut text = heading(result, style);
     text += &accounts(result);
     text += &format!("\n{}", latencies(result));
+    text += &percentiles(result);
     text += &whose(result);
     text += &shape(result);
     text += &stages(result);
@@ -28,6 +29,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     if !result.findings.is_empty() {
         text += &format!("\n{}", findings(&groups(&result.findings), style));
     }
+    text += &fail_on(result);
     let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict_of_load(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
     for one in &result.loosened {
@@ -211,6 +213,49 @@ fn latencies(result: &LoadResult) -> String {
     rows.text()
 }
 
+/// The percentiles of choice.
+fn percentiles(result: &LoadResult) -> String {
+    if result.percentiles.is_empty() {
+        return String::new();
+    }
+    let mut rows = Rows::new(&["us", "response time", "service time"]);
+    let count = result.latency.response.count;
+    for one in &result.percentiles {
+        let cells = vec![
+            cell(one.response_us, one.response_at_least_us, count),
+            cell(one.service_us, one.service_at_least_us, count),
+        ];
+        rows.add(&format!("p{}", one.percentile), cells);
+    }
+    format!("\n{}", rows.text())
+}
+
+/// The conditions of `--fail-on`.
+fn fail_on(result: &LoadResult) -> String {
+    let mut text = String::new();
+    for (number, one) in result.fail_on.iter().enumerate() {
+        let unit = |value: f64| match one.unit.as_str() {
+            "us" => format!("{} us", us(value)),
+            "%" => format!("{value:.3} %"),
+            "/s" => format!("{}/s", grouped(value, 0)),
+            unit => format!("{} {unit}", grouped(value, 0)),
+        };
+        let value = match (one.value, one.at_least) {
+            (Some(value), _) => unit(value),
+            (None, Some(bound)) => format!("at least {}", unit(bound)),
+            (None, None) => "not known".to_owned(),
+        };
+        let outcome = match one.outcome {
+            FailOnOutcome::Passed => "passed",
+            FailOnOutcome::Failed => "FAILED",
+            FailOnOutcome::Unknown => "NOT TOLD",
+        };
+        let (gap, name) = if number == 0 { ("\n", "fail-on") } else { ("", "") };
+        text += &format!("{gap}{name:<11}{:<20} {outcome}: {value}\n", one.condition);
+    }
+    text
+}
+
 /// Which requests the first rows describe, and how far above what the generator itself takes they are.
 fn whose(result: &LoadResult) -> String {
     let count = |count: u64| grouped(count as f64, 0);
@@ -322,6 +367,8 @@ fn us(us: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{FailOn, Percentile};
+
     use super::*;
     use crate::fixture;
 
@@ -371,6 +418,41 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
+    }
+
+    #[test]
+    fn percentiles_of_choice_and_conditions_have_their_lines() {
+        let mut result = fixture::load();
+        result.percentiles = vec![Percentile {
+            percentile: 99.99,
+            response_us: None,
+            response_at_least_us: Some(5_000_000.0),
+            response_interval: None,
+            service_us: Some(412.3),
+            service_at_least_us: None,
+        }];
+        let one = |condition: &str, outcome, value, unit: &str| FailOn {
+            condition: condition.to_owned(),
+            outcome,
+            value,
+            at_least: None,
+            unit: unit.to_owned(),
+        };
+        result.fail_on = vec![
+            one("p99>5ms", FailOnOutcome::Failed, Some(6_120.0), "us"),
+            one("errors>0.1%", FailOnOutcome::Passed, Some(0.025), "%"),
+            one("rate<9900", FailOnOutcome::Unknown, None, "/s"),
+        ];
+        let text = load(&result, Style { width: 100, colour: false });
+        for expected in [
+            "fail-on    p99>5ms              FAILED: 6,120 us",
+            "           errors>0.1%          passed: 0.025 %",
+            "           rate<9900            NOT TOLD: not known",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        let line = text.lines().find(|line| line.starts_with("p99.99")).unwrap();
+        assert!(line.contains(">= 5,000,000") && line.contains("412.3"), "{line}");
     }
 
     #[test]
