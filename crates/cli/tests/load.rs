@@ -332,6 +332,20 @@ fn a_condition_that_holds_or_cannot_be_told_is_exit_code_1_and_a_void_result_is_
 }
 
 #[test]
+fn a_result_is_written_for_prometheus_as_well() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("load.prom");
+    let path = file.to_str().unwrap();
+    let ran = run(["load", "-q", "200", "-d", "500ms", "--openmetrics", path, "--json", "-", &url]);
+    let result = checked("load", &ran.stdout);
+    let text = fs::read_to_string(&file).unwrap();
+    let expected = format!("hoptax_load_requests{{state=\"answered\"}} {}\n", result["book"]["answered"]);
+    assert!(text.contains(&expected) && text.ends_with("# EOF\n"), "{text}");
+    assert_eq!(run(["load", "-d", "100ms", "--openmetrics", "/dev/full", &url]).code, Some(3));
+}
+
+#[test]
 fn a_full_disk_is_said_with_the_table_still_printed() {
     let (_origin, url) = origin(&[]);
     let ran = run(["load", "-d", "100ms", "--warmup", "0s", "--json", "/dev/full", &url]);

@@ -12,6 +12,7 @@ mod known;
 mod levels;
 pub mod markdown;
 pub mod numbers;
+pub mod openmetrics;
 mod probe;
 mod rows;
 mod side;

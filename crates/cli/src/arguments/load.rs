@@ -19,6 +19,7 @@ Examples:
   hoptax load -q 1000 --fail-on 'p99>5ms' --fail-on 'errors>0.1%' http://127.0.0.1:8080/
   hoptax load -q 1000 --percentiles 95,99.99 http://127.0.0.1:8080/
   hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
+  hoptax load -q 1000 --openmetrics load.prom http://127.0.0.1:8080/
   hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
   hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
@@ -161,6 +162,9 @@ pub(crate) struct LoadArguments {
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) security: SecurityArguments,
+    /// Write the result to a file in the text format of `OpenMetrics`, which Prometheus reads
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Write the result as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

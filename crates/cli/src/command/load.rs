@@ -15,7 +15,7 @@ use hoptax_checks::{fail_on, judge_load};
 use hoptax_host::limits;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_load::{Arrivals, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
-use hoptax_report::terminal;
+use hoptax_report::{openmetrics, terminal};
 use hoptax_result::LoadResult;
 
 use crate::arguments::{ArrivalsChoice, LoadArguments};
@@ -52,6 +52,9 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     drop(spec);
     let logged = log.map_or(Ok(()), LogFile::finish);
     write(arguments.json.as_deref(), &result)?;
+    if let Some(path) = &arguments.openmetrics {
+        write_file(path, &openmetrics::load(&result))?;
+    }
     logged?;
     Ok(match Code::of(result.verdict) {
         _ if interrupt.was_asked() => Code::Interrupted,
@@ -171,6 +174,11 @@ fn open_loop(arguments: &LoadArguments) -> Result<(OpenLoop, Option<Duration>), 
             Err(Failure::bad_input(format!("`--arrivals {arrivals}` {NEEDS_RATE}")))
         }
     }
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// Prints the table, unless stdout is where the JSON goes, and writes the JSON.
