@@ -6,6 +6,7 @@
 //! outside of it stands. To add a check, write its file and put it in the list of
 //! [`load::ALL`] or [`study::ALL`]; its test must make it fire.
 
+pub mod fail_on;
 pub mod load;
 pub mod study;
 pub mod thresholds;

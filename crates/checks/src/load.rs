@@ -2,6 +2,7 @@
 
 mod book;
 mod calibrated;
+mod ended;
 mod errors;
 mod generator;
 mod host;
@@ -19,6 +20,8 @@ use crate::Check;
 /// All of them.
 pub const ALL: &[Check<LoadResult>] = &[
     book::BALANCES,
+    ended::BACKLOG,
+    ended::INTERRUPTED,
     offered::OFFERED,
     offered::LOAD_CONSTANT,
     offered::CONNECTIONS_LOST,
@@ -59,6 +62,10 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
         }
     }
     result.response_intervals = QuantileIntervals::default();
+    for one in &mut result.percentiles {
+        *one = samples::withheld(one);
+        (one.response_at_least_us, one.service_at_least_us) = (None, None);
+    }
     result.outcomes.remove("answered");
     result.modes.clear();
 }

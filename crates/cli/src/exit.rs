@@ -11,6 +11,8 @@ use hoptax_result::Verdict;
 pub(crate) enum Code {
     /// Fine.
     Fine = 0,
+    /// A condition of `--fail-on` holds, or could not be told.
+    ConditionFailed = 1,
     /// Bad input: arguments, a study file, a URL.
     BadInput = 2,
     /// The environment lacks something: Envoy, a port, a folder, the server.

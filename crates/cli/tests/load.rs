@@ -80,6 +80,11 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
         (vec!["--arrivals", "trace=/nonexistent"], "cannot read the trace"),
         (vec!["--pool", "fifo"], "`round-robin`"),
         (vec!["--when-busy", "queue=0", "-q", "10"], "`queue=100`"),
+        (vec!["-q", "1e12"], "at most 10000000"),
+        (vec!["--fail-on", "p99"], "`errors>0.1%`"),
+        (vec!["--fail-on", "p99>5"], "with its unit"),
+        (vec!["--percentiles", "95,100"], "below 100"),
+        (vec!["--stages", "0:1e12@5s"], "at most 10000000"),
         (vec!["--when-busy", "skip"], "nothing is planned"),
         (vec!["-w", "8", "-c", "4"], "8 workers cannot share 4 connections"),
         (vec!["--stages", "5", "-c", "4"], "no stage"),
@@ -223,6 +228,121 @@ fn an_interrupt_ends_it_with_what_it_has() {
     assert_eq!(load.0.wait().unwrap().code(), Some(130));
     let result = checked("load", &fs::read_to_string(json).unwrap());
     assert!(result["book"]["answered"].as_u64() > Some(0));
+    assert_eq!(result["ended_by"], "interrupt");
+    let ids: Vec<&str> =
+        result["findings"].as_array().unwrap().iter().filter_map(|finding| finding["id"].as_str()).collect();
+    assert!(ids.contains(&"interrupted") && !ids.contains(&"in-flight"), "{ids:?}");
+}
+
+#[test]
+fn an_interrupted_load_speaks_of_the_stages_that_began_and_of_the_time_that_was_recorded() {
+    let (_origin, url) = origin(&["--default", "delay=1s"]);
+    let stages = "400@1s,100:1100@1h,500@5s";
+    let load = hoptax()
+        .args(["load", "--stages", stages, "-c", "500", "--json", "-", &url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut load = Guarded(load);
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    load.signal("INT");
+    let mut text = String::new();
+    load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(load.0.wait().unwrap().code(), Some(130));
+    let result = checked("load", &text);
+    // What is answered in the second after the interrupt was sent before it: the rate is over the time until then.
+    let recorded_s = result["recorded_s"].as_f64().unwrap();
+    let stages = result["stages"].as_array().unwrap();
+    assert_eq!(stages.len(), 2, "{result:#}");
+    assert!((stages[1]["duration_s"].as_f64().unwrap() - (recorded_s - 1.0)).abs() < 1e-6);
+    let planned = stages[1]["book"]["planned"].as_f64().unwrap() / (recorded_s - 1.0);
+    assert!((planned / stages[1]["rate"]["target"].as_f64().unwrap() - 1.0).abs() < 0.02, "{:#}", stages[1]);
+    // The second stage begins at 100/s and is at 1,100/s after an hour: in its first seconds at 100/s.
+    assert!((99.0..102.0).contains(&stages[1]["rate"]["target"].as_f64().unwrap()));
+}
+
+#[test]
+fn a_rate_that_nobody_can_take_ends_with_a_word_and_in_bounded_memory() {
+    let (_origin, url) = origin(&[]);
+    // 100 million requests are planned, which would be 4 GB one by one.
+    let script = format!(
+        "ulimit -v 1000000; exec '{}' load -q 1e7 -d 10s --warmup 0s --json - {url}",
+        support::program().display()
+    );
+    let ran = ran(std::process::Command::new("sh").args(["-c", &script]));
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    let result = checked("load", &ran.stdout);
+    assert_eq!(result["ended_by"], "backlog", "{result:#}");
+    assert_eq!(result["findings"][0]["severity"], "fail");
+    assert!(result["recorded_s"].as_f64().unwrap() < 10.0);
+}
+
+#[test]
+fn a_condition_that_holds_or_cannot_be_told_is_exit_code_1_and_a_void_result_is_4() {
+    let (_origin, url) = origin(&[]);
+    let load = |conditions: &[&str]| {
+        let flags = conditions.iter().flat_map(|condition| ["--fail-on", *condition]);
+        let loose = [
+            "--threshold",
+            "own-lag-fail-us=1e9",
+            "--threshold",
+            "load-deviation=100",
+            "--threshold",
+            "run-delay-fail=1",
+            "--threshold",
+            "steal-fail=1",
+            "--threshold",
+            "steady-change-fail=1e9",
+        ];
+        let fixed =
+            ["load", "-q", "1000", "-c", "8", "-d", "500ms", "--percentiles", "75", "--json", "-", &url];
+        let ran = run(fixed.into_iter().chain(loose).chain(flags));
+        (ran.code, checked("load", &ran.stdout))
+    };
+    let (code, result) = load(&["rate<1", "errors>50%"]);
+    assert_eq!((code, &result["fail_on"][1]["outcome"]), (Some(0), &"passed".into()), "{result:#}");
+    assert_eq!(result["percentiles"][0]["percentile"], 75.0);
+    let (code, result) = load(&["rate>1", "errors>50%", "p50<=3600s"]);
+    assert_eq!(code, Some(1), "{result:#}");
+    assert_eq!(
+        (&result["fail_on"][0]["outcome"], &result["fail_on"][1]["outcome"]),
+        (&"failed".into(), &"passed".into())
+    );
+    assert!(result["fail_on"][0]["value"].as_f64() > Some(1.0));
+    // 500 answers do not support a p99.99: what is withheld does not pass.
+    let (code, result) = load(&["p99.99>3600s"]);
+    assert_eq!((code, &result["fail_on"][0]["outcome"]), (Some(1), &"unknown".into()), "{result:#}");
+    let void = run([
+        "load",
+        "-d",
+        "300ms",
+        "--warmup",
+        "0s",
+        "--expect",
+        "status=404",
+        "--json",
+        "-",
+        "--fail-on",
+        "rate>1e9",
+        &url,
+    ]);
+    let result = checked("load", &void.stdout);
+    assert_eq!((void.code, &result["fail_on"][0]["outcome"]), (Some(4), &"unknown".into()), "{result:#}");
+}
+
+#[test]
+fn a_result_is_written_for_prometheus_as_well() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("load.prom");
+    let path = file.to_str().unwrap();
+    let ran = run(["load", "-q", "200", "-d", "500ms", "--openmetrics", path, "--json", "-", &url]);
+    let result = checked("load", &ran.stdout);
+    let text = fs::read_to_string(&file).unwrap();
+    let expected = format!("hoptax_load_requests{{state=\"answered\"}} {}\n", result["book"]["answered"]);
+    assert!(text.contains(&expected) && text.ends_with("# EOF\n"), "{text}");
+    assert_eq!(run(["load", "-d", "100ms", "--openmetrics", "/dev/full", &url]).code, Some(3));
 }
 
 #[test]

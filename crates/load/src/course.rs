@@ -43,7 +43,10 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Course {
     from_ns: u64,
+    /// Its planned length, which its windows are parts of.
     length_ns: u64,
+    /// When it ends.
+    until_ns: u64,
     pub(crate) windows: Vec<Window>,
     /// Times of the first releases, one list for each worker, in their order.
     pub(crate) releases_ns: Vec<Vec<u64>>,
@@ -70,6 +73,7 @@ impl Course {
         Self {
             from_ns,
             length_ns: end_ns.saturating_sub(from_ns).max(1),
+            until_ns: end_ns.max(from_ns + 1),
             windows: vec![Window::new(); WINDOWS],
             releases_ns: vec![Vec::with_capacity(KEPT)],
             gap_error: Distribution::new(),
@@ -86,7 +90,19 @@ impl Course {
 
     /// Length of the record, seconds.
     pub(crate) fn length_s(&self) -> f64 {
-        self.length_ns as f64 / 1e9
+        self.until_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+
+    /// Has the record end earlier than planned.
+    pub(crate) fn cut(&mut self, until_ns: u64) {
+        self.until_ns = self.until_ns.min(until_ns.max(self.from_ns + 1));
+    }
+
+    /// The windows that are complete: all of them, unless the record ended early.
+    pub(crate) fn complete_windows(&self) -> &[Window] {
+        let recorded_ns = u128::from(self.until_ns.saturating_sub(self.from_ns));
+        let complete = recorded_ns * WINDOWS as u128 / u128::from(self.length_ns);
+        self.windows.get(..complete as usize).unwrap_or(&self.windows)
     }
 
     /// Requests in flight in the mean, as seen, and how often it was looked; None where some worker never looked.
@@ -95,7 +111,8 @@ impl Course {
         Some((self.looks.iter().map(|(seen, looks)| *seen as f64 / *looks as f64).sum(), fewest))
     }
 
-    /// Response times by batch: each is some windows.
+    /// Response times by batch: each is as many complete windows, and there are at least [`BATCHES`] where there are as
+    /// many windows.
     pub(crate) fn batches(&self) -> Vec<Histogram<u32>> {
         let sum = |windows: &[Window]| {
             windows.iter().fold(Window::new().response, |mut all, window| {
@@ -103,7 +120,8 @@ impl Course {
                 all
             })
         };
-        self.windows.chunks(WINDOWS / BATCHES).map(sum).collect()
+        let windows = self.complete_windows();
+        windows.chunks_exact((windows.len() / BATCHES).max(1)).map(sum).collect()
     }
 
     fn number_at(&self, at_ns: u64) -> usize {
@@ -118,7 +136,7 @@ impl Course {
 
     /// Looks at what goes on; `in_flight` has been so since the last look.
     pub(crate) fn look(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
-        if now_ns < self.from_ns || now_ns >= self.from_ns + self.length_ns {
+        if now_ns < self.from_ns || now_ns >= self.until_ns {
             return;
         }
         // At random moments: what arrives at random sees averages of time (Wolff 1982), and moments in step with the
@@ -174,12 +192,13 @@ impl Course {
 
     /// A request was in flight from `started_ns` to `ended_ns`.
     pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
-        let until_ns = ended_ns.min(self.from_ns + self.length_ns);
+        let until_ns = ended_ns.min(self.until_ns);
         self.in_flight_ns += until_ns.saturating_sub(started_ns.max(self.from_ns));
     }
 
     /// Takes over what another worker saw in the same time; its connections come after these.
     pub(crate) fn join(&mut self, other: Self) {
+        self.until_ns = self.until_ns.min(other.until_ns);
         for (ours, theirs) in self.windows.iter_mut().zip(other.windows) {
             ours.planned += theirs.planned;
             ours.sent += theirs.sent;
@@ -222,6 +241,20 @@ mod tests {
         let (mean, _) = course.in_flight().unwrap();
         assert!((mean - 1.5).abs() < 0.1, "{mean}");
         assert!(course.windows.iter().all(|window| window.connections == Some(4)));
+    }
+
+    #[test]
+    fn a_record_that_ended_early_has_its_complete_windows_and_is_as_long_as_it_was() {
+        let mut course = Course::new(1_000, 101_000, 0, 1);
+        course.cut(48_500);
+        assert_eq!((course.complete_windows().len(), course.batches().len()), (47, 23));
+        assert!((course.length_s() - 47.5e-6).abs() < 1e-12);
+        // The drain is no part of it.
+        course.end(48_000, 90_000);
+        course.look(60_000, 5, 5);
+        assert_eq!((course.in_flight_ns, course.in_flight()), (500, None));
+        course.cut(0);
+        assert_eq!((course.complete_windows().len(), course.batches().len()), (0, 0));
     }
 
     #[test]

@@ -69,6 +69,23 @@ impl Distribution {
         (!self.is_empty()).then(|| self.histogram.value_at_quantile(p) as f64 / 1e3)
     }
 
+    /// The quantile `p`, microseconds, or what it is at least, when some requests took at least as long as `censored` says;
+    /// see [`Distribution::summary_with`].
+    pub(crate) fn quantile_with(
+        &self,
+        p: f64,
+        censored: Option<&Histogram<u64>>,
+    ) -> (Option<f64>, Option<f64>) {
+        let Some(censored) = censored.filter(|censored| !censored.is_empty()) else {
+            return (self.quantile_us(p), None);
+        };
+        let mut all = self.histogram.clone();
+        all += censored;
+        let ns = all.value_at_quantile(p);
+        let us = Some(ns as f64 / 1e3);
+        if ns < censored.min() { (us, None) } else { (None, us) }
+    }
+
     /// The arithmetic mean, microseconds; None without times.
     pub fn mean_us(&self) -> Option<f64> {
         let count = u128::from(self.count());
@@ -200,6 +217,8 @@ mod tests {
         assert!((latency.p90_us.unwrap() - 1_000.0).abs() < 1.0 && latency.at_least.p90_us.is_none());
         assert_eq!((latency.p99_us, latency.max_us, latency.mean_us), (None, None, None));
         assert!(latency.at_least.p99_us.unwrap() >= 5_000_000.0);
+        assert_eq!(answered.quantile_with(0.9, Some(&censored)), (latency.p90_us, None));
+        assert_eq!(answered.quantile_with(0.99, Some(&censored)), (None, latency.at_least.p99_us));
         // Waited for only briefly, they leave even the median open.
         let mut censored = histogram();
         censored.record_n(10, 1).unwrap();

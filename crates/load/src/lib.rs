@@ -12,6 +12,7 @@
 
 mod apart;
 mod ask;
+mod backlog;
 mod coarse;
 mod connection;
 mod course;
@@ -44,11 +45,11 @@ pub use handshakes::Handshakes;
 pub use hoptax_host::clock::now_ns;
 pub use hoptax_wire::tls::ClientConfig;
 pub use lifetime::{Connect, Lifetime, RequestsPerConnection};
-pub use pace::{Pace, StagePlan};
-pub use pool::{PoolOrder, Pooling, WhenBusy, WhenLate};
+pub use pace::{MAX_RATE, Pace, StagePlan};
+pub use pool::{MAX_QUEUE, PoolOrder, Pooling, WhenBusy, WhenLate};
 pub use protocol::Speak;
 pub use recording::{Failure, Recording};
-pub use run::{LiveSample, Release, Run};
+pub use run::{EarlyEnd, LiveSample, Release, Run};
 pub use schedule::{Arrivals, ArrivalsError, Schedule};
 pub use target::{Asked, Target, TargetError};
 pub use think::Think;

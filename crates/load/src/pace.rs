@@ -6,6 +6,10 @@ use std::time::Duration;
 
 use hoptax_host::clock::parse_duration;
 
+/// The largest rate that is taken, requests per second: more than ten times what one worker was seen to offer, and the
+/// schedule still has a hundred nanoseconds for each request.
+pub const MAX_RATE: f64 = 10_000_000.0;
+
 /// One stage: the rate goes evenly from one value to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagePlan {
@@ -20,12 +24,30 @@ pub struct StagePlan {
 impl StagePlan {
     /// Requests in it.
     fn requests(&self) -> f64 {
-        f64::midpoint(self.from_rate, self.to_rate) * self.length.as_secs_f64()
+        self.requests_in(self.length)
+    }
+
+    /// Requests in its first `time`, which is no longer than the stage.
+    fn requests_in(&self, time: Duration) -> f64 {
+        if time.is_zero() {
+            return 0.0;
+        }
+        let end_rate = self.from_rate + (self.to_rate - self.from_rate) * time.div_duration_f64(self.length);
+        f64::midpoint(self.from_rate, end_rate) * time.as_secs_f64()
+    }
+
+    /// Mean rate of its first `time`.
+    pub(crate) fn mean_rate_in(&self, time: Duration) -> f64 {
+        if time.is_zero() { self.from_rate } else { self.requests_in(time) / time.as_secs_f64() }
     }
 
     /// Seconds from its beginning until `count` of its requests have come: the root of
     /// `from t + (to - from) t^2 / (2 length) = count`, written so that it does not cancel.
     fn seconds_at(&self, count: f64) -> f64 {
+        if count <= 0.0 {
+            // Where the rate begins at 0 as well, the formula divides 0 by 0.
+            return 0.0;
+        }
         let slope = (self.to_rate - self.from_rate) / self.length.as_secs_f64();
         let under_root = (self.from_rate * self.from_rate + 2.0 * slope * count).max(0.0);
         2.0 * count / (self.from_rate + under_root.sqrt())
@@ -46,9 +68,23 @@ impl Pace {
     pub fn mean_rate(&self) -> f64 {
         match self {
             Self::Constant(rate) => *rate,
+            Self::Stages(_) => self.mean_rate_in(self.length().unwrap_or_default()),
+        }
+    }
+
+    /// The mean rate of its first `time`; 0 of no time.
+    pub(crate) fn mean_rate_in(&self, time: Duration) -> f64 {
+        match self {
+            Self::Constant(rate) => *rate,
             Self::Stages(stages) => {
-                let seconds = self.length().unwrap_or_default().as_secs_f64();
-                stages.iter().map(StagePlan::requests).sum::<f64>() / seconds
+                let mut left = time;
+                let mut requests = 0.0;
+                for stage in stages {
+                    let part = stage.length.min(left);
+                    requests += stage.requests_in(part);
+                    left -= part;
+                }
+                if time.is_zero() { 0.0 } else { requests / time.as_secs_f64() }
             }
         }
     }
@@ -67,14 +103,16 @@ impl Pace {
             Self::Constant(rate) if rate.is_finite() && *rate > 0.0 => count * (1e9 / rate),
             Self::Constant(_) => f64::INFINITY,
             Self::Stages(stages) => {
-                let (mut before, mut start_s) = (0.0, 0.0);
+                let (mut before, mut start_ns) = (0.0, 0.0);
                 for stage in stages {
                     let requests = stage.requests();
+                    let length_ns = stage.length.as_nanos() as f64;
                     if count < before + requests {
-                        return (start_s + stage.seconds_at(count - before)) * 1e9;
+                        // In its last nanosecond at the latest: rounding must not carry it into the next stage.
+                        return start_ns + (stage.seconds_at(count - before) * 1e9).min(length_ns - 1.0);
                     }
                     before += requests;
-                    start_s += stage.length.as_secs_f64();
+                    start_ns += length_ns;
                 }
                 f64::INFINITY
             }
@@ -97,7 +135,7 @@ impl FromStr for Pace {
             let (rates, length) = part.split_once('@')?;
             let (from, to) = rates.split_once(':').unwrap_or((rates, rates));
             let rate =
-                |text: &str| text.trim().parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
+                |text: &str| text.trim().parse().ok().filter(|rate: &f64| (0.0..=MAX_RATE).contains(rate));
             let length = parse_duration(length.trim()).filter(|length| !length.is_zero())?;
             let stage = StagePlan { from_rate: rate(from)?, to_rate: rate(to)?, length };
             Some(stage).filter(|stage| stage.requests() > 0.0)
@@ -105,7 +143,8 @@ impl FromStr for Pace {
         let stages = text.split(',').map(|part| {
             stage(part).ok_or_else(|| {
                 format!(
-                    "`{part}` is no stage: write `FROM:TO@LENGTH` with rates per second, as `0:1000@10s`, or `RATE@LENGTH`"
+                    "`{part}` is no stage: write `FROM:TO@LENGTH` with rates per second of at most {MAX_RATE}, as \
+                     `0:1000@10s`, or `RATE@LENGTH`"
                 )
             })
         });
@@ -147,21 +186,90 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_rate_of_a_part_is_that_of_its_requests() {
+        let pace: Pace = "0:1000@10s,1000@1m".parse().unwrap();
+        assert!((pace.mean_rate_in(Duration::from_secs(5)) - 250.0).abs() < 1e-9);
+        assert!((pace.mean_rate_in(Duration::from_secs(20)) - 750.0).abs() < 1e-9);
+        assert!(pace.mean_rate_in(Duration::ZERO).abs() < f64::EPSILON);
+    }
+
+    #[test]
     fn what_is_no_stage_is_told() {
-        for text in ["", "1000", "1:2@", "0:0@5s", "-1:2@5s", "1:2@0s", "1:2@5", "1:2@5s,"] {
+        for text in ["", "1000", "1:2@", "0:0@5s", "-1:2@5s", "1:2@0s", "1:2@5", "1:2@5s,", "0:1e12@5s"] {
             assert!(text.parse::<Pace>().unwrap_err().contains("no stage"), "{text}");
         }
     }
 
+    #[test]
+    fn the_first_request_after_a_pause_is_planned_where_the_pause_is() {
+        // 2,500 requests until the rate is 0, after 5 s: the next is the first of the second stage.
+        let pace: Pace = "1000:0@5s,0:1000@5s".parse().unwrap();
+        assert!((pace.time_of(2_500.0) - 5e9).abs() < 1.0, "{}", pace.time_of(2_500.0));
+        let pace: Pace = "0:1000@1s,1000:0@1s,0:0.5@2s,0:7@3s".parse().unwrap();
+        let times: Vec<f64> = (0..1_011).map(|count| pace.time_of(f64::from(count))).collect();
+        assert!(times.iter().all(|ns| ns.is_finite()) && times.is_sorted(), "{times:?}");
+    }
+
+    /// Rates from 0 to many, 0 among them often.
+    fn rates() -> impl Strategy<Value = f64> {
+        prop_oneof![2 => Just(0.0), 1 => Just(1e-9), 3 => 0.0..20.0_f64, 3 => (0..2_000_u32).prop_map(f64::from), 1 => 0.0..1e6_f64]
+    }
+
+    fn stage_plans() -> impl Strategy<Value = StagePlan> {
+        (
+            rates(),
+            rates(),
+            prop_oneof![
+                1_u64..10,
+                1_000_000..20_000_000_000_u64,
+                (1_u64..20).prop_map(|s| s * 1_000_000_000)
+            ],
+        )
+            .prop_map(|(from_rate, to_rate, ns)| StagePlan {
+                from_rate,
+                to_rate,
+                length: Duration::from_nanos(ns),
+            })
+            .prop_filter("requests", |stage| stage.requests() > 0.0)
+    }
+
     proptest! {
+        /// The rate integrated up to a planned time is the number of the request, the times never decrease, and every
+        /// request lies in the stage that it is counted in.
         #[test]
-        fn time_never_runs_backwards(from in 0.0..1e5_f64, to in 0.1..1e5_f64, seconds in 1_u64..100) {
-            let stage = StagePlan { from_rate: from, to_rate: to, length: Duration::from_secs(seconds) };
-            let pace = Pace::Stages(vec![stage, stage]);
-            let total = 2.0 * stage.requests();
-            let times: Vec<f64> = (0..100).map(|step| pace.time_of(total * f64::from(step) / 100.0)).collect();
+        fn planned_times_are_those_of_the_rate(stages in prop::collection::vec(stage_plans(), 1..5)) {
+            let pace = Pace::Stages(stages.clone());
+            let total: f64 = stages.iter().map(StagePlan::requests).sum();
+            // All of them where there are few, else those around the ends of stages and some between.
+            let ends: Vec<f64> = stages.iter().scan(0.0, |sum, stage| { *sum += stage.requests(); Some(*sum) }).collect();
+            let mut counts: Vec<f64> = (0..500).map(f64::from).collect();
+            counts.extend((0..100).map(|step| (total * f64::from(step) / 100.0).floor()));
+            counts.extend(ends.iter().flat_map(|end| (-3..=3).map(|by| (end.floor() + f64::from(by)).max(0.0))));
+            counts.sort_by(f64::total_cmp);
+            counts.dedup();
+            let times: Vec<u64> = counts.iter().map(|count| pace.time_of(*count) as u64).collect();
             prop_assert!(times.is_sorted(), "{times:?}");
-            prop_assert!(times.iter().all(|ns| *ns <= 2.0 * seconds as f64 * 1e9 * (1.0 + 1e-9)));
+            for (count, ns) in counts.iter().zip(&times) {
+                if *count >= *ends.last().unwrap() {
+                    prop_assert_eq!(*ns, u64::MAX);
+                    continue;
+                }
+                let number = ends.iter().position(|end| count < end).unwrap();
+                let from_ns: u64 = stages[..number].iter().map(|stage| stage.length.as_nanos() as u64).sum();
+                let to_ns = from_ns + stages[number].length.as_nanos() as u64;
+                prop_assert!((from_ns..to_ns).contains(ns), "request {count} at {ns}, of stage {number}: {from_ns} to {to_ns}");
+                // The time is cut to a nanosecond: the integral may lack what comes in one, and the last request of a
+                // stage may be due in its last nanosecond.
+                let stage = stages[number];
+                let before = if number == 0 { 0.0 } else { ends[number - 1] };
+                let integral = |ns: u64| {
+                    let (t, length) = (ns as f64 / 1e9, stage.length.as_secs_f64());
+                    before + stage.from_rate * t + (stage.to_rate - stage.from_rate) * t * t / (2.0 * length)
+                };
+                let (least, most) = (integral((ns - from_ns).saturating_sub(1)), integral(ns - from_ns + 1));
+                let slack = 1e-9 * total.max(1.0);
+                prop_assert!(least - slack <= *count && *count <= most + slack, "{least} {count} {most}");
+            }
         }
     }
 }

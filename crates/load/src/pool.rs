@@ -7,6 +7,7 @@ use std::str::FromStr;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::backlog::{Backlog, Due, Replay, Turn};
 use crate::lifetime::Lifetime;
 
 /// How a request finds its connection. What a proxy sees depends on it: the most recent first keeps few connections
@@ -61,6 +62,9 @@ impl FromStr for PoolOrder {
     }
 }
 
+/// The longest queue that can be asked for: its requests are kept one by one, 40 bytes each.
+pub const MAX_QUEUE: u32 = 1_000_000;
+
 /// What becomes of a request that is due while every connection is busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBusy {
@@ -101,8 +105,8 @@ impl FromStr for WhenBusy {
         match (text, text.strip_prefix("queue=").map(str::parse)) {
             ("wait", _) => Ok(Self::Wait),
             ("skip", _) => Ok(Self::Skip),
-            (_, Some(Ok(limit))) if limit > 0 => Ok(Self::Queue(limit)),
-            _ => Err("it must be `wait`, `queue=100` or `skip`".to_owned()),
+            (_, Some(Ok(limit))) if (1..=MAX_QUEUE).contains(&limit) => Ok(Self::Queue(limit)),
+            _ => Err(format!("it must be `wait`, `skip`, or `queue=100` with at most {MAX_QUEUE} requests")),
         }
     }
 }
@@ -138,6 +142,10 @@ impl FromStr for WhenLate {
     }
 }
 
+/// Requests of a pool that wait and are kept one by one; what waits beyond is counted, and planned once more when its
+/// turn comes.
+const KEPT: usize = 65_536;
+
 /// How late a request must be to be skipped, nanoseconds.
 pub(crate) const LATE_NS: u64 = 10_000_000;
 
@@ -168,12 +176,12 @@ pub(crate) enum Offer {
 /// The free connections of a worker, and the requests that wait for one.
 ///
 /// Requests are offered in the order of their planned times, and each before any connection that becomes free after
-/// it: then what is decided late is decided as it would have been on time.
+/// it: then what is decided late is decided as it would have been on time. None overtakes another that waits.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
+pub(crate) struct Pool {
     free: Free,
     /// The requests that wait: for any connection, or one queue for each.
-    queues: Vec<VecDeque<T>>,
+    queues: Vec<Backlog>,
     waiting: usize,
     limit: usize,
 }
@@ -191,7 +199,7 @@ enum Free {
     Pinned { free: Vec<bool>, next: usize },
 }
 
-impl<T> Pool<T> {
+impl Pool {
     /// A pool of `connections`, all free.
     pub(crate) fn new(order: PoolOrder, when_busy: WhenBusy, connections: usize, seed: u64) -> Self {
         let all = 0..connections;
@@ -204,9 +212,14 @@ impl<T> Pool<T> {
             }
             PoolOrder::Pinned => (Free::Pinned { free: vec![true; connections], next: 0 }, connections),
         };
+        // A queue with a limit turns requests away, so what waits in it cannot be read off the schedule: all of it is kept.
+        let kept = match when_busy {
+            WhenBusy::Wait => KEPT / queues.max(1),
+            WhenBusy::Queue(_) | WhenBusy::Skip => usize::MAX,
+        };
         Self {
             free,
-            queues: (0..queues).map(|_| VecDeque::new()).collect(),
+            queues: (0..queues).map(|_| Backlog::new(kept)).collect(),
             waiting: 0,
             limit: when_busy.limit(),
         }
@@ -227,28 +240,35 @@ impl<T> Pool<T> {
         self.waiting
     }
 
-    /// Offers a request that is due.
-    pub(crate) fn offer(&mut self, request: T) -> Offer {
-        let queue = match &mut self.free {
+    /// Offers a request that is due. `replay` gives the requests of this host after it, of those whose turn is the given
+    /// one; it is called when more wait than are kept one by one.
+    pub(crate) fn offer(
+        &mut self,
+        request: Due,
+        replay: impl FnOnce(Option<Turn>) -> Option<Replay>,
+    ) -> Offer {
+        let (queue, turn) = match &mut self.free {
             Free::Pinned { free, next } => {
                 let index = *next;
                 *next = (index + 1) % free.len().max(1);
+                let turn = Turn { next: *next, of: free.len(), own: index };
                 match free.get_mut(index) {
-                    Some(is_free) if *is_free => {
+                    Some(is_free) if *is_free && self.queues.get(index).is_none_or(Backlog::is_empty) => {
                         *is_free = false;
                         return Offer::Start(index);
                     }
-                    _ => index,
+                    _ => (index, Some(turn)),
                 }
             }
+            _ if self.waiting > 0 => (0, None),
             _ => match self.take() {
                 Some(index) => return Offer::Start(index),
-                None => 0,
+                None => (0, None),
             },
         };
         match self.queues.get_mut(queue) {
             Some(queue) if self.waiting < self.limit => {
-                queue.push_back(request);
+                queue.push(request, || replay(turn));
                 self.waiting += 1;
                 Offer::Waits
             }
@@ -283,9 +303,9 @@ impl<T> Pool<T> {
     }
 
     /// Gives a connection back: the request that waited for it and takes it at once, or none.
-    pub(crate) fn give(&mut self, index: usize) -> Option<T> {
+    pub(crate) fn give(&mut self, index: usize) -> Option<Due> {
         let queue = if matches!(self.free, Free::Pinned { .. }) { index } else { 0 };
-        if let Some(request) = self.queues.get_mut(queue).and_then(VecDeque::pop_front) {
+        if let Some(request) = self.queues.get_mut(queue).and_then(Backlog::pop) {
             self.waiting -= 1;
             return Some(request);
         }
@@ -310,9 +330,9 @@ impl<T> Pool<T> {
     }
 
     /// All requests that still wait, which then no longer do.
-    pub(crate) fn give_up(&mut self) -> Vec<T> {
+    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = Due> {
         self.waiting = 0;
-        self.queues.iter_mut().flat_map(|queue| queue.drain(..)).collect()
+        self.queues.iter_mut().flat_map(|queue| std::iter::from_fn(|| queue.pop()))
     }
 }
 
@@ -322,19 +342,28 @@ mod tests {
 
     use super::*;
 
-    fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool<u64> {
+    /// A request, and none after it: no test here has more wait than are kept.
+    fn offer(pool: &mut Pool, planned_ns: u64) -> Offer {
+        pool.offer(Due { planned_ns, ..Due::default() }, |_| unreachable!("so few are kept"))
+    }
+
+    fn give(pool: &mut Pool, index: usize) -> Option<u64> {
+        pool.give(index).map(|due| due.planned_ns)
+    }
+
+    fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool {
         Pool::new(order, when_busy, connections, 1)
     }
 
     /// Takes two of four connections, gives the first of them back, then the second, and takes three.
     fn taken(order: PoolOrder) -> Vec<usize> {
         let mut pool = pool(order, WhenBusy::Wait, 4);
-        let start = |pool: &mut Pool<u64>| match pool.offer(0) {
+        let start = |pool: &mut Pool| match offer(pool, 0) {
             Offer::Start(index) => index,
             other => panic!("{order}: {other:?}"),
         };
         let (first, second) = (start(&mut pool), start(&mut pool));
-        assert_eq!((pool.give(first), pool.give(second)), (None, None));
+        assert_eq!((give(&mut pool, first), give(&mut pool, second)), (None, None));
         [first, second].into_iter().chain((0..3).map(|_| start(&mut pool))).collect()
     }
 
@@ -352,24 +381,24 @@ mod tests {
         {
             let mut pool = pool(order, WhenBusy::Wait, 3);
             for index in 0..3 {
-                assert_eq!(pool.offer(index as u64), Offer::Start(index), "{order}");
+                assert_eq!(offer(&mut pool, index as u64), Offer::Start(index), "{order}");
             }
-            assert_eq!(pool.give(1), None);
-            assert_eq!(pool.offer(3), expected, "{order}");
+            assert_eq!(give(&mut pool, 1), None);
+            assert_eq!(offer(&mut pool, 3), expected, "{order}");
         }
         let mut pool = pool(PoolOrder::Pinned, WhenBusy::Wait, 2);
         for planned_ns in 0..4 {
-            pool.offer(planned_ns);
+            offer(&mut pool, planned_ns);
         }
         // Requests 2 and 3 wait for connections 0 and 1.
-        assert_eq!((pool.give(1), pool.give(1), pool.give(0)), (Some(3), None, Some(2)));
-        assert_eq!(pool.offer(4), Offer::Waits);
+        assert_eq!((give(&mut pool, 1), give(&mut pool, 1), give(&mut pool, 0)), (Some(3), None, Some(2)));
+        assert_eq!(offer(&mut pool, 4), Offer::Waits);
     }
 
     #[test]
     fn random_uses_every_connection_and_the_seed_decides() {
         let sequence = |seed| {
-            let mut pool = Pool::<u64>::new(PoolOrder::Random, WhenBusy::Wait, 8, seed);
+            let mut pool = Pool::new(PoolOrder::Random, WhenBusy::Wait, 8, seed);
             let take = |_| {
                 let index = pool.take().unwrap();
                 pool.give(index);
@@ -383,15 +412,27 @@ mod tests {
     }
 
     #[test]
+    fn no_request_overtakes_one_that_waits() {
+        for order in [PoolOrder::LeastRecent, PoolOrder::Pinned] {
+            let mut pool = pool(order, WhenBusy::Wait, 1);
+            assert_eq!((offer(&mut pool, 0), offer(&mut pool, 1)), (Offer::Start(0), Offer::Waits));
+            // The run is over, and the request that waits is not to be sent any more.
+            pool.set_free(0);
+            assert_eq!(offer(&mut pool, 2), Offer::Waits, "{order}");
+        }
+    }
+
+    #[test]
     fn what_may_not_wait_is_refused() {
         for (when_busy, waits) in [(WhenBusy::Skip, 0), (WhenBusy::Queue(2), 2), (WhenBusy::Wait, 5)] {
             let mut pool = pool(PoolOrder::LeastRecent, when_busy, 1);
-            assert_eq!(pool.offer(0), Offer::Start(0));
-            let offers: Vec<Offer> = (1..=5).map(|planned_ns| pool.offer(planned_ns)).collect();
+            assert_eq!(offer(&mut pool, 0), Offer::Start(0));
+            let offers: Vec<Offer> = (1..=5).map(|planned_ns| offer(&mut pool, planned_ns)).collect();
             assert_eq!(offers.iter().filter(|offer| **offer == Offer::Waits).count(), waits);
             assert_eq!(pool.waiting(), waits);
             // In the order in which they were planned.
-            assert_eq!(pool.give_up(), (1..=waits as u64).collect::<Vec<_>>());
+            let left: Vec<u64> = pool.give_up().map(|due| due.planned_ns).collect();
+            assert_eq!(left, (1..=waits as u64).collect::<Vec<_>>());
         }
     }
 
@@ -405,6 +446,7 @@ mod tests {
         }
         assert!("fifo".parse::<PoolOrder>().unwrap_err().contains("`pinned`"));
         assert!("queue=0".parse::<WhenBusy>().is_err() && "queue=-1".parse::<WhenBusy>().is_err());
+        assert!("queue=1000001".parse::<WhenBusy>().unwrap_err().contains("at most 1000000"));
     }
 
     proptest! {
@@ -415,7 +457,7 @@ mod tests {
             let mut busy: Vec<usize> = Vec::new();
             for (is_offer, which) in steps {
                 if is_offer {
-                    if let Offer::Start(index) = pool.offer(0) {
+                    if let Offer::Start(index) = offer(&mut pool, 0) {
                         prop_assert!(!busy.contains(&index));
                         busy.push(index);
                     }

@@ -121,8 +121,6 @@ pub(crate) struct Moments {
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
     pub(crate) last_byte_ns: u64,
-    /// Whether it had to wait for a connection.
-    pub(crate) blocked: bool,
     /// Whether a connection was opened for it.
     pub(crate) connected: bool,
 }
@@ -136,7 +134,7 @@ pub struct Recording {
     pub unsent: BTreeMap<Unsent, u64>,
     /// Most requests that waited for a connection of this worker at once; of several workers, the sum of their mosts.
     pub most_waiting: u64,
-    /// How long answered requests waited for a connection, all together, nanoseconds.
+    /// How long requests waited for a connection, all together, until they were sent or until the end, nanoseconds.
     pub waited_ns: u64,
     /// Failed requests by kind.
     pub failures: BTreeMap<Failure, u64>,
@@ -399,9 +397,6 @@ impl Recording {
         self.last_byte.record(moments.last_byte_ns.saturating_sub(moments.first_byte_ns));
         self.send_lag.record(lag_ns);
         self.own_lag.record(moments.offered_ns.saturating_sub(moments.planned_ns));
-        if moments.blocked {
-            self.waited_ns += moments.started_ns.saturating_sub(moments.offered_ns);
-        }
         if moments.connected {
             self.connect.record(moments.connected_ns.saturating_sub(moments.started_ns));
         }
@@ -424,7 +419,6 @@ mod tests {
             started_ns: planned_ns + lag_ns,
             connected_ns: 0,
             last_byte_ns: planned_ns + lag_ns + service_ns,
-            blocked: false,
             connected: false,
         }
     }

@@ -1,16 +1,20 @@
 //! One run of a worker: what was asked for, and what is known of it while it goes on.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use hdrhistogram::Histogram;
+use hoptax_result::EndedBy;
 use hoptax_wire::Answer;
 
+use crate::backlog::{Replay, Turn};
 use crate::connection::InFlight;
 use crate::log::{Entry, LogSink, Outcome};
 use crate::recording::{Failure, Moments, Recording, Unsent};
 use crate::schedule::Schedule;
 use crate::think::Think;
-use crate::traffic::Picked;
+use crate::traffic::{Picked, Picker, Traffic};
 
 /// How often a live sample is sent, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
@@ -24,6 +28,53 @@ pub enum Release {
     Thinking(Think),
     /// When the schedule says; its times count from the start of the run.
     Open(Schedule),
+}
+
+/// How long before an early end the workers of a trial are told of it, nanoseconds: twice what one sleeps at most, so
+/// that all of them end at the same moment.
+const NOTICE_NS: u64 = 100_000_000;
+/// Waiting requests below which no backlog is hopeless.
+const HOPELESS: u64 = 1_000_000;
+/// What a server may answer after all, however little it has answered so far, requests per second.
+const HOPE_RATE: f64 = 100_000.0;
+/// By what factor it may become faster.
+const HOPE: f64 = 10.0;
+
+/// The moment at which the workers of a trial end before their time, and why: the first that knows of it says it, and all
+/// end then.
+#[derive(Clone, Debug)]
+pub struct EarlyEnd {
+    shared: Arc<(AtomicU64, AtomicBool)>,
+    notice_ns: u64,
+}
+
+impl EarlyEnd {
+    /// That of so many workers.
+    pub fn new(workers: usize) -> Self {
+        let notice_ns = if workers > 1 { NOTICE_NS } else { 0 };
+        Self { shared: Arc::new((AtomicU64::new(u64::MAX), AtomicBool::new(false))), notice_ns }
+    }
+
+    /// When it is, and why; None where nothing ends early.
+    pub fn get(&self) -> Option<(u64, EndedBy)> {
+        let at_ns = self.at_ns();
+        let by = if self.shared.1.load(Ordering::Acquire) { EndedBy::Backlog } else { EndedBy::Interrupt };
+        (at_ns < u64::MAX).then_some((at_ns, by))
+    }
+
+    fn at_ns(&self) -> u64 {
+        self.shared.0.load(Ordering::Acquire)
+    }
+
+    /// Ends all workers soon, unless that was said before.
+    fn set(&self, now_ns: u64, by: EndedBy) {
+        let at_ns = now_ns.saturating_add(self.notice_ns);
+        let is_first =
+            self.shared.0.compare_exchange(u64::MAX, at_ns, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if is_first && by == EndedBy::Backlog {
+            self.shared.1.store(true, Ordering::Release);
+        }
+    }
 }
 
 /// One run of a worker. Times are of the engine's clock, nanoseconds.
@@ -42,6 +93,8 @@ pub struct Run {
     pub drain_ns: u64,
     /// When requests leave.
     pub release: Release,
+    /// What ends it earlier.
+    pub early_end: EarlyEnd,
     /// Where live samples go, if anyone looks.
     pub live: Option<SyncSender<LiveSample>>,
     /// Where every recorded request is logged, if it is.
@@ -58,6 +111,7 @@ impl Run {
             end_ns,
             drain_ns,
             release,
+            early_end: EarlyEnd::new(1),
             live: None,
             log: None,
         }
@@ -79,6 +133,8 @@ pub(crate) struct Current<'a> {
     /// Time of the next release, and what is then released.
     pub(crate) next_ns: u64,
     pub(crate) next: Picked,
+    /// Requests that were planned so far, the next one among them.
+    planned: u64,
     /// The record of the first part, and of the further ones.
     first: &'a mut Recording,
     rest: &'a mut [Recording],
@@ -88,12 +144,74 @@ pub(crate) struct Current<'a> {
 impl<'a> Current<'a> {
     pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
         let live = run.live.as_ref().map(|_| LiveSample::new());
-        Self { next_ns: 0, next: Picked::default(), live, first, rest, run }
+        Self { next_ns: 0, next: Picked::default(), planned: 0, live, first, rest, run }
+    }
+
+    /// Ends the run early where that was asked for, by another worker too, or where what waits can never be sent.
+    pub(crate) fn end_early(&mut self, now_ns: u64, is_asked: bool, waiting: u64) {
+        if is_asked {
+            self.run.early_end.set(now_ns, EndedBy::Interrupt);
+        } else if self.is_hopeless(now_ns, waiting) {
+            self.run.early_end.set(now_ns, EndedBy::Backlog);
+        }
+        let at_ns = self.run.early_end.at_ns();
+        if at_ns < self.run.end_ns {
+            self.run.end_ns = at_ns;
+            for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
+                course.cut(at_ns);
+            }
+        }
+    }
+
+    /// Whether more waits than would be sent in the whole run, were all of it ten times as fast as it has been.
+    fn is_hopeless(&self, now_ns: u64, waiting: u64) -> bool {
+        if waiting < HOPELESS || now_ns >= self.run.end_ns {
+            return false;
+        }
+        let seconds = |until_ns: u64| until_ns.saturating_sub(self.run.start_ns).max(1) as f64 / 1e9;
+        let rate = self.planned.saturating_sub(waiting) as f64 / seconds(now_ns);
+        waiting as f64 > (HOPE * rate).max(HOPE_RATE) * seconds(self.run.end_ns)
+    }
+
+    /// The requests after those that have been planned, once more: those of a host, or of these of a connection.
+    pub(crate) fn replay(
+        &self,
+        picker: &Picker,
+        traffic: &Arc<Traffic>,
+        host: usize,
+        turn: Option<Turn>,
+    ) -> Option<Replay> {
+        let Release::Open(schedule) = &self.run.release else { return None };
+        Some(Replay {
+            schedule: schedule.clone(),
+            picker: picker.clone(),
+            traffic: Arc::clone(traffic),
+            start_ns: self.run.start_ns,
+            first: (self.next_ns, self.next),
+            host,
+            turn,
+        })
+    }
+
+    /// Books that a request waits for a connection, with those that waited before.
+    pub(crate) fn record_waiting(&mut self, planned_ns: u64, waiting: u64) {
+        if planned_ns >= self.run.record_from_ns {
+            let recording = self.recording(planned_ns);
+            recording.most_waiting = recording.most_waiting.max(waiting);
+        }
+    }
+
+    /// Books that a server wants no further request on a connection.
+    pub(crate) fn record_retirement(&mut self, now_ns: u64, code: u32) {
+        if now_ns >= self.run.record_from_ns {
+            self.recording(now_ns).retire(code);
+        }
     }
 
     /// Sets the time of the next release.
     pub(crate) fn plan_next(&mut self, next: Picked) {
         self.next = next;
+        self.planned += 1;
         match &mut self.run.release {
             Release::Closed | Release::Thinking(_) => self.next_ns = self.run.start_ns,
             Release::Open(schedule) => {
@@ -135,7 +253,10 @@ impl<'a> Current<'a> {
         let recording = self.recording(in_flight.planned_ns);
         recording.book.planned += 1;
         recording.book.sent += 1;
-        recording.book.blocked += u64::from(in_flight.blocked);
+        if in_flight.blocked {
+            recording.book.blocked += 1;
+            recording.waited_ns += in_flight.started_ns.saturating_sub(in_flight.offered_ns);
+        }
         if let Some(course) = &mut recording.course {
             course.plan(in_flight.planned_ns);
             if is_open {
@@ -176,7 +297,6 @@ impl<'a> Current<'a> {
             written_ns: in_flight.written_ns,
             first_byte_ns: in_flight.first_byte_ns,
             last_byte_ns,
-            blocked: in_flight.blocked,
             connected: in_flight.connected,
         };
         recording.record_answer(&moments, index, status);
@@ -241,6 +361,7 @@ impl<'a> Current<'a> {
             course.plan(planned_ns);
         }
         if reason == Unsent::End {
+            recording.waited_ns += waited_ns;
             recording.record_censored(waited_ns, None);
         }
         if let Some(log) = &mut self.run.log {
@@ -287,5 +408,54 @@ impl LiveSample {
             errors: 0,
             response: Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is booked of a run from 1,000 to 3,000 that is recorded from 2,000 on.
+    fn recorded(book: impl FnOnce(&mut Current)) -> Recording {
+        let mut recording = Recording::new();
+        let run = Run { record_from_ns: 2_000, ..Run::new(Release::Closed, 1_000, 3_000, 0) };
+        book(&mut Current::new(run, &mut recording, &mut []));
+        recording
+    }
+
+    #[test]
+    fn what_happens_before_the_record_is_not_in_it() {
+        let recording = recorded(|current| {
+            current.record_retirement(1_999, 0);
+            current.record_retirement(2_000, 2);
+            current.record_waiting(1_999, 50);
+            current.record_waiting(2_000, 3);
+        });
+        assert_eq!((recording.retired, recording.most_waiting), ([(2, 1)].into(), 3));
+    }
+
+    #[test]
+    fn the_first_reason_for_an_early_end_holds_and_all_workers_end_then() {
+        let early_end = EarlyEnd::new(2);
+        assert_eq!(early_end.get(), None);
+        early_end.clone().set(5, EndedBy::Backlog);
+        early_end.set(6, EndedBy::Interrupt);
+        assert_eq!(early_end.get(), Some((5 + NOTICE_NS, EndedBy::Backlog)));
+    }
+
+    #[test]
+    fn a_backlog_is_hopeless_only_when_ten_times_the_rate_would_not_send_it() {
+        let mut recording = Recording::new();
+        let run = Run::new(Release::Closed, 0, 10_000_000_000, 0);
+        let mut current = Current::new(run, &mut recording, &mut []);
+        // After a second: 20,000 sent, and in ten seconds at ten times that, 2,000,000.
+        current.planned = 2_020_000;
+        assert!(!current.is_hopeless(1_000_000_000, 2_000_000));
+        current.planned = 2_030_001;
+        assert!(current.is_hopeless(1_000_000_000, 2_010_001));
+        // A server that has stood still may come back.
+        current.planned = 1_000_000;
+        assert!(!current.is_hopeless(1_000_000_000, 1_000_000));
+        assert!(!current.is_hopeless(1_000_000, 999_999));
     }
 }

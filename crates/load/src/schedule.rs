@@ -98,8 +98,8 @@ pub struct Schedule {
     /// The same of Poisson arrivals, where it is drawn.
     drawn: f64,
     workers: u64,
-    pace: Pace,
-    arrivals: Arrivals,
+    /// Shared, so that a copy of the schedule costs next to nothing.
+    plan: Arc<(Pace, Arrivals)>,
     random: SmallRng,
 }
 
@@ -112,8 +112,7 @@ impl Schedule {
             number: u64::from(worker),
             drawn: 0.0,
             workers: u64::from(workers.max(1)),
-            pace: pace.into(),
-            arrivals,
+            plan: Arc::new((pace.into(), arrivals)),
             random: SmallRng::seed_from_u64(worker_seed(seed, worker)),
         };
         schedule.next_ns = schedule.planned_ns();
@@ -135,20 +134,21 @@ impl Schedule {
     /// The time of release `number`, drawn where it is drawn.
     fn planned_ns(&mut self) -> f64 {
         let number = self.number as f64;
-        match &self.arrivals {
-            Arrivals::Uniform => self.pace.time_of(number),
+        let (pace, arrivals) = &*self.plan;
+        match arrivals {
+            Arrivals::Uniform => pace.time_of(number),
             Arrivals::Poisson => {
                 let step: f64 = Exp1.sample(&mut self.random);
                 self.drawn += step * self.workers as f64;
-                self.pace.time_of(self.drawn)
+                pace.time_of(self.drawn)
             }
             Arrivals::Jitter(share) => {
                 let moved = self.random.random_range(-1.0..=1.0) * share;
-                self.pace.time_of((number + moved).max(0.0))
+                pace.time_of((number + moved).max(0.0))
             }
             Arrivals::Burst(size) => {
                 let size = u64::from(*size);
-                self.pace.time_of((self.number / size * size) as f64)
+                pace.time_of((self.number / size * size) as f64)
             }
             Arrivals::Trace(trace) => {
                 trace.offset_ns(self.number).map_or(f64::INFINITY, |offset_ns| offset_ns as f64)

@@ -244,7 +244,7 @@ impl From<Target> for Traffic {
 }
 
 /// Picks requests, and draws the numbers in them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Picker {
     random: SmallRng,
     next: usize,

@@ -14,7 +14,7 @@ use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
 use hoptax_host::clock::{self, now_ns};
 use hoptax_host::pressure::Pressure;
 use hoptax_host::processors;
-use hoptax_result::{Environment, Generator, GeneratorWorker, LoadResult};
+use hoptax_result::{EndedBy, Environment, Generator, GeneratorWorker, LoadResult};
 use thiserror::Error;
 
 pub use live::LiveLine;
@@ -25,7 +25,7 @@ use crate::log::LogSink;
 use crate::pace::Pace;
 use crate::pool::Pooling;
 use crate::recording::Recording;
-use crate::run::{Release, Run};
+use crate::run::{EarlyEnd, Release, Run};
 use crate::schedule::{Arrivals, Schedule};
 use crate::think::Think;
 use crate::traffic::Traffic;
@@ -65,6 +65,8 @@ pub struct TrialSpec {
     pub kernel_stamps: bool,
     /// Share of requests without an answer that is tolerated.
     pub max_error_share: f64,
+    /// Percentiles that are told beside the usual ones, above 0 and below 100.
+    pub percentiles: Vec<f64>,
 }
 
 impl TrialSpec {
@@ -84,6 +86,7 @@ impl TrialSpec {
             seed: 1,
             kernel_stamps: false,
             max_error_share: 0.001,
+            percentiles: Vec::new(),
         }
     }
 
@@ -116,7 +119,8 @@ pub enum TrialError {
     WorkerLost,
 }
 
-/// Runs a trial. Setting `stop` ends it early with what it has; `on_live` is called about twice a second.
+/// Runs a trial. Setting `stop` ends it early with what it has, as does a backlog that can never be sent; the result says
+/// so, and how long was recorded. `on_live` is called about twice a second.
 /// The findings and the verdict of the result are left empty: the checks fill them.
 ///
 /// # Errors
@@ -138,6 +142,7 @@ pub fn run(
         spec.stages_from().into_iter().map(|from| record_from_ns + nanoseconds(from)).collect();
     let (sender, receiver) = sync_channel(LIVE_BACKLOG);
     let live = on_live.is_some().then_some(sender);
+    let early_end = EarlyEnd::new(workers);
     let barrier = Barrier::new(workers);
     let pressure = Pressure::read();
 
@@ -153,6 +158,7 @@ pub fn run(
                     end_ns,
                     drain_ns: nanoseconds(spec.timeout),
                     release: release(spec, number as u32, workers as u32),
+                    early_end: early_end.clone(),
                     live: live.clone(),
                     log,
                 };
@@ -199,10 +205,14 @@ pub fn run(
     let (before, after) = ticks?;
     let ticks = ticks_between(&before, &after, &processors::allowed()?);
     let pressure_after = Pressure::read();
+    // What is asked for in the drain changes nothing: the record is complete.
+    let (end_ns, ended_by) =
+        early_end.get().filter(|(at_ns, _)| *at_ns < end_ns).unwrap_or((end_ns, EndedBy::Plan));
+    let recorded = Recorded { time: Duration::from_nanos(end_ns.saturating_sub(record_from_ns)), ended_by };
     let generator = Generator {
         cpu_seconds: uses.iter().map(|worker| worker.cpu_seconds).sum(),
         run_delay_us: uses.iter().map(|worker| worker.run_delay_us).sum(),
-        wall_seconds: finished_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+        wall_seconds: recorded.time.as_secs_f64(),
         steal_share: if ticks.total == 0 { 0.0 } else { ticks.steal as f64 / ticks.total as f64 },
         pressure_share: pressure_after
             .share_since(&pressure, finished_ns.saturating_sub(start_ns - SETTLE_NS) as f64 / 1e3),
@@ -211,9 +221,15 @@ pub fn run(
         clock_step_back_ns,
         workers: uses,
     };
-    // An interrupted trial recorded for less time than planned.
-    let recorded_s = end_ns.min(finished_ns).saturating_sub(record_from_ns) as f64 / 1e9;
-    Ok(summary::result(spec, recordings, recorded_s, generator, environment))
+    Ok(summary::result(spec, recordings, recorded, generator, environment))
+}
+
+/// What was recorded of a trial.
+#[derive(Clone, Copy)]
+struct Recorded {
+    /// How long.
+    time: Duration,
+    ended_by: EndedBy,
 }
 
 /// Where a worker logs, its connections, and itself.

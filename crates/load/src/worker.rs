@@ -34,7 +34,7 @@ use crate::lifetime::Lifetime;
 use crate::pool::{Pool, WhenLate};
 use crate::recording::Recording;
 use crate::run::{Current, LIVE_NS, Run};
-use crate::traffic::{Picked, Picker, Traffic};
+use crate::traffic::{Picker, Traffic};
 
 /// How often timeouts are looked for, nanoseconds: a timed-out request is noticed at most this much late.
 const SCAN_NS: u64 = 10_000_000;
@@ -82,23 +82,14 @@ pub struct Worker {
 struct HostPool {
     /// The number of the first of them.
     first: usize,
-    pool: Pool<Due>,
-}
-
-/// A request that is due.
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    planned_ns: u64,
-    /// When the generator took note of it.
-    offered_ns: u64,
-    picked: Picked,
+    pool: Pool,
 }
 
 impl Worker {
     /// Runs once and records. Returns when all releases are done and all answers are in, or the drain is over;
     /// then what is unfinished is counted and its connections are closed. Setting `stop` ends the run early,
-    /// as if its end had been planned for that moment. The result is what the calling thread used from the
-    /// start of the record on.
+    /// as if its end had been planned for that moment. The result is what the calling thread used while it
+    /// recorded, without warm-up and drain.
     ///
     /// # Errors
     /// When the kernel does not say what the thread used, or refuses to wait for events.
@@ -120,7 +111,7 @@ impl Worker {
         let mut current = Current::new(run, first, rest);
         current.plan_next(self.picker.pick(&self.traffic));
         let mut events = Vec::with_capacity(EVENTS);
-        let mut used_before = None;
+        let (mut used_before, mut used_after) = (None, None);
         let mut released = false;
         let mut next_scan_ns = 0;
         let mut next_live_ns = current.run.start_ns + LIVE_NS;
@@ -128,9 +119,7 @@ impl Worker {
         loop {
             let now = now_ns();
             current.look(now, self.in_flight, self.established);
-            if stop.load(Ordering::Relaxed) {
-                current.run.end_ns = current.run.end_ns.min(now);
-            }
+            current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
             self.wake_resting(&mut current, now);
             if !released {
                 // Once more when the end has passed: what came due just before it is decided like all the rest.
@@ -144,6 +133,9 @@ impl Worker {
             }
             if used_before.is_none() && now >= current.run.record_from_ns {
                 used_before = Some(thread_use()?);
+            }
+            if used_after.is_none() && now >= current.run.end_ns {
+                used_after = Some(thread_use()?);
             }
             if now >= next_scan_ns {
                 self.scan_timeouts(&mut current, now);
@@ -159,7 +151,7 @@ impl Worker {
             self.take_events(&mut current, &events);
         }
         self.finish(&mut current);
-        let used = thread_use()?;
+        let used = used_after.map_or_else(thread_use, Ok)?;
         Ok(used - used_before.unwrap_or(used))
     }
 
@@ -196,6 +188,11 @@ impl Worker {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Requests that wait for a connection.
+    fn waiting(&self) -> u64 {
+        self.hosts.iter().map(|host| host.pool.waiting() as u64).sum()
     }
 
     /// The streams of a connection.

@@ -14,7 +14,7 @@ use hoptax_load::{
     Arrivals, Pace, PoolOrder, Pooling, Recording, Release, Run, Schedule, Trace, WhenBusy, WhenLate, Worker,
     WorkerSpec, now_ns,
 };
-use hoptax_result::Environment;
+use hoptax_result::{EndedBy, Environment};
 
 mod support;
 
@@ -105,6 +105,40 @@ fn a_queue_holds_as_many_as_it_may() {
     // What is in the queue at the end is not sent either.
     assert_eq!(result.unsent.get("end"), Some(&3), "{:?}", result.unsent);
     assert_eq!(result.unsent.values().sum::<u64>(), result.book.unsent);
+}
+
+#[test]
+fn what_waited_in_the_warm_up_is_not_in_the_record() {
+    // The first answer takes 400 ms of the warm-up, in which 80 come due on one connection.
+    let held = Arc::new(AtomicBool::new(false));
+    let address = server(move |mut stream| {
+        while read_request(&mut stream) {
+            if !held.swap(true, Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(400));
+            }
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let mut spec = spec(address);
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
+    spec.warmup = Duration::from_secs(1);
+    let result = run(&spec);
+    assert!(result.waiting.most < 60, "{:?} {:?}", result.waiting, result.book);
+}
+
+#[test]
+fn the_wait_of_a_request_without_an_answer_counts() {
+    // Nothing is ever answered: the first times out after 100 ms, and so does each that has waited for its connection.
+    let mut spec = spec(server(|mut stream| while read_request(&mut stream) {}));
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
+    spec.timeout = Duration::from_millis(100);
+    let result = run(&spec);
+    assert!(result.book.timed_out >= 2 && result.book.answered == 0, "{:?}", result.book);
+    // Of 30, one is sent at once and two or three after 90 ms and more; the others wait until the end: 3.5 s all together
+    // on a machine that is on time, and more on one that is not.
+    assert!(result.waiting.total_s > 3.0, "{:?} {:?}", result.waiting, result.book);
 }
 
 #[test]
@@ -346,6 +380,68 @@ fn a_stopped_trial_ends_early_with_a_book_that_balances() {
     assert!(result.book.balances());
     assert!(result.book.planned < 10_000, "{:?}", result.book);
     assert!(result.rate.offered > 1.0, "the rate is over the time that passed: {:?}", result.rate);
+}
+
+#[test]
+fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain() {
+    // Answers take 400 ms, so that the drain after the stop is longer than the record.
+    let address = server(|mut stream| {
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(400));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    for workers in [1, 2] {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        let mut spec = spec(address);
+        (spec.connections, spec.workers) = (200, workers);
+        (spec.duration, spec.open) =
+            (Duration::from_secs(3), Some((Pace::Constant(200.0), Arrivals::Uniform)));
+        let stopper = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(700));
+            flag.store(true, Ordering::Relaxed);
+        });
+        let result = trial::run(&spec, Environment::default(), &stop, None).unwrap();
+        stopper.join().unwrap();
+        assert_eq!(result.ended_by, EndedBy::Interrupt);
+        // To the request: all that were planned until the end, and nothing after it.
+        let planned = result.recorded_s * 200.0;
+        assert!(
+            (result.book.planned as f64 - planned).abs() <= 1.0 + workers as f64,
+            "{planned} {:?}",
+            result.book
+        );
+        assert!((result.rate.offered * result.recorded_s - result.book.sent as f64).abs() < 1e-6);
+        let windows = result.windows.len();
+        assert!((windows as f64 - result.recorded_s / 0.03).abs() <= 1.0, "{windows} {}", result.recorded_s);
+        let in_flight = result.in_flight.unwrap();
+        assert!((in_flight.seen / in_flight.computed - 1.0).abs() < 0.2, "{in_flight:?}");
+    }
+}
+
+#[test]
+fn the_cpu_time_of_the_generator_is_that_of_the_record() {
+    // As fast as possible: with the warm-up it would be more CPU time than there was time. What is under way at the end is
+    // never answered, so that the drain is longer than the record.
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ended);
+    let address = server(move |mut stream| {
+        while read_request(&mut stream) && (flag.load(Ordering::Relaxed) || stream.write_all(OK).is_ok()) {}
+    });
+    let mut spec = spec(address);
+    (spec.warmup, spec.duration) = (Duration::from_secs(2), Duration::from_millis(200));
+    spec.timeout = Duration::from_millis(600);
+    let stopper = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(2_100));
+        ended.store(true, Ordering::Relaxed);
+    });
+    let generator = run(&spec).generator;
+    stopper.join().unwrap();
+    assert!((generator.wall_seconds - 0.2).abs() < 1e-9, "{generator:?}");
+    assert!(generator.cpu_seconds > 0.0 && generator.cpu_seconds < 0.3, "{generator:?}");
 }
 
 #[test]

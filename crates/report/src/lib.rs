@@ -13,6 +13,7 @@ mod known;
 mod levels;
 pub mod markdown;
 pub mod numbers;
+pub mod openmetrics;
 mod parts;
 mod prices;
 mod probe;

@@ -14,7 +14,7 @@ pub use evidence::{
     Apart, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing, TlsResult,
     Window,
 };
-pub use latency::{Latency, LatencySet, LowerBounds, Mode, QuantileIntervals, Range};
+pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 
 /// When a request may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +24,46 @@ pub enum Loop {
     Closed,
     /// Requests leave when planned.
     Open,
+}
+
+/// Why a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndedBy {
+    /// As it was planned.
+    Plan,
+    /// It was interrupted.
+    Interrupt,
+    /// So many requests waited that they could never have been sent.
+    Backlog,
+}
+
+/// What came of a condition of `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FailOnOutcome {
+    /// The condition does not hold.
+    Passed,
+    /// It does.
+    Failed,
+    /// It cannot be told: the value is withheld, not measured, or only bounded; or the result is void. That is no pass.
+    Unknown,
+}
+
+/// A condition of `--fail-on`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailOn {
+    /// The condition, as it was given.
+    pub condition: String,
+    /// What came of it.
+    pub outcome: FailOnOutcome,
+    /// The value that was compared; null where it is not known.
+    pub value: Option<f64>,
+    /// What it is at least, where only that is known.
+    pub at_least: Option<f64>,
+    /// The unit of both: `us`, `%`, `/s`, or `requests`.
+    pub unit: String,
 }
 
 /// Everything that one load trial recorded.
@@ -38,6 +78,10 @@ pub struct LoadResult {
     pub findings: Vec<Finding>,
     /// What was asked for.
     pub plan: LoadPlan,
+    /// Time that was recorded, seconds, and that all numbers speak of: what was planned, unless the trial ended early.
+    pub recorded_s: f64,
+    /// Why it ended: `plan`, `interrupt` or `backlog`.
+    pub ended_by: EndedBy,
     /// Where each request went, exactly.
     pub book: Book,
     /// Requests that were not sent, by reason: `busy`, `late` or `end`.
@@ -53,13 +97,17 @@ pub struct LoadResult {
     /// Distributions. Response and service time are those of answered requests and of those whose answer was still
     /// awaited, the others those of answered requests.
     pub latency: LatencySet,
+    /// Percentiles of choice, those of `--percentiles` and of `--fail-on`, in rising order.
+    pub percentiles: Vec<Percentile>,
+    /// The conditions of `--fail-on`, and what came of each.
+    pub fail_on: Vec<FailOn>,
     /// 95 % intervals of the quantiles of response time.
     pub response_intervals: QuantileIntervals,
     /// Response time, up to the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
     pub outcomes: BTreeMap<String, Latency>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
-    /// The trial in windows of equal length; empty for a trial in stages.
+    /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial in stages.
     pub windows: Vec<Window>,
     /// How well releases kept their times; null in a closed loop.
     pub pacing: Option<Pacing>,
@@ -75,7 +123,7 @@ pub struct LoadResult {
     pub tls: Option<TlsResult>,
     /// Connections that the server wanted no further request on (GOAWAY of HTTP/2, the end of WebSocket), by its reason.
     pub retired: BTreeMap<String, u64>,
-    /// The stages of a load that has some, each with its own numbers.
+    /// The stages that began of a load that has some, each with its own numbers.
     pub stages: Vec<Stage>,
     /// First against last third of the trial.
     pub drift: Option<Drift>,
@@ -165,7 +213,7 @@ pub struct Http2Plan {
 pub struct Waiting {
     /// Most of them at once.
     pub most: u64,
-    /// How long those that were answered waited, all together, seconds.
+    /// How long requests waited, all together, until they were sent or until the end, seconds.
     pub total_s: f64,
 }
 
@@ -240,7 +288,7 @@ pub struct Stage {
     pub from_rate: f64,
     /// Requests per second at its end.
     pub to_rate: f64,
-    /// Its length, seconds.
+    /// How long it lasted, seconds: its length, unless the trial ended early.
     pub duration_s: f64,
     /// Where its requests went.
     pub book: Book,

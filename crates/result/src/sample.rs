@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Book, Drift, Environment, Generator, GeneratorWorker, InFlight, Latency, LatencySet, LoadPlan, LoadRate,
-    LoadResult, Loop, LowerBounds, Mode, Pacing, QuantileIntervals, Range, Verdict, Waiting, Window,
+    Book, Drift, EndedBy, Environment, Generator, GeneratorWorker, InFlight, Latency, LatencySet, LoadPlan,
+    LoadRate, LoadResult, Loop, LowerBounds, Mode, Pacing, QuantileIntervals, Range, Verdict, Waiting,
+    Window,
 };
 
 /// A distribution of 200,000 times around a median.
@@ -40,6 +41,8 @@ pub fn load() -> LoadResult {
         verdict: Verdict::Sound,
         findings: Vec::new(),
         plan: plan(),
+        recorded_s: 10.0,
+        ended_by: EndedBy::Plan,
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
         unsent: BTreeMap::new(),
         waiting: Waiting::default(),
@@ -55,6 +58,8 @@ pub fn load() -> LoadResult {
             last_byte: latency(1.0),
             connect: Latency::default(),
         },
+        percentiles: Vec::new(),
+        fail_on: Vec::new(),
         response_intervals: QuantileIntervals {
             p50_us: range(100.0),
             p90_us: range(150.0),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    Book, Environment, Finding, Generator, Imported, Latency, LatencySet, LoadPlan, LoadRate, LoadResult,
-    Loop, QuantileIntervals, Severity, Verdict, Waiting,
+    Book, EndedBy, Environment, Finding, Generator, Imported, Latency, LatencySet, LoadPlan, LoadRate,
+    LoadResult, Loop, QuantileIntervals, Severity, Verdict, Waiting,
 };
 
 use crate::{Reported, Said, Tool};
@@ -39,6 +39,8 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         verdict: Verdict::Caution,
         findings: vec![finding],
         plan: plan(&reported),
+        recorded_s: reported.seconds.unwrap_or_default(),
+        ended_by: EndedBy::Plan,
         book: Book { planned: sent, sent, answered, failed, ..Book::default() },
         unsent: BTreeMap::new(),
         waiting: Waiting::default(),
@@ -55,6 +57,8 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
             last_byte: Latency::default(),
             connect: Latency::default(),
         },
+        percentiles: Vec::new(),
+        fail_on: Vec::new(),
         response_intervals: QuantileIntervals::default(),
         outcomes: BTreeMap::new(),
         modes: Vec::new(),

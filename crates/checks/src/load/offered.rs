@@ -87,7 +87,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         let missing: u64 =
             result.windows.iter().map(|window| window.planned.saturating_sub(window.sent)).sum();
         // That holds only if the generator itself took note of every request well within a twentieth.
-        let part_us = result.plan.duration_s * 1e6 / 20.0;
+        let part_us = result.recorded_s * 1e6 / 20.0;
         let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < most * part_us);
         let is_explained = skips || (held_up >= missing && is_prompt);
         vec![finding(

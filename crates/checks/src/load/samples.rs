@@ -1,6 +1,8 @@
 //! A quantile must rest on enough requests, and on all of them.
 
-use hoptax_result::{Finding, Latency, LatencySet, LoadResult, QuantileIntervals, Range, Severity};
+use hoptax_result::{
+    Finding, Latency, LatencySet, LoadResult, Percentile, QuantileIntervals, Range, Severity,
+};
 
 use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
@@ -64,16 +66,19 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
     source: "our own: n (1 - p) of at least 100",
     judge: |result, limits| {
         let count = result.latency.response.count;
-        let lost: Vec<&Quantile> =
-            QUANTILES.iter().filter(|quantile| is_too_few(count, quantile.p, limits)).collect();
-        let Some(lowest) = lost.first() else { return Vec::new() };
-        let names: Vec<&str> = lost.iter().map(|quantile| quantile.name).collect();
+        let usual = QUANTILES.iter().map(|quantile| (quantile.p, quantile.name.to_owned()));
+        let mut lost: Vec<(f64, String)> =
+            usual.chain(asked(result)).filter(|(p, _)| is_too_few(count, *p, limits)).collect();
+        lost.sort_by(|a, b| rarer(a.0).total_cmp(&rarer(b.0)).reverse());
+        lost.dedup_by(|a, b| a.1 == b.1);
+        let Some((nearest, _)) = lost.first() else { return Vec::new() };
+        let names: Vec<&str> = lost.iter().map(|(_, name)| name.as_str()).collect();
         // The far tail of a short run is nobody's surprise; a median that nothing supports is.
-        let severity = if lowest.p < 0.999 { Severity::Warn } else { Severity::Info };
+        let severity = if rarer(*nearest) > 0.001_5 { Severity::Warn } else { Severity::Info };
         vec![finding(
             "too-few-samples",
             severity,
-            Measured::count(count as f64, needed(lowest.p, limits), "requests"),
+            Measured::count(count as f64, needed(*nearest, limits), "requests"),
             format!(
                 "{count} answers do not support {}: {} withheld",
                 names.join(", "),
@@ -88,6 +93,12 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             let count = latency.response.count;
             withhold(latency, |quantile| is_too_few(count, quantile.p, limits));
         }
+        let count = result.latency.response.count;
+        for one in &mut result.percentiles {
+            if is_too_few(count, one.percentile / 100.0, limits) {
+                *one = withheld(one);
+            }
+        }
     }),
 };
 
@@ -97,15 +108,16 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
     protects_from: "a quantile that the next run will not show",
     source: "our own: half the 95 % interval from batches of the trial within 10 % of the quantile, and withheld at 50 %",
     judge: |result, limits| {
-        let vague: Vec<(f64, &str)> = QUANTILES
+        let usual = QUANTILES
             .iter()
-            .filter_map(|quantile| {
-                let half = half_width(result, quantile)?;
-                (half > limits.of(&thresholds::INTERVAL_SHARE)).then_some((half, quantile.name))
-            })
-            .collect();
+            .filter_map(|quantile| Some((half_width(result, quantile)?, quantile.name.to_owned())));
+        let asked = result.percentiles.iter().filter_map(|one| Some((half_width_of(one)?, name(one))));
+        let mut vague: Vec<(f64, String)> =
+            usual.chain(asked).filter(|(half, _)| *half > limits.of(&thresholds::INTERVAL_SHARE)).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        vague.retain(|(_, name)| seen.insert(name.clone()));
         let Some(worst) = vague.iter().map(|(half, _)| *half).reduce(f64::max) else { return Vec::new() };
-        let names: Vec<&str> = vague.iter().map(|(_, name)| *name).collect();
+        let names: Vec<&str> = vague.iter().map(|(_, name)| name.as_str()).collect();
         let least_vague = vague.iter().map(|(half, _)| *half).fold(f64::INFINITY, f64::min);
         // A far tail is vague more often than not; a vague median is worth a warning.
         let severity = if names.contains(&"p50") { Severity::Warn } else { Severity::Info };
@@ -144,6 +156,11 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         for quantile in QUANTILES.iter().filter(|quantile| lost.contains(&quantile.name)) {
             *(quantile.of)(&mut result.latency.response) = None;
         }
+        for one in &mut result.percentiles {
+            if half_width_of(one).is_some_and(|half| half > limits.of(&thresholds::INTERVAL_FAIL_SHARE)) {
+                one.response_us = None;
+            }
+        }
     }),
 };
 
@@ -177,8 +194,34 @@ fn half_width(result: &LoadResult, quantile: &Quantile) -> Option<f64> {
     Some((interval.high - interval.low) / 2.0 / value)
 }
 
+/// The same of a percentile of choice.
+fn half_width_of(one: &Percentile) -> Option<f64> {
+    let value = one.response_us.filter(|value| *value > 0.0)?;
+    let interval = one.response_interval?;
+    Some((interval.high - interval.low) / 2.0 / value)
+}
+
+/// The percentiles of choice, from 0 to 1, and their names.
+fn asked(result: &LoadResult) -> impl Iterator<Item = (f64, String)> {
+    result.percentiles.iter().map(|one| (one.percentile / 100.0, name(one)))
+}
+
+fn name(one: &Percentile) -> String {
+    format!("p{}", one.percentile)
+}
+
+/// A percentile without its values, where the evidence does not support them. Bounds stand.
+pub(super) fn withheld(one: &Percentile) -> Percentile {
+    Percentile { response_us: None, service_us: None, response_interval: None, ..*one }
+}
+
+/// The share of the requests on the rarer side of a quantile.
+fn rarer(p: f64) -> f64 {
+    p.min(1.0 - p)
+}
+
 fn needed(p: f64, limits: &Limits) -> f64 {
-    (limits.of(&thresholds::SAMPLES_ABOVE) / (1.0 - p)).round()
+    (limits.of(&thresholds::SAMPLES_ABOVE) / rarer(p)).round()
 }
 
 fn is_too_few(count: u64, p: f64, limits: &Limits) -> bool {
@@ -197,7 +240,7 @@ fn withhold(latency: &mut LatencySet, is_lost: impl Fn(&Quantile) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadResult, LowerBounds, Range, Severity};
+    use hoptax_result::{LoadResult, LowerBounds, Percentile, Range, Severity};
 
     use crate::load::tests::fired;
 
@@ -229,6 +272,28 @@ mod tests {
         let (severity, result) = run(150);
         assert_eq!(severity, Some(Severity::Warn));
         assert_eq!(result.latency.response.p50_us, None);
+    }
+
+    #[test]
+    fn percentiles_of_choice_are_withheld_as_the_usual_ones_are() {
+        let asked = |percentile: f64, half: f64| Percentile {
+            percentile,
+            response_us: Some(100.0),
+            response_at_least_us: None,
+            response_interval: Some(Range { low: 100.0 - half, high: 100.0 + half }),
+            service_us: Some(90.0),
+            service_at_least_us: None,
+        };
+        let (severity, result) = fired("too-few-samples", |result| {
+            result.percentiles = vec![asked(0.01, 1.0), asked(95.0, 1.0), asked(99.99, 1.0)];
+        });
+        assert_eq!(severity, Some(Severity::Info));
+        let known: Vec<bool> = result.percentiles.iter().map(|one| one.response_us.is_some()).collect();
+        assert_eq!(known, [false, true, false]);
+        assert!(result.percentiles[2].service_us.is_none());
+        let (severity, result) =
+            fired("vague-quantile", |result| result.percentiles = vec![asked(95.0, 60.0)]);
+        assert_eq!((severity, result.percentiles[0].response_us), (Some(Severity::Info), None));
     }
 
     #[test]

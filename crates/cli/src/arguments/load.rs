@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use hoptax_checks::fail_on::Condition;
 use hoptax_load::{
     Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Speak, Think, WhenBusy, WhenLate,
 };
@@ -16,7 +17,10 @@ use super::{SecurityArguments, values};
 Examples:
   hoptax load http://127.0.0.1:8080/                  as fast as possible (closed loop)
   hoptax load -q 1000 -d 30s http://127.0.0.1:8080/   1,000 requests per second (open loop)
+  hoptax load -q 1000 --fail-on 'p99>5ms' --fail-on 'errors>0.1%' http://127.0.0.1:8080/
+  hoptax load -q 1000 --percentiles 95,99.99 http://127.0.0.1:8080/
   hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
+  hoptax load -q 1000 --openmetrics load.prom http://127.0.0.1:8080/
   hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
   hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
@@ -41,7 +45,7 @@ pub(crate) struct LoadArguments {
     /// `/` goes to the host of the URL
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["weights", "body", "body_file", "body_size"])]
     pub(crate) requests: Option<PathBuf>,
-    /// Requests per second; as fast as possible if not given
+    /// Requests per second, at most 10,000,000; as fast as possible if not given
     #[arg(short = 'q', long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
     /// Rates over time, in place of one rate: `FROM:TO@LENGTH`, or `RATE@LENGTH`, with commas between; each stage has a
@@ -79,7 +83,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "ORDER", default_value_t = PoolOrder::default())]
     pub(crate) pool: PoolOrder,
     /// What becomes of a request while all connections are busy: `wait` (which counts in its response time), `queue=100`
-    /// (only so many wait), or `skip`
+    /// (only so many wait, at most 1,000,000), or `skip`
     #[arg(long, value_name = "MODE", default_value_t = WhenBusy::default())]
     pub(crate) when_busy: WhenBusy,
     /// What becomes of a request that the generator itself is late with: `send`, or `skip` (when it is more than 10 ms
@@ -142,6 +146,14 @@ pub(crate) struct LoadArguments {
     /// one is printed with the verdict
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
+    /// Percentiles that are told beside p50, p90, p99 and p99.9: `95,99.99`
+    #[arg(long, value_name = "PERCENTILES", value_delimiter = ',', value_parser = values::percentile)]
+    pub(crate) percentiles: Vec<f64>,
+    /// End with exit code 1 when this holds, or when that cannot be told: `p99>5ms` (any percentile, `min`, `mean` or `max`),
+    /// `service.p99.9>2ms`, `send-lag.p99>1ms`, `rate<9900`, `errors>0.1%`, `reset>10`, with `>`, `>=`, `<` or `<=`; may be
+    /// given again. A void result ends with 4
+    #[arg(long = "fail-on", value_name = "CONDITION")]
+    pub(crate) fail_on: Vec<Condition>,
     /// Take the kernel's time stamps of the requests on one connection in sixteen, to show how long they were between the
     /// generator and the wire
     #[arg(long)]
@@ -151,6 +163,9 @@ pub(crate) struct LoadArguments {
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) security: SecurityArguments,
+    /// Write the result to a file in the text format of `OpenMetrics`, which Prometheus reads
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Write the result as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hoptax_load::{Arrivals, ArrivalsError};
+use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE};
 
 /// What `--arrivals` asks for.
 #[derive(Clone, Debug)]
@@ -46,8 +46,8 @@ pub(crate) fn arrivals(text: &str) -> Result<ArrivalsChoice, ArrivalsError> {
 
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
-        _ => Err("it must be a number above 0".to_owned()),
+        Ok(rate) if rate > 0.0 && rate <= MAX_RATE => Ok(rate),
+        _ => Err(format!("it must be a number above 0 and at most {MAX_RATE}")),
     }
 }
 
@@ -55,6 +55,15 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("it must be a number from 0 to 1".to_owned()),
+    }
+}
+
+/// A percentile, above 0 and below 100.
+pub(crate) fn percentile(text: &str) -> Result<f64, String> {
+    let number = text.trim();
+    match number.strip_prefix('p').unwrap_or(number).parse::<f64>() {
+        Ok(percentile) if percentile > 0.0 && percentile < 100.0 => Ok(percentile),
+        _ => Err("it must be above 0 and below 100, as `99.9`".to_owned()),
     }
 }
 
@@ -96,7 +105,10 @@ mod tests {
     fn rates_shares_and_headers_are_read() {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
+        assert!(rate("1e12").unwrap_err().contains("at most 10000000"));
         assert!(share("1.1").is_err());
+        assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
+        assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
         assert_eq!(percent("1%"), Ok(0.01));
         assert_eq!(percent(" 0.5 % "), Ok(0.005));
         assert!(percent("1").unwrap_err().contains("`1%`"));

@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hoptax_checks::judge_load;
+use hoptax_checks::fail_on::Condition;
 use hoptax_checks::thresholds::Limits;
+use hoptax_checks::{fail_on, judge_load};
 use hoptax_host::limits;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_load::{Arrivals, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
-use hoptax_report::terminal;
+use hoptax_report::{openmetrics, terminal};
 use hoptax_result::LoadResult;
 
 use crate::arguments::{ArrivalsChoice, LoadArguments};
@@ -46,12 +47,20 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     line.finish_and_clear();
     let mut result = result.map_err(Failure::environment)?;
     judge_load(&mut result, &thresholds);
+    let all_pass = fail_on::judge(&mut result, &arguments.fail_on);
     // Only when the last sender is gone does the writer end.
     drop(spec);
     let logged = log.map_or(Ok(()), LogFile::finish);
     write(arguments.json.as_deref(), &result)?;
+    if let Some(path) = &arguments.openmetrics {
+        write_file(path, &openmetrics::load(&result))?;
+    }
     logged?;
-    Ok(if interrupt.was_asked() { Code::Interrupted } else { Code::of(result.verdict) })
+    Ok(match Code::of(result.verdict) {
+        _ if interrupt.was_asked() => Code::Interrupted,
+        Code::Fine if !all_pass => Code::ConditionFailed,
+        code => code,
+    })
 }
 
 /// What the flags ask for.
@@ -101,6 +110,12 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
         seed: arguments.seed,
         kernel_stamps: arguments.kernel_stamps,
         max_error_share: arguments.max_error_share,
+        percentiles: arguments
+            .percentiles
+            .iter()
+            .copied()
+            .chain(arguments.fail_on.iter().filter_map(Condition::percentile))
+            .collect(),
         ..TrialSpec::of(traffic)
     })
 }
@@ -159,6 +174,11 @@ fn open_loop(arguments: &LoadArguments) -> Result<(OpenLoop, Option<Duration>), 
             Err(Failure::bad_input(format!("`--arrivals {arrivals}` {NEEDS_RATE}")))
         }
     }
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// Prints the table, unless stdout is where the JSON goes, and writes the JSON.

@@ -1,18 +1,19 @@
 //! From what the workers of a trial recorded to its result.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{
-    Drift, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode, Pacing,
-    QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
+    Drift, EndedBy, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode, Pacing,
+    Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
 use hoptax_wire::http2::ERROR_CODES;
 
-use super::TrialSpec;
+use super::{Recorded, TrialSpec};
 use crate::apart::apart;
-use crate::course::{BATCHES, Course};
+use crate::course::Course;
 use crate::pace::Pace;
 use crate::recording::Recording;
 use crate::schedule::Arrivals;
@@ -21,7 +22,7 @@ use crate::schedule::Arrivals;
 pub(super) fn result(
     spec: &TrialSpec,
     mut recordings: Vec<Vec<Recording>>,
-    recorded_s: f64,
+    recorded: Recorded,
     generator: Generator,
     environment: Environment,
 ) -> LoadResult {
@@ -32,19 +33,26 @@ pub(super) fn result(
         });
     let mut all = Recording::new();
     recordings.iter().flatten().for_each(|recording| all.merge(recording));
-    let target = spec.open.as_ref().map(|(pace, _)| pace.mean_rate());
+    let target = spec.open.as_ref().map(|(pace, _)| match recorded.ended_by {
+        EndedBy::Plan => pace.mean_rate(),
+        EndedBy::Interrupt | EndedBy::Backlog => pace.mean_rate_in(recorded.time),
+    });
     LoadResult {
         format: "hoptax.load/1".to_owned(),
         verdict: Verdict::Sound,
         findings: Vec::new(),
         plan: plan(spec, generator.workers.len()),
+        recorded_s: recorded.time.as_secs_f64(),
+        ended_by: recorded.ended_by,
         book: all.book,
         unsent: unsent(&all),
         waiting: Waiting { most: all.most_waiting, total_s: all.waited_ns as f64 / 1e9 },
         failures: failures(&all),
         statuses: all.statuses.clone(),
-        rate: rate(&all, target, recorded_s),
+        rate: rate(&all, target, recorded.time.as_secs_f64()),
         latency: all.latencies(),
+        percentiles: percentiles(spec, course.as_deref(), &all),
+        fail_on: Vec::new(),
         response_intervals: course.as_ref().map(|course| intervals(course, &all)).unwrap_or_default(),
         outcomes: outcomes(&all),
         modes: found_modes(&all),
@@ -56,7 +64,7 @@ pub(super) fn result(
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         tls: all.handshakes.summary(),
         retired: retired(&all),
-        stages: stages(spec, &recordings),
+        stages: stages(spec, &recordings, recorded.time),
         drift: course.as_ref().and_then(|course| drift(course)),
         generator,
         imported: None,
@@ -139,21 +147,46 @@ fn found_modes(recording: &Recording) -> Vec<Mode> {
         .collect()
 }
 
-/// Intervals of the quantiles of the answered requests.
-fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
-    let interval = |p: f64| {
-        let all = recording.response.histogram();
-        let quantile_ns = all.value_at_quantile(p);
-        let batches = course.batches();
-        let share = |batch: &Histogram<u32>| {
-            (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
-        };
-        let shares: Vec<f64> = batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
-        // Where a batch is empty, batches do not stand for equal parts of the trial.
-        let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == BATCHES)?;
-        let us = |rank: f64| all.value_at_quantile(rank) as f64 / 1e3;
-        Some(Range { low: us(low), high: us(high) })
+/// The percentiles that were asked for, each once.
+fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording) -> Vec<Percentile> {
+    let mut asked = spec.percentiles.clone();
+    asked.sort_by(f64::total_cmp);
+    asked.dedup();
+    let censored = recording.censored.as_deref();
+    let of = |percentile: f64| {
+        let p = percentile / 100.0;
+        let response = recording.response.quantile_with(p, censored.map(|[response, _]| response));
+        let service = recording.service.quantile_with(p, censored.map(|[_, service]| service));
+        Percentile {
+            percentile,
+            response_us: response.0,
+            response_at_least_us: response.1,
+            response_interval: course.and_then(|course| interval(course, recording, p)),
+            service_us: service.0,
+            service_at_least_us: service.1,
+        }
     };
+    asked.into_iter().map(of).collect()
+}
+
+/// The interval of a quantile of the answered requests.
+fn interval(course: &Course, recording: &Recording, p: f64) -> Option<Range> {
+    let all = recording.response.histogram();
+    let quantile_ns = all.value_at_quantile(p);
+    let batches = course.batches();
+    let share = |batch: &Histogram<u32>| {
+        (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
+    };
+    let shares: Vec<f64> = batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
+    // Where a batch is empty, batches do not stand for equal parts of the trial.
+    let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == batches.len())?;
+    let us = |rank: f64| all.value_at_quantile(rank) as f64 / 1e3;
+    Some(Range { low: us(low), high: us(high) })
+}
+
+/// Intervals of the usual quantiles.
+fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
+    let interval = |p: f64| interval(course, recording, p);
     QuantileIntervals {
         p50_us: interval(0.5),
         p90_us: interval(0.9),
@@ -164,7 +197,7 @@ fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
 
 fn windows(course: &Course) -> Vec<Window> {
     course
-        .windows
+        .complete_windows()
         .iter()
         .map(|window| Window {
             planned: window.planned,
@@ -186,7 +219,8 @@ fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
     releases_ns.sort_unstable();
     let gaps: Vec<f64> =
         releases_ns.windows(2).filter_map(|pair| Some((pair.get(1)? - pair.first()?) as f64 / 1e9)).collect();
-    let is_poisson = matches!(arrivals, Arrivals::Poisson);
+    // While the rate changes, gaps are those of no single exponential distribution.
+    let is_poisson = matches!((pace, arrivals), (Pace::Constant(_), Arrivals::Poisson));
     Some(Pacing {
         gap_error: course.gap_error.summary(),
         exponential_distance: is_poisson.then(|| exponential_distance(&gaps, pace.mean_rate())).flatten(),
@@ -207,7 +241,7 @@ fn in_flight(course: &Course) -> Option<InFlight> {
 
 fn drift(course: &Course) -> Option<Drift> {
     let batches = course.batches();
-    let third = BATCHES / 3;
+    let third = batches.len() / 3;
     let median = |batches: &[Histogram<u32>]| {
         let all = batches.iter().cloned().reduce(|mut all, one| {
             all += one;
@@ -217,7 +251,7 @@ fn drift(course: &Course) -> Option<Drift> {
     };
     Some(Drift {
         first_third_p50_us: median(batches.get(..third)?)?,
-        last_third_p50_us: median(batches.get(BATCHES - third..)?)?,
+        last_third_p50_us: median(batches.get(batches.len() - third..)?)?,
     })
 }
 
@@ -225,20 +259,29 @@ fn median_us(times: &Histogram<u32>) -> Option<f64> {
     (!times.is_empty()).then(|| times.value_at_quantile(0.5) as f64 / 1e3)
 }
 
-fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>]) -> Vec<Stage> {
+/// The stages that began, each for as long as it lasted.
+fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -> Vec<Stage> {
     let Some((Pace::Stages(stages), _)) = &spec.open else { return Vec::new() };
     let part = |number: usize| {
         let mut all = Recording::new();
         recordings.iter().filter_map(|parts| parts.get(number)).for_each(|recording| all.merge(recording));
         all
     };
+    let starts = stages.iter().scan(Duration::ZERO, |end, stage| {
+        let start = *end;
+        *end += stage.length;
+        Some(start)
+    });
     stages
         .iter()
+        .zip(starts)
         .enumerate()
-        .map(|(number, stage)| {
+        .filter(|(_, (_, start))| *start < recorded)
+        .map(|(number, (stage, start))| {
             let recording = part(number);
-            let duration_s = stage.length.as_secs_f64();
-            let target = f64::midpoint(stage.from_rate, stage.to_rate);
+            let time = stage.length.min(recorded.saturating_sub(start));
+            let duration_s = time.as_secs_f64();
+            let target = stage.mean_rate_in(time);
             Stage {
                 from_rate: stage.from_rate,
                 to_rate: stage.to_rate,

@@ -133,7 +133,7 @@ impl Worker {
     fn take_retirement(&mut self, current: &mut Current, index: usize, events: &[Event], now: u64) {
         for event in events {
             if let (Event::Retired { code }, Some(connection)) = (event, self.connections.get_mut(index)) {
-                current.recording(now).retire(*code);
+                current.record_retirement(now, *code);
                 connection.is_retired = true;
             }
         }

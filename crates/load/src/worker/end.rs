@@ -71,10 +71,8 @@ impl Worker {
         while let Some(Reverse((_, slot))) = self.thinking.pop() {
             self.set_free(slot);
         }
-        let waiting: Vec<u64> =
-            self.hosts.iter_mut().flat_map(|host| host.pool.give_up()).map(|due| due.planned_ns).collect();
-        for planned_ns in waiting {
-            current.record_unsent(planned_ns, Unsent::End);
+        for due in self.hosts.iter_mut().flat_map(|host| host.pool.give_up()) {
+            current.record_unsent(due.planned_ns, Unsent::End);
         }
         while current.is_open() && current.next_ns < current.run.end_ns {
             current.record_unsent(current.next_ns, Unsent::End);

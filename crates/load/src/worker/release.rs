@@ -4,12 +4,16 @@ use std::cmp::Reverse;
 
 use hoptax_host::clock::now_ns;
 
+use super::Worker;
 use super::answers::failure_of;
-use super::{Due, Worker};
+use crate::backlog::Due;
 use crate::connection::InFlight;
 use crate::pool::{LATE_NS, Offer, WhenLate};
 use crate::recording::Unsent;
 use crate::run::{Current, Release};
+
+/// Requests that are released before events and a request to stop are looked at.
+const RELEASES_AT_ONCE: u32 = 65_536;
 
 impl Worker {
     /// Whether some connection is free.
@@ -66,12 +70,16 @@ impl Worker {
     }
 
     fn release_planned(&mut self, current: &mut Current, now: u64) {
-        while current.next_ns <= now && current.next_ns < current.run.end_ns {
+        for _ in 0..RELEASES_AT_ONCE {
+            if current.next_ns > now || current.next_ns >= current.run.end_ns {
+                return;
+            }
             let due = Due { planned_ns: current.next_ns, offered_ns: now, picked: current.next };
             current.plan_next(self.picker.pick(&self.traffic));
             let number = self.traffic.host_of(due.picked.target);
             let Some(host) = self.hosts.get_mut(number) else { return };
-            match host.pool.offer(due) {
+            let replay = |turn| current.replay(&self.picker, &self.traffic, number, turn);
+            match host.pool.offer(due, replay) {
                 Offer::Start(index)
                     if self.when_late == WhenLate::Skip && now.saturating_sub(due.planned_ns) > LATE_NS =>
                 {
@@ -82,11 +90,7 @@ impl Worker {
                     let index = host.first + index;
                     self.start(current, index, due, false);
                 }
-                Offer::Waits => {
-                    let waiting = self.hosts.iter().map(|host| host.pool.waiting() as u64).sum();
-                    let recording = current.recording(due.planned_ns);
-                    recording.most_waiting = recording.most_waiting.max(waiting);
-                }
+                Offer::Waits => current.record_waiting(due.planned_ns, self.waiting()),
                 Offer::Refused => current.record_unsent(due.planned_ns, Unsent::Busy),
             }
         }

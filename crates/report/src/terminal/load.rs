@@ -1,6 +1,6 @@
 //! The summary of a load.
 
-use hoptax_result::{Latency, LoadResult, TlsResult};
+use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, TlsResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
@@ -13,6 +13,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     let mut text = heading(result, style);
     text += &accounts(result);
     text += &format!("\n{}", latencies(result));
+    text += &percentiles(result);
     text += &whose(result);
     text += &shape(result);
     text += &stages(result);
@@ -28,6 +29,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     if !result.findings.is_empty() {
         text += &format!("\n{}", findings(&groups(&result.findings), style));
     }
+    text += &fail_on(result);
     let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict_of_load(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
     for one in &result.loosened {
@@ -63,7 +65,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => plan.method.clone(),
     };
     format!(
-        "\n{}\n{how}, {} connections{}, {} worker(s), {} s after {} s of warm-up\n\n",
+        "\n{}\n{how}, {} connections{}, {} worker(s), {} s{} after {} s of warm-up\n\n",
         style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
         // Of an imported result they may not be known.
         if plan.connections == 0 {
@@ -73,7 +75,16 @@ fn heading(result: &LoadResult, style: Style) -> String {
         },
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         plan.workers,
-        seconds(plan.duration_s),
+        if result.ended_by == EndedBy::Plan {
+            seconds(plan.duration_s)
+        } else {
+            format!("{:.1} of {}", result.recorded_s, seconds(plan.duration_s))
+        },
+        match result.ended_by {
+            EndedBy::Plan => "",
+            EndedBy::Interrupt => " (interrupted)",
+            EndedBy::Backlog => " (ended: more waited than could ever be sent)",
+        },
         seconds(plan.warmup_s)
     )
 }
@@ -109,10 +120,17 @@ fn accounts(result: &LoadResult) -> String {
         let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
         text += &format!("unsent     {}\n", listed(unsent.collect()));
     }
-    if book.blocked > 0 {
+    // Also those that never got a connection have waited for one.
+    if book.blocked > 0 || result.waiting.most > 0 {
+        let until_end = result.unsent.get("end").copied().unwrap_or_default();
         text += &format!(
-            "waiting    {} waited for a connection, at most {} at once, {:.3} s all together\n",
-            count(book.blocked),
+            "waiting    {} waited for a connection{}, at most {} at once, {:.3} s all together\n",
+            count(book.blocked + until_end),
+            if until_end > 0 {
+                format!(", {} of them until the end", count(until_end))
+            } else {
+                String::new()
+            },
             count(result.waiting.most),
             result.waiting.total_s
         );
@@ -200,6 +218,49 @@ fn latencies(result: &LoadResult) -> String {
     rows.text()
 }
 
+/// The percentiles of choice.
+fn percentiles(result: &LoadResult) -> String {
+    if result.percentiles.is_empty() {
+        return String::new();
+    }
+    let mut rows = Rows::new(&["us", "response time", "service time"]);
+    let count = result.latency.response.count;
+    for one in &result.percentiles {
+        let cells = vec![
+            cell(one.response_us, one.response_at_least_us, count),
+            cell(one.service_us, one.service_at_least_us, count),
+        ];
+        rows.add(&format!("p{}", one.percentile), cells);
+    }
+    format!("\n{}", rows.text())
+}
+
+/// The conditions of `--fail-on`.
+fn fail_on(result: &LoadResult) -> String {
+    let mut text = String::new();
+    for (number, one) in result.fail_on.iter().enumerate() {
+        let unit = |value: f64| match one.unit.as_str() {
+            "us" => format!("{} us", us(value)),
+            "%" => format!("{value:.3} %"),
+            "/s" => format!("{}/s", grouped(value, 0)),
+            unit => format!("{} {unit}", grouped(value, 0)),
+        };
+        let value = match (one.value, one.at_least) {
+            (Some(value), _) => unit(value),
+            (None, Some(bound)) => format!("at least {}", unit(bound)),
+            (None, None) => "not known".to_owned(),
+        };
+        let outcome = match one.outcome {
+            FailOnOutcome::Passed => "passed",
+            FailOnOutcome::Failed => "FAILED",
+            FailOnOutcome::Unknown => "NOT TOLD",
+        };
+        let (gap, name) = if number == 0 { ("\n", "fail-on") } else { ("", "") };
+        text += &format!("{gap}{name:<11}{:<20} {outcome}: {value}\n", one.condition);
+    }
+    text
+}
+
 /// Which requests the first rows describe, and how far above what the generator itself takes they are.
 fn whose(result: &LoadResult) -> String {
     let count = |count: u64| grouped(count as f64, 0);
@@ -260,7 +321,10 @@ fn stages(result: &LoadResult) -> String {
         let response = &stage.latency.response;
         let book = &stage.book;
         let cells = vec![
-            grouped(stage.duration_s, usize::from(stage.duration_s.fract() > 0.0)),
+            grouped(
+                stage.duration_s,
+                usize::from((stage.duration_s - stage.duration_s.round()).abs() > 0.05),
+            ),
             stage.rate.achieved.map_or("withheld".to_owned(), rate),
             grouped((book.sent - book.answered) as f64, 0),
             grouped(book.unsent as f64, 0),
@@ -270,7 +334,13 @@ fn stages(result: &LoadResult) -> String {
         ];
         rows.add(&name, cells);
     }
-    format!("\n{}", rows.text())
+    let text = format!("\n{}", rows.text());
+    let planned = result.plan.stages.as_deref().map_or(0, |stages| stages.split(',').count());
+    match planned.saturating_sub(result.stages.len()) {
+        0 => text,
+        1 => format!("{text}the last stage did not begin\n"),
+        more => format!("{text}the last {more} stages did not begin\n"),
+    }
 }
 
 fn quantiles(latency: &Latency) -> Vec<String> {
@@ -302,6 +372,8 @@ fn us(us: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{FailOn, Percentile};
+
     use super::*;
     use crate::fixture;
 
@@ -333,6 +405,59 @@ mod tests {
             .filter(|line| ["HTTP/2", "open", "retired", "TLS"].iter().any(|word| line.starts_with(word)))
             .collect();
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn the_summary_of_an_interrupted_load_says_of_how_long_it_speaks() {
+        let mut result = fixture::load();
+        (result.ended_by, result.recorded_s) = (EndedBy::Interrupt, 7.04);
+        result.plan.stages = Some("0:10000@5s,10000:30000@5s,30000@5s".to_owned());
+        result.stages[1].duration_s = 2.04;
+        (result.book.blocked, result.waiting.total_s) = (0, 2.5);
+        result.unsent.insert("end".to_owned(), 7);
+        let text = load(&result, Style { width: 100, colour: false });
+        for expected in [
+            "7.0 of 10 s (interrupted) after",
+            "waiting    7 waited for a connection, 7 of them until the end, at most 7 at once, 2.500 s",
+            "the last stage did not begin",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
+
+    #[test]
+    fn percentiles_of_choice_and_conditions_have_their_lines() {
+        let mut result = fixture::load();
+        result.percentiles = vec![Percentile {
+            percentile: 99.99,
+            response_us: None,
+            response_at_least_us: Some(5_000_000.0),
+            response_interval: None,
+            service_us: Some(412.3),
+            service_at_least_us: None,
+        }];
+        let one = |condition: &str, outcome, value, unit: &str| FailOn {
+            condition: condition.to_owned(),
+            outcome,
+            value,
+            at_least: None,
+            unit: unit.to_owned(),
+        };
+        result.fail_on = vec![
+            one("p99>5ms", FailOnOutcome::Failed, Some(6_120.0), "us"),
+            one("errors>0.1%", FailOnOutcome::Passed, Some(0.025), "%"),
+            one("rate<9900", FailOnOutcome::Unknown, None, "/s"),
+        ];
+        let text = load(&result, Style { width: 100, colour: false });
+        for expected in [
+            "fail-on    p99>5ms              FAILED: 6,120 us",
+            "           errors>0.1%          passed: 0.025 %",
+            "           rate<9900            NOT TOLD: not known",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        let line = text.lines().find(|line| line.starts_with("p99.99")).unwrap();
+        assert!(line.contains(">= 5,000,000") && line.contains("412.3"), "{line}");
     }
 
     #[test]

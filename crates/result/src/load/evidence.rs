@@ -115,7 +115,8 @@ pub struct Generator {
     pub cpu_seconds: f64,
     /// Time that the workers were ready to run but did not, microseconds.
     pub run_delay_us: f64,
-    /// Time from the start of the record to the end of the drain, seconds.
+    /// Time that was recorded, seconds: without the warm-up, and without the drain, in which the generator has next to
+    /// nothing to do.
     pub wall_seconds: f64,
     /// Time that the host took from this machine's processors meanwhile, as a share of their time, 0 to 1.
     pub steal_share: f64,

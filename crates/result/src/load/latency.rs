@@ -82,6 +82,24 @@ pub struct QuantileIntervals {
     pub p99_9_us: Option<Range>,
 }
 
+/// A percentile of response and service time, microseconds. One that the evidence does not support is null.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Percentile {
+    /// Which, above 0 and below 100.
+    pub percentile: f64,
+    /// Of response time.
+    pub response_us: Option<f64>,
+    /// What that is at least, where requests whose answer was still awaited leave it open.
+    pub response_at_least_us: Option<f64>,
+    /// Its 95 % interval, as those of the other quantiles.
+    pub response_interval: Option<Range>,
+    /// Of service time.
+    pub service_us: Option<f64>,
+    /// What that is at least.
+    pub service_at_least_us: Option<f64>,
+}
+
 /// From one value to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

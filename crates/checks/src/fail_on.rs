@@ -1,0 +1,455 @@
+//! Conditions under which a load has failed, as `p99>5ms`: whoever starts a load from a script says what is too much, and
+//! the exit code answers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hoptax_result::{FailOn, FailOnOutcome, Latency, LoadResult, Verdict};
+
+/// The failures that a condition can be about, beside resets of streams.
+const FAILURES: [&str; 13] = [
+    "refused",
+    "reset",
+    "closed",
+    "truncated",
+    "malformed",
+    "tls",
+    "protocol",
+    "unseen",
+    "grpc-status",
+    "untold",
+    "status-4xx",
+    "status-5xx",
+    "mismatch",
+];
+/// How the names of the others begin.
+const STREAM_RESET: &str = "stream-reset-";
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    metric: Metric,
+    relation: Relation,
+    limit: f64,
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+enum Metric {
+    /// A time, microseconds.
+    Time(Distribution, Statistic),
+    /// Answers per second, or what was sent.
+    Rate { offered: bool },
+    /// Requests of a kind.
+    Requests { kind: Kind, as_percent: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Distribution {
+    Response,
+    Service,
+    SendLag,
+    OwnLag,
+    FirstByte,
+    LastByte,
+    Connect,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Statistic {
+    Min,
+    Mean,
+    Max,
+    /// Above 0 and below 100.
+    Percentile(f64),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    /// Sent and not answered, whatever the reason.
+    Errors,
+    Failed,
+    TimedOut,
+    Unfinished,
+    Unsent,
+    Failure(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Relation {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// A value, or what it is at least.
+type Known = (Option<f64>, Option<f64>);
+
+impl Condition {
+    /// The percentile of response or service time that it needs, so that the trial tells it.
+    pub fn percentile(&self) -> Option<f64> {
+        match self.metric {
+            Metric::Time(
+                Distribution::Response | Distribution::Service,
+                Statistic::Percentile(percentile),
+            ) => Some(percentile),
+            _ => None,
+        }
+    }
+
+    /// What came of it.
+    fn judge(&self, result: &LoadResult) -> FailOn {
+        let ((value, at_least), unit) = self.known(result);
+        let outcome = match (value, at_least) {
+            (Some(value), _) if self.relation.holds(value, self.limit) => FailOnOutcome::Failed,
+            // Nothing of a void result passes.
+            _ if result.verdict == Verdict::Void => FailOnOutcome::Unknown,
+            (Some(_), _) => FailOnOutcome::Passed,
+            (None, Some(bound)) => self.relation.given_at_least(bound, self.limit),
+            (None, None) => FailOnOutcome::Unknown,
+        };
+        FailOn { condition: self.text.clone(), outcome, value, at_least, unit: unit.to_owned() }
+    }
+
+    fn known(&self, result: &LoadResult) -> (Known, &'static str) {
+        match &self.metric {
+            Metric::Time(distribution, statistic) => (time(result, *distribution, *statistic), "us"),
+            Metric::Rate { offered: true } => ((Some(result.rate.offered), None), "/s"),
+            Metric::Rate { offered: false } => ((result.rate.achieved, None), "/s"),
+            Metric::Requests { kind, as_percent } => {
+                let (count, of) = count(result, kind);
+                if *as_percent {
+                    (((of > 0).then(|| count as f64 / of as f64 * 100.0), None), "%")
+                } else {
+                    ((Some(count as f64), None), "requests")
+                }
+            }
+        }
+    }
+}
+
+/// Judges a result, whose findings and verdict are there, by all conditions; whether all pass.
+pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
+    result.fail_on = conditions.iter().map(|condition| condition.judge(result)).collect();
+    result.fail_on.iter().all(|one| one.outcome == FailOnOutcome::Passed)
+}
+
+fn time(result: &LoadResult, distribution: Distribution, statistic: Statistic) -> Known {
+    let all = &result.latency;
+    let latency: &Latency = match distribution {
+        Distribution::Response => &all.response,
+        Distribution::Service => &all.service,
+        Distribution::SendLag => &all.send_lag,
+        Distribution::OwnLag => &all.own_lag,
+        Distribution::FirstByte => &all.first_byte,
+        Distribution::LastByte => &all.last_byte,
+        Distribution::Connect => &all.connect,
+    };
+    let bounds = &latency.at_least;
+    let percentile = match statistic {
+        Statistic::Min => return (latency.min_us, None),
+        Statistic::Mean => return (latency.mean_us, None),
+        Statistic::Max => return (latency.max_us, bounds.max_us),
+        Statistic::Percentile(percentile) => percentile,
+    };
+    let usual = [
+        (50.0, (latency.p50_us, bounds.p50_us)),
+        (90.0, (latency.p90_us, bounds.p90_us)),
+        (99.0, (latency.p99_us, bounds.p99_us)),
+        (99.9, (latency.p99_9_us, bounds.p99_9_us)),
+    ];
+    let is_it = |one: f64| (one - percentile).abs() < 1e-9;
+    if let Some((_, known)) = usual.into_iter().find(|(one, _)| is_it(*one)) {
+        return known;
+    }
+    let asked = result.percentiles.iter().find(|one| is_it(one.percentile));
+    match (distribution, asked) {
+        (Distribution::Response, Some(one)) => (one.response_us, one.response_at_least_us),
+        (Distribution::Service, Some(one)) => (one.service_us, one.service_at_least_us),
+        _ => (None, None),
+    }
+}
+
+/// Requests of a kind, and of how many.
+fn count(result: &LoadResult, kind: &Kind) -> (u64, u64) {
+    let book = &result.book;
+    let count = match kind {
+        Kind::Errors => book.sent.saturating_sub(book.answered),
+        Kind::Failed => book.failed,
+        Kind::TimedOut => book.timed_out,
+        Kind::Unfinished => book.unfinished,
+        Kind::Unsent => return (book.unsent, book.planned),
+        Kind::Failure(name) => result.failures.get(name).copied().unwrap_or_default(),
+    };
+    (count, book.sent)
+}
+
+impl Relation {
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Above => value > limit,
+            Self::AtLeast => value >= limit,
+            Self::Below => value < limit,
+            Self::AtMost => value <= limit,
+        }
+    }
+
+    /// What is known when the value is `bound` or more.
+    fn given_at_least(self, bound: f64, limit: f64) -> FailOnOutcome {
+        match (self, self.holds(bound, limit)) {
+            (Self::Above | Self::AtLeast, true) => FailOnOutcome::Failed,
+            (Self::Below | Self::AtMost, false) => FailOnOutcome::Passed,
+            _ => FailOnOutcome::Unknown,
+        }
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    /// Reads `METRIC>VALUE`, or with `>=`, `<` and `<=`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let place = text.find(['<', '>']).ok_or("write it as `p99>5ms`, `errors>0.1%` or `rate<9900`")?;
+        let (metric, rest) = text.split_at(place);
+        let relations = [
+            (">=", Relation::AtLeast),
+            ("<=", Relation::AtMost),
+            (">", Relation::Above),
+            ("<", Relation::Below),
+        ];
+        let (relation, value) = relations
+            .into_iter()
+            .find_map(|(sign, relation)| Some((relation, rest.strip_prefix(sign)?)))
+            .unwrap_or((Relation::Above, rest));
+        let (metric, value) = (metric.trim(), value.trim());
+        let mut metric = metric_of(metric)?;
+        let limit = match &mut metric {
+            Metric::Time(..) => time_us(value).ok_or_else(|| {
+                format!("`{value}` is no time: write it with its unit, as `500us`, `5ms` or `1.5s`")
+            })?,
+            Metric::Rate { .. } => number(value.strip_suffix("/s").unwrap_or(value))
+                .ok_or_else(|| format!("`{value}` is no rate: write requests per second, as `9900`"))?,
+            Metric::Requests { as_percent, .. } => {
+                let percent = value.strip_suffix('%');
+                *as_percent = percent.is_some();
+                number(percent.unwrap_or(value)).ok_or_else(|| {
+                    format!("`{value}` is neither a share nor a count: write it as `0.1%` or `10`")
+                })?
+            }
+        };
+        Ok(Self { text: text.to_owned(), metric, relation, limit })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn metric_of(text: &str) -> Result<Metric, String> {
+    let requests = |kind| Ok(Metric::Requests { kind, as_percent: false });
+    match text {
+        "rate" => return Ok(Metric::Rate { offered: false }),
+        "offered" => return Ok(Metric::Rate { offered: true }),
+        "errors" => return requests(Kind::Errors),
+        "failed" => return requests(Kind::Failed),
+        "timed-out" => return requests(Kind::TimedOut),
+        "unfinished" => return requests(Kind::Unfinished),
+        "unsent" => return requests(Kind::Unsent),
+        _ if FAILURES.contains(&text) || text.starts_with(STREAM_RESET) => {
+            return requests(Kind::Failure(text.to_owned()));
+        }
+        _ => {}
+    }
+    let unknown = || {
+        format!(
+            "there is nothing called `{text}` to compare: write `p99` (any percentile, `min`, `mean` or `max`; of response \
+             time, or `service.p99`, `send-lag.p99`, `own-lag.p99`, `first-byte.p99`, `last-byte.p99`, `connect.p99`), \
+             `rate`, `offered`, `errors`, `failed`, `timed-out`, `unfinished`, `unsent`, or a kind of failure: {}, \
+             {STREAM_RESET}...",
+            FAILURES.join(", ")
+        )
+    };
+    let (distribution, statistic) = [
+        ("response.", Distribution::Response),
+        ("service.", Distribution::Service),
+        ("send-lag.", Distribution::SendLag),
+        ("own-lag.", Distribution::OwnLag),
+        ("first-byte.", Distribution::FirstByte),
+        ("last-byte.", Distribution::LastByte),
+        ("connect.", Distribution::Connect),
+    ]
+    .into_iter()
+    .find_map(|(name, one)| Some((one, text.strip_prefix(name)?)))
+    .unwrap_or((Distribution::Response, text));
+    let statistic = match statistic {
+        "min" => Statistic::Min,
+        "mean" => Statistic::Mean,
+        "max" => Statistic::Max,
+        _ => {
+            let percentile = statistic.strip_prefix('p').and_then(number).ok_or_else(unknown)?;
+            if percentile <= 0.0 || percentile >= 100.0 {
+                return Err(format!("`{statistic}` is no percentile: it must be above 0 and below 100"));
+            }
+            let is_usual = [50.0, 90.0, 99.0, 99.9].iter().any(|one| (percentile - one).abs() < 1e-9);
+            if !is_usual && !matches!(distribution, Distribution::Response | Distribution::Service) {
+                return Err(format!(
+                    "`{text}`: only p50, p90, p99 and p99.9 are told of anything but response and service time"
+                ));
+            }
+            Statistic::Percentile(percentile)
+        }
+    };
+    Ok(Metric::Time(distribution, statistic))
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}
+
+fn time_us(text: &str) -> Option<f64> {
+    let (number_of, unit_us) = if let Some(number) = text.strip_suffix("us").or(text.strip_suffix("\u{b5}s"))
+    {
+        (number, 1.0)
+    } else if let Some(number) = text.strip_suffix("ms") {
+        (number, 1e3)
+    } else {
+        (text.strip_suffix('s')?, 1e6)
+    };
+    Some(number(number_of)? * unit_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{LowerBounds, Percentile, sample};
+
+    use super::*;
+
+    fn outcome(condition: &str, change: impl FnOnce(&mut LoadResult)) -> FailOnOutcome {
+        let mut result = sample::load();
+        change(&mut result);
+        let all_pass = judge(&mut result, &[condition.parse().unwrap()]);
+        assert_eq!(all_pass, result.fail_on[0].outcome == FailOnOutcome::Passed);
+        result.fail_on[0].outcome
+    }
+
+    #[test]
+    fn every_relation_holds_where_it_says() {
+        // 20,000/s; p99 of response time 200 us, of service time 190 us; p99 of send lag 10 us.
+        for (condition, fails) in [
+            ("p99>199us", true),
+            ("p99>200us", false),
+            ("p99>=0.2ms", true),
+            ("p99 < 0.0002s", false),
+            ("p99<=200us", true),
+            ("response.p99.9>299us", true),
+            ("service.p99>190us", false),
+            ("service.mean<96us", true),
+            ("send-lag.p99>9us", true),
+            ("max>500us", false),
+            ("rate<20001", true),
+            ("rate<9900/s", false),
+            ("offered>20000", false),
+            ("errors>0.1%", false),
+            ("errors>=0", true),
+            ("unsent>0", false),
+            ("status-5xx>0", false),
+        ] {
+            let expected = if fails { FailOnOutcome::Failed } else { FailOnOutcome::Passed };
+            assert_eq!(outcome(condition, |_| {}), expected, "{condition}");
+        }
+    }
+
+    #[test]
+    fn failures_are_counted_by_kind_and_as_a_share_of_what_was_sent() {
+        let fail = |result: &mut LoadResult| {
+            result.book.answered -= 500;
+            result.book.failed += 500;
+            result.failures = [("reset".to_owned(), 400), ("stream-reset-cancel".to_owned(), 100)].into();
+        };
+        for (condition, fails) in [
+            ("errors>0.24%", true),
+            ("errors>0.26%", false),
+            ("errors>499", true),
+            ("reset>0.2%", false),
+            ("reset>=0.2%", true),
+            ("stream-reset-cancel>99", true),
+            ("closed>0", false),
+            ("failed>500", false),
+        ] {
+            let expected = if fails { FailOnOutcome::Failed } else { FailOnOutcome::Passed };
+            assert_eq!(outcome(condition, fail), expected, "{condition}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_does_not_pass() {
+        let withhold = |result: &mut LoadResult| result.latency.response.p99_us = None;
+        assert_eq!(outcome("p99>5s", withhold), FailOnOutcome::Unknown);
+        assert_eq!(outcome("rate<1", |result| result.rate.achieved = None), FailOnOutcome::Unknown);
+        assert_eq!(outcome("p99.99>5s", |_| {}), FailOnOutcome::Unknown, "it was not computed");
+        assert_eq!(outcome("errors>0%", |result| result.book.sent = 0), FailOnOutcome::Unknown);
+        let bound = |result: &mut LoadResult| {
+            withhold(result);
+            result.latency.response.at_least =
+                LowerBounds { p99_us: Some(1_000.0), ..LowerBounds::default() };
+        };
+        for (condition, expected) in [
+            ("p99>2ms", FailOnOutcome::Unknown),
+            ("p99>0.5ms", FailOnOutcome::Failed),
+            ("p99<0.5ms", FailOnOutcome::Passed),
+            ("p99<2ms", FailOnOutcome::Unknown),
+        ] {
+            assert_eq!(outcome(condition, bound), expected, "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_void_result_never_passes() {
+        let void = |result: &mut LoadResult| result.verdict = Verdict::Void;
+        assert_eq!(outcome("errors>50%", void), FailOnOutcome::Unknown);
+        assert_eq!(outcome("errors>=0", void), FailOnOutcome::Failed);
+    }
+
+    #[test]
+    fn any_percentile_of_response_and_service_time_can_be_asked_for() {
+        let condition: Condition = "service.p97.5>80us".parse().unwrap();
+        assert_eq!(condition.percentile(), Some(97.5));
+        let tell = |result: &mut LoadResult| {
+            result.percentiles.push(Percentile {
+                percentile: 97.5,
+                response_us: None,
+                response_at_least_us: Some(70.0),
+                response_interval: None,
+                service_us: Some(81.0),
+                service_at_least_us: None,
+            });
+        };
+        assert_eq!(outcome("service.p97.5>80us", tell), FailOnOutcome::Failed);
+        assert_eq!(outcome("p97.5>80us", tell), FailOnOutcome::Unknown);
+        assert_eq!("connect.p99>1ms".parse::<Condition>().unwrap().percentile(), None);
+    }
+
+    #[test]
+    fn what_is_no_condition_is_told() {
+        for (text, expected) in [
+            ("p99", "write it as `p99>5ms`"),
+            ("p99>5", "with its unit"),
+            ("p99>fast", "with its unit"),
+            ("p100>5ms", "below 100"),
+            ("p0>5ms", "above 0"),
+            ("rest>0", "nothing called `rest`"),
+            ("send-lag>1ms", "`send-lag.p99`"),
+            ("send-lag.p95>1ms", "only p50, p90, p99 and p99.9"),
+            ("rate<fast", "is no rate"),
+            ("errors>-1%", "neither a share nor a count"),
+            (">5ms", "nothing called ``"),
+        ] {
+            let error = text.parse::<Condition>().unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}
