@@ -52,9 +52,17 @@ pub const ALL: &[Check<LoadResult>] = &[
 
 /// Withholds everything that describes the subject. The evidence (book, send lag, generator) stays.
 pub(crate) fn withhold_all(result: &mut LoadResult) {
-    let stages = result.stages.iter_mut().map(|stage| (&mut stage.rate, &mut stage.latency));
-    for (rate, latency) in stages.chain([(&mut result.rate, &mut result.latency)]) {
+    let stages = result.stages.iter_mut().map(|stage| &mut stage.rate);
+    for rate in stages.chain([&mut result.rate]) {
         rate.achieved = None;
+    }
+    withhold_times(result);
+}
+
+/// Withholds how long answers took; how many there were stays.
+fn withhold_times(result: &mut LoadResult) {
+    let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
+    for latency in stages.chain([&mut result.latency]) {
         for one in
             [&mut latency.response, &mut latency.service, &mut latency.first_byte, &mut latency.last_byte]
         {

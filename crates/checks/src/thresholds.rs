@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_nearest::hint;
 use hoptax_result::Loosened;
 
 /// One threshold.
@@ -103,7 +104,8 @@ impl Limits {
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), String> {
         let threshold = ALL.iter().find(|threshold| threshold.name == name);
         let threshold = threshold.ok_or_else(|| {
-            format!("there is no threshold `{name}`; `hoptax checks --thresholds` lists them")
+            let hint = hint(name, ALL.iter().map(|threshold| threshold.name));
+            format!("there is no threshold `{name}`{hint}\n`hoptax checks --thresholds` lists them")
         })?;
         if !(value.is_finite() && value >= 0.0) {
             return Err(format!("threshold `{name}` must be a number of 0 or more"));

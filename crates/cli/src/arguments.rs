@@ -19,7 +19,12 @@ pub(crate) use prices::PricesArguments;
 pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
 pub(crate) use values::ArrivalsChoice;
 
-const EXIT_CODES: &str = "\
+const AFTER_HELP: &str = "\
+Examples:
+  hoptax study                                       what functions of Envoy cost on this machine
+  hoptax load -q 1000 -d 30s http://127.0.0.1:8080/  how long a server takes to answer
+  hoptax origin                                      a server to try it on
+
 Exit codes:
   0    fine
   1    a threshold failed
@@ -30,7 +35,7 @@ Exit codes:
 
 /// What does a hop of a service mesh cost, what does each function of it cost, and can the number be believed?
 #[derive(Debug, Parser)]
-#[command(name = "hoptax", version, after_help = EXIT_CODES)]
+#[command(name = "hoptax", version, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -248,6 +253,10 @@ pub(crate) struct CertsArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax envoy install 1.40.0    where studies find it: `hoptax study --envoy 1.40.0`
+  hoptax envoy list")]
 pub(crate) struct EnvoyArguments {
     #[command(subcommand)]
     pub(crate) command: EnvoyCommand,
@@ -292,6 +301,10 @@ pub(crate) enum FunctionsAction {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax cleanup                 what studies in the folder `runs` left behind
+  hoptax cleanup results/quick   what one study left behind")]
 pub(crate) struct CleanupArguments {
     /// The folder with the folders of studies, or one of these
     #[arg(value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
@@ -299,6 +312,10 @@ pub(crate) struct CleanupArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax schema study-file > study-file.json   for an editor that checks study files
+  hoptax schema load                           the fields of `hoptax load --json`")]
 pub(crate) struct SchemaArguments {
     /// Of what
     #[arg(value_enum)]
@@ -385,6 +402,10 @@ pub(crate) struct LogArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax completions bash > ~/.local/share/bash-completion/completions/hoptax
+  hoptax completions fish > ~/.config/fish/completions/hoptax.fish")]
 pub(crate) struct CompletionsArguments {
     /// The shell
     #[arg(value_enum)]
@@ -392,6 +413,9 @@ pub(crate) struct CompletionsArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax man ~/.local/share/man/man1    then `man hoptax-load`")]
 pub(crate) struct ManArguments {
     /// Folder for the pages
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -58,7 +58,8 @@ pub(crate) fn plain_target(url: &str) -> Result<Target, Failure> {
         return Ok(target);
     }
     Err(Failure::bad_input(format!(
-        "`{url}`: this command is for `http://` alone; `hoptax load` speaks more"
+        "`{}`: this command is for `http://` alone; `hoptax load` speaks more",
+        target.url
     )))
 }
 

@@ -51,6 +51,21 @@ fn the_table_goes_to_stdout_without_a_live_line_in_a_pipe() {
 }
 
 #[test]
+fn as_fast_as_possible_the_generator_voids_nothing_and_the_rate_is_told() {
+    let (_origin, url) = origin(&[]);
+    let ran = run(["load", "-d", "500ms", "--warmup", "100ms", "--json", "-", &url]);
+    let result = checked("load", &ran.stdout);
+    let failed = |finding: &serde_json::Value| finding["severity"] == "fail";
+    let failed: Vec<_> = result["findings"].as_array().unwrap().iter().filter(|one| failed(one)).collect();
+    let of_generator = |finding: &&serde_json::Value| {
+        ["generator-saturated", "run-delay"].iter().any(|id| finding["id"] == *id)
+    };
+    assert!(!failed.iter().any(of_generator), "{failed:?}");
+    // The host may have its own reasons.
+    assert_eq!(result["rate"]["achieved"].is_number(), failed.is_empty(), "{result}");
+}
+
+#[test]
 fn bad_input_is_2_and_a_server_that_is_not_there_is_3() {
     assert_eq!(run(["load", "--rate", "fast", "http://127.0.0.1:1/"]).code, Some(2));
     assert_eq!(run(["load", "127.0.0.1:1"]).code, Some(2));

@@ -42,10 +42,20 @@ fn completions_and_man_pages_know_every_command() {
     }
 }
 
+/// A line that begins an entry of a list in the help; what is indented further goes on with the line above.
+fn entry(line: &str) -> Option<&str> {
+    line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))
+}
+
 #[test]
 fn help_shows_examples_and_exit_codes() {
     assert!(run(["--help"]).stdout.contains("130  interrupted"));
-    for command in ["study", "load", "origin", "prices"] {
+    let help = run(["--help"]).stdout;
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: Vec<&str> =
+        commands.lines().filter_map(entry).filter_map(|rest| rest.split(' ').next()).collect();
+    assert!(commands.contains(&"study") && commands.contains(&"man"), "{commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
         let help = run([command, "--help"]).stdout;
         assert!(help.contains("Examples:"), "{command}");
     }
@@ -65,6 +75,20 @@ fn checks_are_listed_and_explained() {
     assert!(unknown.stderr.contains("did you mean `send-lag`?"), "{}", unknown.stderr);
     let json: serde_json::Value = serde_json::from_str(&run(["checks", "--json"]).stdout).unwrap();
     assert!(json.as_array().unwrap().len() > 15);
+}
+
+#[test]
+fn names_that_are_nearly_right_are_told() {
+    for (arguments, expected) in [
+        (vec!["functions", "show", "jtw"], "did you mean `jwt`?"),
+        (vec!["study", "quikc"], "did you mean `quick`?"),
+        (vec!["checks", "explain", "setal"], "did you mean `steal`?"),
+        (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),
+        (vec!["origin", "--default", "delya=5ms"], "did you mean `delay`?"),
+    ] {
+        let told = run(arguments.iter().copied());
+        assert!(told.code == Some(2) && told.stderr.contains(expected), "{arguments:?}: {}", told.stderr);
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use hoptax_nearest::suggestion;
+
 use crate::knob::KnobValue;
-use crate::nearest::suggestion;
 
 /// A function by its id, and the knobs that are not at their defaults. Whether the catalogue knows them is asked
 /// with [`Catalogue::resolve`](crate::Catalogue::resolve).

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use hoptax_nearest::nearest;
 use include_dir::{Dir, DirEntry, include_dir};
 
 use crate::call::{CallError, FunctionCall};
 use crate::file::{self, FileError};
 use crate::function::Function;
 use crate::knob::Knobs;
-use crate::nearest::nearest;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/catalogue");
 

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use hoptax_nearest::nearest;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Deserialize;
 
@@ -15,7 +16,6 @@ use crate::REQUEST_PATH;
 use crate::call::{CallError, FunctionCall};
 use crate::fragment::Fragment;
 use crate::knob::{Knob, KnobValue, Knobs};
-use crate::nearest::nearest;
 
 /// The variable of a fragment that looks at the path of requests.
 pub(crate) const PATH: &str = "path";

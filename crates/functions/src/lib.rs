@@ -21,7 +21,6 @@ mod file;
 mod fragment;
 mod function;
 mod knob;
-mod nearest;
 
 pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};

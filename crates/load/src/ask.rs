@@ -53,7 +53,7 @@ pub fn ask(
     socket.set_read_timeout(Some(timeout))?;
     socket.set_write_timeout(Some(timeout))?;
     let tls = match (security, &target.server_name) {
-        (Some(config), Some(name)) => Some(Tls::client(config, name.clone())?.unlimited()),
+        (Some(config), Some(name)) => Some(Tls::client(config, name.clone())?),
         _ => None,
     };
     let client = Http2::new(Settings::of_streams(1), None).keeping_bodies();
@@ -79,8 +79,20 @@ impl Call {
     fn put(&mut self, plain: &[u8]) -> Result<(), AskError> {
         let Some(tls) = &mut self.tls else { return Ok(self.socket.write_all(plain)?) };
         let mut output = Vec::new();
-        tls.send(plain, &mut output);
-        Ok(self.socket.write_all(&output)?)
+        tls.send(plain, &mut output)?;
+        self.transmit(output)
+    }
+
+    /// Writes what TLS has put up, and what it had no room for.
+    fn transmit(&mut self, mut output: Vec<u8>) -> Result<(), AskError> {
+        while !output.is_empty() {
+            self.socket.write_all(&output)?;
+            output.clear();
+            if let Some(tls) = &mut self.tls {
+                tls.flush(&mut output)?;
+            }
+        }
+        Ok(())
     }
 
     fn answer(&mut self) -> Result<Answer, AskError> {
@@ -99,7 +111,7 @@ impl Call {
                 decrypted.clear();
                 let mut output = Vec::new();
                 let received = tls.receive(bytes, &mut decrypted, &mut output);
-                self.socket.write_all(&output)?;
+                self.transmit(output)?;
                 received?;
                 bytes = &decrypted;
             }

@@ -232,10 +232,10 @@ impl Connection {
         self.stage = Stage::Opening;
         if let Some((config, name)) = host.tls.as_ref().filter(|_| !self.has_datagrams()) {
             let mut tls = Tls::client(config, name.clone())?;
-            tls.flush(&mut self.output);
+            tls.flush(&mut self.output)?;
             self.tls = Some(tls);
         } else {
-            self.begin_protocol(scratch);
+            self.begin_protocol(scratch)?;
         }
         #[cfg(feature = "http3")]
         self.check_datagrams()?;
@@ -243,9 +243,10 @@ impl Connection {
         Ok(())
     }
 
-    fn begin_protocol(&mut self, scratch: &mut Scratch) {
-        self.put(scratch, Client::open);
+    fn begin_protocol(&mut self, scratch: &mut Scratch) -> Result<(), Trouble> {
+        self.put(scratch, Client::open)?;
         self.look_ready();
+        Ok(())
     }
 
     pub(super) fn look_ready(&mut self) {
@@ -256,7 +257,11 @@ impl Connection {
     }
 
     /// Has the protocol write, through TLS if there is any.
-    fn put(&mut self, scratch: &mut Scratch, write: impl FnOnce(&mut Client, &mut Vec<u8>)) {
+    fn put(
+        &mut self,
+        scratch: &mut Scratch,
+        write: impl FnOnce(&mut Client, &mut Vec<u8>),
+    ) -> Result<(), Trouble> {
         match &mut self.tls {
             None => write(&mut self.client, &mut self.output),
             Some(_) if self.is_corked => write(&mut self.client, &mut self.plain),
@@ -264,10 +269,11 @@ impl Connection {
                 scratch.plain.clear();
                 write(&mut self.client, &mut scratch.plain);
                 if !scratch.plain.is_empty() {
-                    tls.send(&scratch.plain, &mut self.output);
+                    tls.send(&scratch.plain, &mut self.output)?;
                 }
             }
         }
+        Ok(())
     }
 
     /// What an event means for this connection: a stamped socket reports a stamp as an error, which is none.
@@ -293,7 +299,7 @@ impl Connection {
             self.stamps = self.socket.as_ref().map(Stamped::begin);
         }
         self.under_way += 1;
-        self.put(scratch, |client, output| client.send(stream, request, bytes, output));
+        self.put(scratch, |client, output| client.send(stream, request, bytes, output))?;
         self.is_retired |= self.client.is_used_up();
         if !self.is_corked {
             self.transmit()?;
@@ -312,12 +318,12 @@ impl Connection {
     }
 
     /// Sends what was held back.
-    pub(crate) fn uncork(&mut self) -> Result<(), Errno> {
+    pub(crate) fn uncork(&mut self) -> Result<(), Trouble> {
         self.is_corked = false;
         if let Some(tls) = &mut self.tls
             && !self.plain.is_empty()
         {
-            tls.send(&self.plain, &mut self.output);
+            tls.send(&self.plain, &mut self.output)?;
             self.plain.clear();
         }
         self.transmit()
@@ -325,32 +331,45 @@ impl Connection {
 
     /// Whether the request on a stream has left in full.
     pub(crate) fn has_sent(&self, stream: u32) -> bool {
-        self.output.is_empty() && self.plain.is_empty() && self.client.is_sent(stream)
+        self.output.is_empty()
+            && self.plain.is_empty()
+            && self.tls.as_ref().is_none_or(Tls::is_sent)
+            && self.client.is_sent(stream)
     }
 
     /// Gives up the request on a stream; whether the connection is still of use.
     pub(crate) fn cancel(&mut self, stream: u32, scratch: &mut Scratch) -> bool {
         let mut is_of_use = false;
-        self.put(scratch, |client, output| is_of_use = client.cancel(stream, output));
-        is_of_use && self.transmit().is_ok()
+        let put = self.put(scratch, |client, output| is_of_use = client.cancel(stream, output));
+        is_of_use && put.and_then(|()| self.transmit()).is_ok()
     }
 
     /// Hands to the socket what it takes.
-    pub(crate) fn transmit(&mut self) -> Result<(), Errno> {
+    pub(crate) fn transmit(&mut self) -> Result<(), Trouble> {
         #[cfg(feature = "http3")]
-        self.transmit_datagrams()?;
+        if self.has_datagrams() {
+            return Ok(self.transmit_datagrams()?);
+        }
         let Some(socket) = &self.socket else { return Ok(()) };
-        while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
-            match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
-                Ok(written) => self.sent += written,
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
+        loop {
+            while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
+                match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
+                    Ok(written) => self.sent += written,
+                    Err(Errno::AGAIN) => return Ok(()),
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            self.output.clear();
+            self.sent = 0;
+            // What there was no room for.
+            if let Some(tls) = &mut self.tls {
+                tls.flush(&mut self.output)?;
+            }
+            if self.output.is_empty() {
+                return Ok(());
             }
         }
-        self.output.clear();
-        self.sent = 0;
-        Ok(())
     }
 
     /// Reads once and finds out what the bytes mean; that is left in `scratch`. A handshake that they completed comes back.
@@ -390,9 +409,10 @@ impl Connection {
         let is_over = match tls.receive(bytes, &mut scratch.decrypted, &mut self.output) {
             Ok(is_over) => is_over,
             Err(error) => {
-                // The alert that says why.
-                let _ = self.transmit();
-                return Err(error.into());
+                // The alert that says why. When it cannot be sent either, this error is still the cause.
+                return match self.transmit() {
+                    Ok(()) | Err(_) => Err(error.into()),
+                };
             }
         };
         let mut handshake = None;
@@ -403,16 +423,17 @@ impl Connection {
                 return Err(Trouble::Alpn("h2".to_owned()));
             }
             handshake = done.map(|done| (now_ns().saturating_sub(self.connected_ns), done));
-            self.begin_protocol(scratch);
+            self.begin_protocol(scratch)?;
         }
         if !scratch.decrypted.is_empty() {
             check_asked(&self.client, self.stage, self.under_way)?;
             let decrypted = std::mem::take(&mut scratch.decrypted);
             let mut events = std::mem::take(&mut scratch.events);
             let mut fed = Ok(());
-            self.put(scratch, |client, output| fed = client.feed(&decrypted, output, &mut events));
+            let put = self.put(scratch, |client, output| fed = client.feed(&decrypted, output, &mut events));
             (scratch.decrypted, scratch.events) = (decrypted, events);
             fed?;
+            put?;
             self.look_ready();
         }
         self.transmit()?;
@@ -429,8 +450,11 @@ impl Connection {
         if self.stage == Stage::Ready
             && let Some(tls) = &mut self.tls
         {
-            tls.close(&mut self.output);
-            let _ = self.transmit();
+            let closed = tls.close(&mut self.output).map_err(Trouble::from);
+            match closed.and_then(|()| self.transmit()) {
+                // Nobody is left to say goodbye to. What this connection carried is answered or given up.
+                Ok(()) | Err(_) => {}
+            }
         }
         #[cfg(feature = "http3")]
         self.say_goodbye();

@@ -21,19 +21,21 @@ impl Connection {
         self.client.datagrams().map_or(Ok(()), |client| Ok(client.check()?))
     }
 
-    /// Sends the datagrams that are due; those that the socket does not take are lost on the way, which QUIC mends.
+    /// Sends the datagrams that are due, as far as the socket takes them. The next one waits for room in `output`.
     pub(super) fn transmit_datagrams(&mut self) -> Result<(), Errno> {
         let (Some(socket), Some(client)) = (&self.socket, self.client.datagrams()) else { return Ok(()) };
-        while client.next_datagram(&mut self.output) {
+        while !self.output.is_empty() || client.next_datagram(&mut self.output) {
             match rustix::net::send(socket, &self.output, SendFlags::NOSIGNAL) {
-                Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => {}
+                // A queue behind the socket is full: lost as on any way, which QUIC mends.
+                Ok(_) | Err(Errno::NOBUFS) => self.output.clear(),
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
                 Err(error) => {
                     self.output.clear();
                     return Err(error);
                 }
             }
         }
-        self.output.clear();
         Ok(())
     }
 
@@ -78,8 +80,10 @@ impl Connection {
     pub(super) fn say_goodbye(&mut self) {
         if let Some(client) = self.client.datagrams() {
             client.close();
-            // A server that is not told learns it in time.
-            let _ = self.transmit_datagrams();
+            match self.transmit_datagrams() {
+                // A server that is not told learns it in time.
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }

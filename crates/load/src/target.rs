@@ -1,24 +1,24 @@
 //! One request: a URL, resolved and encoded once.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use hoptax_wire::Encoded;
-use hoptax_wire::http1::{Request, RequestError};
+use hoptax_wire::http1::{Request, RequestError, expects_body};
 use hoptax_wire::tls::ServerName;
 use hoptax_wire::websocket::upgrade_request;
-use http::Uri;
-use http::uri::Authority;
+use hoptax_wire::{Encoded, Hidden};
 use thiserror::Error;
 
 use crate::protocol::Speak;
+use crate::resolve::{ResolveError, Resolver};
+use crate::url::{Url, without_user};
 
 /// A request as it is asked for. In the URL, in values of headers and in the body, `{counter}` stands for twelve digits
 /// that count the requests, and `{random}` for sixteen hexadecimal digits drawn for each.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Asked<'a> {
-    /// Where it goes.
+    /// Where it goes. User information in it is sent as basic authentication, unless there is a header `Authorization`.
     pub url: &'a str,
     /// Its method; `POST` for gRPC, whatever is said here.
     pub method: &'a str,
@@ -32,6 +32,19 @@ pub struct Asked<'a> {
     pub deadline: Option<Duration>,
     /// The name that the server's certificate is to have; that in the URL if there is none.
     pub server_name: Option<&'a str>,
+    /// What knows the address of the host; the system's resolver, asked anew, if there is none.
+    pub resolver: Option<&'a Resolver>,
+}
+
+impl fmt::Debug for Asked<'_> {
+    /// Leaves out what may be a secret: user information, the values of headers, the body.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asked")
+            .field("url", &without_user(self.url))
+            .field("method", &self.method)
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Asked<'_> {
@@ -44,6 +57,7 @@ impl Default for Asked<'_> {
             protocol: None,
             deadline: None,
             server_name: None,
+            resolver: None,
         }
     }
 }
@@ -51,8 +65,10 @@ impl Default for Asked<'_> {
 /// A resolved address and the bytes that are sent to it.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The URL as given.
+    /// The URL as given, without its user information.
     pub url: String,
+    /// Its path and query.
+    path: String,
     /// The request method; empty where the protocol has none.
     pub method: String,
     /// Where connections go.
@@ -64,7 +80,7 @@ pub struct Target {
     /// The encoded request.
     pub(crate) request: Encoded,
     /// What a connection for it begins with: the upgrade to WebSocket.
-    pub(crate) upgrade: Arc<[u8]>,
+    pub(crate) upgrade: Hidden,
     /// Where the request has a number of its own.
     pub(crate) places: Vec<Place>,
 }
@@ -128,20 +144,17 @@ pub enum TargetError {
         /// Its name.
         name: String,
     },
+    /// User information where nothing can carry it.
+    #[error("`{url}` has user information, and `{protocol}` has no place for it: leave it out")]
+    Credentials {
+        /// The rest of it.
+        url: String,
+        /// What is spoken.
+        protocol: Speak,
+    },
     /// The host has no address.
-    #[error("cannot find the address of `{host}`: {source}; check the name, or give its address")]
-    Resolve {
-        /// The host.
-        host: String,
-        /// What the resolver said.
-        source: std::io::Error,
-    },
-    /// The host name resolves to nothing.
-    #[error("`{host}` has no address; check the name, or give its address")]
-    NoAddress {
-        /// The host.
-        host: String,
-    },
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
     /// The request cannot be encoded.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -168,36 +181,36 @@ impl Target {
     /// When the URL is none, its scheme and the protocol do not go together, its host has no address, or a header cannot be
     /// sent.
     pub fn asked(asked: &Asked<'_>) -> Result<Self, TargetError> {
-        let url = asked.url;
-        let bad_url = |reason: String| TargetError::Url { url: url.to_owned(), reason };
-        if !url.contains("://") {
-            return Err(bad_url("it has no scheme".to_owned()));
+        let shown = without_user(asked.url);
+        let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };
+        let url = Url::parse(&with_places(asked.url)).map_err(|reason| bad_url(without_places(&reason)))?;
+        if varies(url.authority.as_bytes()) {
+            return Err(bad_url("its host cannot be different in each request".to_owned()));
         }
-        let parsed: Uri =
-            with_places(url).parse().map_err(|error: http::uri::InvalidUri| bad_url(error.to_string()))?;
-        let scheme = parsed.scheme_str().unwrap_or_default();
-        let (spoken, is_secure) = Speak::of_scheme(scheme)
-            .ok_or_else(|| TargetError::Scheme { url: url.to_owned(), scheme: scheme.to_owned() })?;
+        let (spoken, is_secure) = Speak::of_scheme(&url.scheme)
+            .ok_or_else(|| TargetError::Scheme { url: shown.clone(), scheme: url.scheme.clone() })?;
         let speak = asked.protocol.or(spoken.first().copied()).unwrap_or_default();
         if !spoken.contains(&speak) {
-            return Err(TargetError::Protocol { url: url.to_owned(), protocol: speak });
+            return Err(TargetError::Protocol { url: shown, protocol: speak });
         }
-        let authority = parsed.authority().ok_or_else(|| bad_url("it has no host".to_owned()))?;
-        let port = port(authority, is_secure).map_err(bad_url)?;
-        let bare_host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let address = match bare_host.parse::<IpAddr>() {
-            Ok(address) => SocketAddr::from((address, port)),
-            Err(_) => resolve(bare_host, port)?,
+        if speak == Speak::Tcp && url.credentials.is_some() {
+            return Err(TargetError::Credentials { url: shown, protocol: speak });
+        }
+        let port = url.port.unwrap_or(if is_secure { 443 } else { 80 });
+        let address = match asked.resolver {
+            Some(resolver) => resolver.address(&url.host, port)?,
+            None => Resolver::default().address(&url.host, port)?,
         };
         let server_name = if is_secure {
-            let name = asked.server_name.unwrap_or(bare_host).to_owned();
+            let name = asked.server_name.unwrap_or(&url.host).to_owned();
             Some(ServerName::try_from(name.clone()).map_err(|_| TargetError::ServerName { name })?)
         } else {
             None
         };
-        let (request, upgrade) = encode(asked, speak, is_secure, &parsed, authority)?;
+        let (request, upgrade) = encode(asked, speak, is_secure, &url)?;
         Ok(Self {
-            url: url.to_owned(),
+            url: shown,
+            path: without_places(&url.target),
             method: match speak {
                 Speak::Grpc => "POST".to_owned(),
                 Speak::Tcp | Speak::WebSocket => String::new(),
@@ -213,10 +226,8 @@ impl Target {
     }
 
     /// The path of the URL, with its query.
-    pub fn path(&self) -> String {
-        let path =
-            self.url.parse::<Uri>().ok().and_then(|uri| Some(uri.path_and_query()?.as_str().to_owned()));
-        path.unwrap_or_else(|| "/".to_owned())
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// Writes the numbers of one request into its bytes.
@@ -237,13 +248,15 @@ fn with_places(text: &str) -> String {
     TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(name, stand_in))
 }
 
-fn port(authority: &Authority, is_secure: bool) -> Result<u16, String> {
-    // `http` takes any word for a port, and then says that there is none.
-    let after_host = authority.as_str().rsplit_once(authority.host()).map_or("", |(_, rest)| rest);
-    match authority.port_u16() {
-        Some(port) => Ok(port),
-        None if after_host.is_empty() => Ok(if is_secure { 443 } else { 80 }),
-        None => Err(format!("its port `{}` is no port", after_host.trim_start_matches(':'))),
+fn without_places(text: &str) -> String {
+    TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(stand_in, name))
+}
+
+/// A fault of a request, with what was written where a number goes.
+fn shown(error: RequestError) -> RequestError {
+    match error {
+        RequestError::Target(target) => RequestError::Target(without_places(&target)),
+        other => other,
     }
 }
 
@@ -252,88 +265,93 @@ fn encode(
     asked: &Asked<'_>,
     speak: Speak,
     is_secure: bool,
-    url: &Uri,
-    authority: &Authority,
-) -> Result<(Encoded, Arc<[u8]>), TargetError> {
-    let target = url.path_and_query().map_or("/", |target| target.as_str()).to_owned();
-    let host = match authority.port() {
-        Some(port) => format!("{}:{port}", authority.host()),
-        None => authority.host().to_owned(),
-    };
-    let headers: Vec<(String, String)> =
-        asked.headers.iter().map(|(name, value)| (name.clone(), with_places(value))).collect();
+    url: &Url,
+) -> Result<(Encoded, Hidden), TargetError> {
     let body = match std::str::from_utf8(&asked.body) {
         Ok(text) => with_places(text).into_bytes(),
         Err(_) => asked.body.clone(),
     };
-    let method = if speak == Speak::Grpc { "POST" } else { asked.method };
-    let as_http1 = |body: Vec<u8>| {
-        let (method, target) = (method.to_owned(), target.clone());
-        Request { method, target, host: host.clone(), headers: headers.clone(), body }.encode()
+    let mut request = Request {
+        method: if speak == Speak::Grpc { "POST" } else { asked.method }.to_owned(),
+        target: url.target.clone(),
+        host: url.authority.clone(),
+        headers: headers(asked, url),
+        body,
     };
-    let none = Arc::from([]);
+    let none = Hidden::default();
     Ok(match speak {
-        Speak::Http1 => (Encoded::plain(as_http1(body)?, method == "HEAD"), none),
+        Speak::Http1 => (Encoded::plain(request.encode().map_err(shown)?, request.method == "HEAD"), none),
         Speak::Http2 | Speak::Grpc => {
             // What HTTP/1.1 cannot carry, HTTP/2 cannot either.
-            as_http1(Vec::new())?;
-            let fields = http2_fields(asked, speak, is_secure, target, host, &headers, body.len())?;
-            (Encoded::http2(&fields, &body), none)
+            request.encode().map_err(shown)?;
+            (Encoded::http2(&http2_fields(&request, asked, speak, is_secure)?, &request.body), none)
         }
         #[cfg(feature = "http3")]
         Speak::Http3 => {
-            as_http1(Vec::new())?;
-            let fields = http2_fields(asked, speak, is_secure, target, host, &headers, body.len())?;
-            (Encoded::http3(&fields, &body, method == "HEAD"), none)
+            request.encode().map_err(shown)?;
+            let fields = http2_fields(&request, asked, speak, is_secure)?;
+            (Encoded::http3(&fields, &request.body, request.method == "HEAD"), none)
         }
-        Speak::Tcp => (Encoded::plain(body, false), none),
+        Speak::Tcp => (Encoded::plain(request.body, false), none),
         Speak::WebSocket => {
-            as_http1(Vec::new())?;
-            (Encoded::websocket(&body), upgrade_request(&target, &host, &headers).into())
+            let message = Encoded::websocket(&std::mem::take(&mut request.body));
+            request.encode().map_err(shown)?;
+            (message, upgrade_request(&request.target, &request.host, &request.headers).into())
         }
     })
 }
 
+/// The headers that were asked for, and basic authentication by the user information of the URL.
+fn headers(asked: &Asked<'_>, url: &Url) -> Vec<(String, String)> {
+    let mut headers: Vec<(String, String)> =
+        asked.headers.iter().map(|(name, value)| (name.clone(), with_places(value))).collect();
+    let is_given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    if let Some(credentials) = url.credentials.as_ref().filter(|_| !is_given) {
+        headers.insert(0, ("Authorization".to_owned(), credentials.basic()));
+    }
+    headers
+}
+
+/// The fields of a request, those of the protocol first. What is asked for takes the place of what is sent by default, and
+/// may be there several times.
 fn http2_fields(
+    request: &Request,
     asked: &Asked<'_>,
     speak: Speak,
     is_secure: bool,
-    target: String,
-    host: String,
-    headers: &[(String, String)],
-    body_bytes: usize,
 ) -> Result<Vec<(String, String)>, TargetError> {
-    let is_grpc = speak == Speak::Grpc;
     let own = |name: &str, value: String| (name.to_owned(), value);
-    let mut fields = vec![
-        own(":method", if is_grpc { "POST".to_owned() } else { asked.method.to_owned() }),
-        own(":scheme", if is_secure { "https" } else { "http" }.to_owned()),
-        own(":authority", host),
-        own(":path", target),
-    ];
-    if is_grpc {
-        fields.push(own("content-type", "application/grpc".to_owned()));
-        fields.push(own("te", "trailers".to_owned()));
+    let mut defaults = Vec::new();
+    if speak == Speak::Grpc {
+        defaults.push(own("content-type", "application/grpc".to_owned()));
+        defaults.push(own("te", "trailers".to_owned()));
         if let Some(deadline) = asked.deadline {
             // At most eight digits (the protocol's own description, "Timeout").
-            fields.push(own("grpc-timeout", format!("{}m", deadline.as_millis().clamp(1, 99_999_999))));
+            defaults.push(own("grpc-timeout", format!("{}m", deadline.as_millis().clamp(1, 99_999_999))));
         }
-    } else if body_bytes > 0 {
-        fields.push(own("content-length", body_bytes.to_string()));
+    } else if !request.body.is_empty() || expects_body(&request.method) {
+        defaults.push(own("content-length", request.body.len().to_string()));
     }
-    for (name, value) in headers {
+    let (mut host, mut given) = (request.host.clone(), Vec::new());
+    for (name, value) in &request.headers {
         let name = name.to_ascii_lowercase();
         match name.as_str() {
-            "host" => fields[2].1.clone_from(value),
+            "host" => host.clone_from(value),
             "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {
                 return Err(TargetError::Header { name });
             }
-            _ => {
-                fields.retain(|(own, _)| *own != name);
-                fields.push((name, value.trim().to_owned()));
-            }
+            _ => given.push((name, value.trim().to_owned())),
         }
     }
+    defaults.retain(|(name, _)| given.iter().all(|(other, _)| other != name));
+    let mut fields = vec![
+        own(":method", request.method.clone()),
+        own(":scheme", if is_secure { "https" } else { "http" }.to_owned()),
+        own(":authority", host),
+        own(":path", request.target.clone()),
+    ];
+    fields.append(&mut defaults);
+    fields.append(&mut given);
     Ok(fields)
 }
 
@@ -350,20 +368,6 @@ fn places(request: &[u8]) -> Vec<Place> {
         places.extend(found.map(|(at, _)| Place { at, what }));
     }
     places
-}
-
-/// The first address of a name; one of IPv4 if there is one, as servers on loopback often listen on that alone.
-fn resolve(name: &str, port: u16) -> Result<SocketAddr, TargetError> {
-    let addresses: Vec<SocketAddr> = (name, port)
-        .to_socket_addrs()
-        .map_err(|source| TargetError::Resolve { host: name.to_owned(), source })?
-        .collect();
-    addresses
-        .iter()
-        .find(|address| address.is_ipv4())
-        .or(addresses.first())
-        .copied()
-        .ok_or_else(|| TargetError::NoAddress { host: name.to_owned() })
 }
 
 #[cfg(test)]
@@ -418,6 +422,57 @@ mod tests {
             ..Asked::default()
         };
         assert!(Target::asked(&header).unwrap_err().to_string().contains("`connection`"));
+    }
+
+    #[test]
+    fn a_header_that_is_given_twice_is_sent_twice_and_in_place_of_a_default() {
+        let given = [("X-A", "1"), ("Content-Type", "a/b"), ("x-a", "2"), ("Host", "other")];
+        let headers = given.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let request = Request {
+            method: "POST".to_owned(),
+            target: "/".to_owned(),
+            host: "a".to_owned(),
+            headers,
+            body: Vec::new(),
+        };
+        let fields = http2_fields(&request, &Asked::default(), Speak::Grpc, false).unwrap();
+        let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            fields[2..],
+            [":authority=other", ":path=/", "te=trailers", "x-a=1", "content-type=a/b", "x-a=2"]
+        );
+    }
+
+    #[test]
+    fn user_information_is_in_the_bytes_and_nowhere_else() {
+        for url in ["http://joe:s3cret@127.0.0.1/", "ws://joe:s3cret@127.0.0.1/"] {
+            let asked = Asked { url, ..Asked::default() };
+            let target = Target::asked(&asked).unwrap();
+            let bytes = if target.upgrade.is_empty() {
+                target.request.bytes.clone()
+            } else {
+                target.upgrade.to_vec()
+            };
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.contains("\r\nAuthorization: Basic am9lOnMzY3JldA==\r\n"), "{text}");
+            let traffic = crate::Traffic::from(target.clone());
+            for shown in [format!("{asked:?}"), format!("{target:?}"), format!("{traffic:?}")] {
+                // Neither as text nor as numbers: `s3`, and `am` of the header.
+                assert!(
+                    !shown.contains("s3cret") && !shown.contains("115, 51") && !shown.contains("97, 109")
+                );
+            }
+        }
+        let error = target("tcp://joe:s3cret@127.0.0.1:1").unwrap_err().to_string();
+        assert!(error.contains("no place for it") && !error.contains("s3cret"), "{error}");
+    }
+
+    #[test]
+    fn places_for_numbers_are_told_as_they_were_written() {
+        let message = |url: &str| target(url).unwrap_err().to_string();
+        assert!(message("http://127.0.0.1/{counter}/\u{e4}").contains("/{counter}/"));
+        assert!(message("http://{random}.test/").contains("cannot be different in each request"));
+        assert_eq!(target("http://127.0.0.1/{counter}?{random}").unwrap().path(), "/{counter}?{random}");
     }
 
     #[test]

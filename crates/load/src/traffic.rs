@@ -8,7 +8,7 @@ use hoptax_wire::http2::Settings;
 #[cfg(feature = "http3")]
 use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
-use hoptax_wire::{Client, Encoded, ExpectedHeader, Protocol};
+use hoptax_wire::{Client, Encoded, ExpectedHeader, Hidden, Protocol};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -38,7 +38,7 @@ pub(crate) struct Host {
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     server_name: Option<ServerName<'static>>,
     /// What its connections begin with.
-    upgrade: Arc<[u8]>,
+    upgrade: Hidden,
     /// Their share of all.
     share: f64,
     /// Which they are.
@@ -90,7 +90,7 @@ impl Traffic {
                     address: target.address,
                     tls: None,
                     server_name: target.server_name.clone(),
-                    upgrade: Arc::clone(&target.upgrade),
+                    upgrade: target.upgrade.clone(),
                     share: 0.0,
                     targets: Vec::new(),
                     sums: Vec::new(),
@@ -143,7 +143,7 @@ impl Traffic {
                 Protocol::Http3(Setup { streams: streams.max(1), address, security: None })
             }
             Speak::Tcp => Protocol::Tcp { answer_bytes },
-            Speak::WebSocket => Protocol::WebSocket { upgrade: Arc::from([]) },
+            Speak::WebSocket => Protocol::WebSocket { upgrade: Hidden::default() },
         };
         self.expectation.is_grpc = self.speak() == Speak::Grpc;
     }
@@ -186,7 +186,7 @@ impl Traffic {
     pub(crate) fn client(&self, host: usize, expected: &Arc<[ExpectedHeader]>) -> Client {
         match (&self.protocol, self.hosts.get(host)) {
             (Protocol::WebSocket { .. }, Some(host)) => {
-                let protocol = Protocol::WebSocket { upgrade: Arc::clone(&host.upgrade) };
+                let protocol = Protocol::WebSocket { upgrade: host.upgrade.clone() };
                 Client::new(&protocol, expected)
             }
             #[cfg(feature = "http3")]

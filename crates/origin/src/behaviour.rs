@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hoptax_host::clock;
+use hoptax_nearest::hint;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
@@ -60,13 +61,29 @@ struct Chances<T> {
     chances: Vec<(T, f64)>,
 }
 
-/// A parameter with a value that it does not take.
+/// The names of the parameters.
+const NAMES: [&str; 9] =
+    ["delay", "service", "freeze", "crowded", "size", "status", "error", "close", "header"];
+
+/// A parameter that cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("parameter `{name}` cannot be `{value}`: it takes {takes}")]
-pub struct BadParameter {
-    name: String,
-    value: String,
-    takes: &'static str,
+pub enum BadParameter {
+    /// It has a value that it does not take.
+    #[error("parameter `{name}` cannot be `{value}`: it takes {takes}")]
+    Value {
+        /// Its name.
+        name: String,
+        /// The value.
+        value: String,
+        /// What it takes.
+        takes: &'static str,
+    },
+    /// There is none of this name.
+    #[error("there is no parameter `{name}`{}\nthere are `{}`", hint(.name, NAMES), NAMES.join("`, `"))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
 }
 
 /// What was drawn for one request.
@@ -112,6 +129,20 @@ impl Behaviour {
         Ok(())
     }
 
+    /// Takes over what a query says of all requests. Every name must be known: here nothing else can be meant.
+    ///
+    /// # Errors
+    /// At the first parameter that is unknown, or has a value that it does not take.
+    pub fn apply_default(&mut self, query: &str, tables: &Tables) -> Result<(), BadParameter> {
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            if !NAMES.contains(&name.as_ref()) {
+                return Err(BadParameter::Unknown { name: name.into_owned() });
+            }
+            self.apply(&name, &value, tables)?;
+        }
+        Ok(())
+    }
+
     /// Takes over one parameter. One of another name is let pass.
     ///
     /// # Errors
@@ -149,7 +180,7 @@ impl Behaviour {
                 .ok_or("`Name:value`, and not one that frames the answer"),
             _ => Ok(()),
         };
-        let bad = |takes| BadParameter { name: name.to_owned(), value: value.to_owned(), takes };
+        let bad = |takes| BadParameter::Value { name: name.to_owned(), value: value.to_owned(), takes };
         read.map_err(bad)
     }
 
@@ -387,6 +418,30 @@ mod tests {
             let name = query.split('=').next().unwrap();
             assert!(error.to_string().starts_with(&format!("parameter `{name}` cannot be")), "{error}");
         }
+    }
+
+    #[test]
+    fn a_default_that_is_unknown_says_what_was_meant() {
+        let apply = |query: &str| Behaviour::default().apply_default(query, &Tables::default());
+        let error = apply("size=5&delya=5ms").unwrap_err().to_string();
+        assert!(error.contains("no parameter `delya`; did you mean `delay`?\nthere are `delay`"), "{error}");
+        assert!(apply("size=x").unwrap_err().to_string().contains("`size` cannot be `x`"));
+        assert_eq!(apply(""), Ok(()));
+        // Each that is known is taken, so that none is missing from the list.
+        for known in [
+            "delay=1ms",
+            "service=1ms",
+            "freeze=1s@2s",
+            "crowded=8:1ms",
+            "size=1",
+            "status=503",
+            "error=1",
+            "close=true",
+            "header=a:b",
+        ] {
+            assert_eq!(apply(known), Ok(()), "{known}");
+        }
+        assert_eq!(Behaviour::default().apply_query("delya=5ms", &Tables::default()), Ok(()));
     }
 
     proptest! {

@@ -90,8 +90,8 @@ impl Connection {
     /// Does everything that can be done without waiting.
     pub(crate) fn go_on(&mut self, kitchen: &mut Kitchen<'_>) -> State {
         loop {
-            if !self.output.is_empty() {
-                self.transport.put(&mut self.output);
+            if !self.output.is_empty() && self.transport.put(&mut self.output).is_err() {
+                return State::Broken;
             }
             match self.transport.send() {
                 Ok(true) => {}
@@ -105,16 +105,12 @@ impl Connection {
                     continue;
                 }
                 Next::Wait => return State::Wait,
-                Next::Close => {
-                    self.transport.close(kitchen.buffer);
-                    return State::Done;
-                }
+                Next::Close => return self.close(kitchen),
                 Next::Break => return State::Broken,
                 Next::More => {}
             }
             if kitchen.ending && self.is_idle() {
-                self.transport.close(kitchen.buffer);
-                return State::Done;
+                return self.close(kitchen);
             }
             match self.transport.receive(kitchen.buffer, kitchen.tls, &mut self.input) {
                 Ok(Received::Something) => {}
@@ -122,6 +118,14 @@ impl Connection {
                 Ok(Received::End) => return if self.is_idle() { State::Done } else { State::Broken },
                 Err(_) => return State::Broken,
             }
+        }
+    }
+
+    fn close(&mut self, kitchen: &mut Kitchen<'_>) -> State {
+        match self.transport.close(kitchen.buffer) {
+            Ok(true) => State::Done,
+            Ok(false) => State::Wait,
+            Err(_) => State::Broken,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! HTTP/3: one thread with one UDP socket beside the workers of TCP, on the same port. Built with the feature `http3`.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +39,8 @@ pub(crate) struct Worker {
     next_ticket: u32,
     report: OriginReport,
     served: Option<Vec<Served>>,
+    /// Datagrams that the socket has not taken yet.
+    unsent: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
 impl Worker {
@@ -65,6 +67,7 @@ impl Worker {
             next_ticket: 0,
             report: OriginReport::default(),
             served: keeps_served.then(Vec::new),
+            unsent: VecDeque::new(),
         }))
     }
 
@@ -75,13 +78,14 @@ impl Worker {
         let mut requests = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             self.wait()?;
-            loop {
+            // While the socket takes nothing, nothing is read that would have to be answered.
+            while self.send()? {
                 match self.socket.recv_from(&mut buffer) {
                     Ok((length, from)) => {
                         let datagram = buffer.get(..length).unwrap_or_default();
                         let is_new = self.server.feed(from, datagram, &mut requests);
                         self.report.connections += u64::from(is_new);
-                        self.flush(true);
+                        self.flush(true)?;
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     // A client that has gone.
@@ -94,10 +98,10 @@ impl Worker {
                 self.take(request);
             }
             self.take_delays();
-            self.flush(false);
+            self.flush(false)?;
         }
         self.server.close();
-        self.flush(false);
+        self.flush(false)?;
         Ok((self.report, self.served.unwrap_or_default()))
     }
 
@@ -107,25 +111,46 @@ impl Worker {
         let wait = next.map_or(LONGEST_WAIT, |next| next.saturating_duration_since(Instant::now()));
         let wait = wait.min(LONGEST_WAIT);
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout)) {
+        let room = if self.unsent.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN | room)], Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Sends what is to be sent; of replies that no connection keeps, only those, so that none is overwritten.
-    fn flush(&mut self, replies_only: bool) {
+    fn flush(&mut self, replies_only: bool) -> io::Result<()> {
         let mut datagram = Vec::new();
-        loop {
+        while self.send()? {
             let to = if replies_only {
                 self.server.take_reply(&mut datagram)
             } else {
                 self.server.next_datagram(&mut datagram)
             };
-            let Some(to) = to else { return };
-            // What the socket does not take is lost on the way: QUIC sends it again.
-            let _ = self.socket.send_to(&datagram, to);
+            let Some(to) = to else { return Ok(()) };
+            self.unsent.push_back((to, std::mem::take(&mut datagram)));
         }
+        Ok(())
+    }
+
+    /// Sends the datagrams that wait; false when the socket takes no more for now.
+    fn send(&mut self) -> io::Result<bool> {
+        while let Some((to, datagram)) = self.unsent.front() {
+            match self.socket.send_to(datagram, *to) {
+                Ok(_) => {}
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(false),
+                    ErrorKind::Interrupted => continue,
+                    // A client that has gone: QUIC gives it up in time.
+                    ErrorKind::ConnectionRefused
+                    | ErrorKind::HostUnreachable
+                    | ErrorKind::NetworkUnreachable => {}
+                    _ => return Err(error),
+                },
+            }
+            self.unsent.pop_front();
+        }
+        Ok(true)
     }
 
     fn kitchen<'a>(

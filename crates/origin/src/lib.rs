@@ -144,7 +144,7 @@ impl Origin {
     pub fn bind(options: &OriginOptions) -> Result<Self, OriginError> {
         let tables = Tables::load(&options.tables)?;
         let mut defaults = Behaviour::default();
-        defaults.apply_query(&options.default_query, &tables)?;
+        defaults.apply_default(&options.default_query, &tables)?;
         let mut address = options.listen;
         let mut listeners = Vec::new();
         let workers = options.workers.max(1);

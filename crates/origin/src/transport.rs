@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use hoptax_wire::tls::{ServerConfig, Tls};
+use hoptax_wire::tls::{ServerConfig, Tls, TlsError};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
@@ -36,8 +36,15 @@ pub(crate) enum Received {
 }
 
 /// A connection that cannot go on.
-#[derive(Debug)]
-pub(crate) struct Gone;
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Gone {
+    /// The socket fails.
+    #[error(transparent)]
+    Socket(#[from] Errno),
+    /// TLS fails.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
 
 impl Transport {
     pub(crate) fn new(socket: OwnedFd) -> Self {
@@ -53,34 +60,43 @@ impl Transport {
     }
 
     /// Puts bytes up for sending; `bytes` is empty afterwards.
-    pub(crate) fn put(&mut self, bytes: &mut Vec<u8>) {
+    pub(crate) fn put(&mut self, bytes: &mut Vec<u8>) -> Result<(), Gone> {
         match &mut self.tls {
-            Some(tls) => tls.send(bytes, &mut self.output),
+            Some(tls) => tls.send(bytes, &mut self.output)?,
             // The buffers change places, so that nothing is copied in the usual case.
             None if self.output.is_empty() => std::mem::swap(&mut self.output, bytes),
             None => self.output.extend_from_slice(bytes),
         }
         bytes.clear();
+        Ok(())
     }
 
     /// Whether everything is sent.
     pub(crate) fn is_sent(&self) -> bool {
-        self.output.is_empty()
+        self.output.is_empty() && self.tls.as_ref().is_none_or(Tls::is_sent)
     }
 
     /// Sends what is put up; false when the socket takes no more for now.
-    pub(crate) fn send(&mut self) -> Result<bool, Errno> {
-        while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
-            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
-                Ok(count) => self.sent += count,
-                Err(Errno::AGAIN) => return Ok(false),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
+    pub(crate) fn send(&mut self) -> Result<bool, Gone> {
+        loop {
+            while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
+                match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
+                    Ok(count) => self.sent += count,
+                    Err(Errno::AGAIN) => return Ok(false),
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            self.output.clear();
+            self.sent = 0;
+            // What there was no room for.
+            if let Some(tls) = &mut self.tls {
+                tls.flush(&mut self.output)?;
+            }
+            if self.output.is_empty() {
+                return Ok(true);
             }
         }
-        self.output.clear();
-        self.sent = 0;
-        Ok(true)
     }
 
     /// Reads once and appends what the bytes carry to `input`.
@@ -101,7 +117,7 @@ impl Transport {
                 }
                 Err(Errno::AGAIN) => self.readable = false,
                 Err(Errno::INTR) => {}
-                Err(_) => return Err(Gone),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(Received::Later)
@@ -117,30 +133,34 @@ impl Transport {
             && bytes.first() == Some(&TLS_HANDSHAKE)
             && let Some(config) = config
         {
-            self.tls = Some(Tls::server(config).map_err(|_| Gone)?);
+            self.tls = Some(Tls::server(config)?);
         }
         let Some(tls) = &mut self.tls else {
             input.extend_from_slice(bytes);
             return Ok(Received::Something);
         };
-        let received = tls.receive(bytes, input, &mut self.output);
-        let Ok(is_over) = received else {
-            // The alert that says why.
-            let _ = self.send();
-            return Err(Gone);
-        };
-        Ok(if is_over { Received::End } else { Received::Something })
+        match tls.receive(bytes, input, &mut self.output) {
+            Ok(true) => Ok(Received::End),
+            Ok(false) => Ok(Received::Something),
+            Err(error) => {
+                // The alert that says why. Either is the end of the connection, and the first is its cause.
+                self.send().and(Err(error.into()))
+            }
+        }
     }
 
-    /// Says that nothing more comes.
-    pub(crate) fn close(&mut self, buffer: &mut [u8]) {
+    /// Says that nothing more comes; false when the socket takes no more for now, and it is to be called again.
+    pub(crate) fn close(&mut self, buffer: &mut [u8]) -> Result<bool, Gone> {
         if let Some(tls) = &mut self.tls {
-            tls.close(&mut self.output);
-            let _ = self.send();
+            tls.close(&mut self.output)?;
+            if !self.send()? {
+                return Ok(false);
+            }
         }
         // A socket that is closed with unread bytes resets the connection, and the other side loses the answer.
         while self.readable
             && rustix::io::read(&self.socket, &mut *buffer).is_ok_and(|count| count == buffer.len())
         {}
+        Ok(true)
     }
 }

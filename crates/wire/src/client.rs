@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::answer::{Answer, Broken, Event, ExpectedHeader};
-use crate::encoded::Encoded;
+use crate::encoded::{Encoded, Hidden};
 use crate::http1::{Progress, ResponseReader, Truncated};
 use crate::http2::{Http2, Settings};
 #[cfg(feature = "http3")]
@@ -29,7 +29,7 @@ pub enum Protocol {
     /// WebSocket, which begins with these bytes.
     WebSocket {
         /// The request for the upgrade.
-        upgrade: Arc<[u8]>,
+        upgrade: Hidden,
     },
 }
 
@@ -74,7 +74,7 @@ pub enum Client {
     /// Bytes.
     Tcp(Tcp),
     /// WebSocket.
-    WebSocket(Box<WebSocket>, Arc<[u8]>),
+    WebSocket(Box<WebSocket>, Hidden),
 }
 
 impl Client {
@@ -95,7 +95,7 @@ impl Client {
                 Self::Http3(Box::new(Http3::new(setup, expected)))
             }
             Protocol::Tcp { answer_bytes } => Self::Tcp(Tcp::new(*answer_bytes)),
-            Protocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), Arc::clone(upgrade)),
+            Protocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), upgrade.clone()),
         }
     }
 

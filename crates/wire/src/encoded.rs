@@ -1,9 +1,37 @@
 //! A request as bytes, encoded once and sent often.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use crate::http2::Field;
 
+/// Bytes that may hold a password: they are sent, and shown by nothing but their number.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Hidden(Arc<[u8]>);
+
+impl From<Vec<u8>> for Hidden {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl Deref for Hidden {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
 /// A request as bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Encoded {
     /// All that is sent of it, or the parts from which that is put together.
     pub bytes: Vec<u8>,
@@ -13,6 +41,13 @@ pub struct Encoded {
     pub(crate) fields: Vec<Field>,
     /// Where its body begins.
     pub(crate) body_from: usize,
+}
+
+impl fmt::Debug for Encoded {
+    /// Says how large it is: its headers may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encoded").field("bytes", &self.bytes.len()).field("is_head", &self.is_head).finish()
+    }
 }
 
 impl Encoded {

@@ -5,5 +5,5 @@ mod request;
 mod response;
 
 pub use chunked::{ChunkedBody, ChunkedProgress};
-pub use request::{Request, RequestError};
+pub use request::{Request, RequestError, expects_body};
 pub use response::{Malformed, Progress, ResponseReader, Truncated};

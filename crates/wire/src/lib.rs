@@ -20,5 +20,5 @@ pub mod websocket;
 pub use answer::Quic;
 pub use answer::{Answer, Broken, Event, ExpectedHeader, Loss};
 pub use client::{Client, Protocol};
-pub use encoded::Encoded;
+pub use encoded::{Encoded, Hidden};
 pub use tcp::Tcp;

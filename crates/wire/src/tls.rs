@@ -4,7 +4,7 @@ mod config;
 mod hints;
 mod once;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 pub use config::{
@@ -16,10 +16,21 @@ pub use rustls::{ClientConfig, ServerConfig};
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use thiserror::Error;
 
+/// Encrypted bytes that are put up for the socket at once; what is behind them waits unencrypted.
+const OUTPUT_BYTES: usize = 64 * 1024;
+
 /// One connection's TLS.
+///
+/// Bytes go through it in order and none is dropped: [`Tls::send`] encrypts as much as there is room for in `output` and
+/// keeps the rest, [`Tls::flush`] goes on with it once the socket has taken the output, and [`Tls::is_sent`] says when all
+/// of it is put up. So a body of any size needs a bounded buffer of encrypted bytes, and a writer that waits for
+/// `is_sent` before it makes more is held back by the socket, as it is without TLS.
 #[derive(Debug)]
 pub struct Tls {
     connection: Box<Connection>,
+    /// What is not encrypted yet, and how much of it is.
+    waiting: Vec<u8>,
+    encrypted: usize,
 }
 
 /// What a handshake came to.
@@ -42,8 +53,14 @@ pub struct Handshake {
 
 /// Why TLS cannot go on.
 #[derive(Debug, Error)]
-#[error("{}", describe(.0))]
-pub struct TlsError(#[from] rustls::Error);
+pub enum TlsError {
+    /// The other side, a certificate, or what was agreed on.
+    #[error("{}", describe(.0))]
+    Protocol(#[from] rustls::Error),
+    /// A buffer took or gave less than it must.
+    #[error("the buffers of TLS: {0}")]
+    Buffer(#[from] io::Error),
+}
 
 fn describe(error: &rustls::Error) -> String {
     use rustls::CertificateError as Bad;
@@ -78,13 +95,17 @@ fn describe(error: &rustls::Error) -> String {
 }
 
 impl Tls {
+    fn new(connection: Connection) -> Self {
+        Self { connection: Box::new(connection), waiting: Vec::new(), encrypted: 0 }
+    }
+
     /// The client's side of a new connection.
     ///
     /// # Errors
     /// When the configuration does not fit the name.
     pub fn client(config: &Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, TlsError> {
         let connection = ClientConnection::new(Arc::clone(config), name)?;
-        Ok(Self { connection: Box::new(connection.into()) })
+        Ok(Self::new(connection.into()))
     }
 
     /// The server's side of a new connection.
@@ -93,7 +114,7 @@ impl Tls {
     /// When the configuration is of no use.
     pub fn server(config: &Arc<ServerConfig>) -> Result<Self, TlsError> {
         let connection = ServerConnection::new(Arc::clone(config))?;
-        Ok(Self { connection: Box::new(connection.into()) })
+        Ok(Self::new(connection.into()))
     }
 
     /// Whether the handshake is still going on.
@@ -130,55 +151,101 @@ impl Tls {
         plain: &mut Vec<u8>,
         output: &mut Vec<u8>,
     ) -> Result<bool, TlsError> {
-        let mut is_over = false;
-        while !bytes.is_empty() && !is_over {
-            // Reading from bytes cannot fail; it takes as many as there is room for.
-            if self.connection.read_tls(&mut bytes).is_err() {
-                break;
+        match self.decrypt(&mut bytes, plain) {
+            Ok(is_over) => self.flush(output).map(|()| is_over),
+            Err(error) => {
+                // The alert that says why.
+                self.put_up(output)?;
+                Err(error)
             }
-            let state = match self.connection.process_new_packets() {
-                Ok(state) => state,
-                Err(error) => {
-                    self.flush(output);
-                    return Err(error.into());
-                }
-            };
-            let ready = state.plaintext_bytes_to_read();
-            if ready > 0 {
-                let from = plain.len();
-                plain.resize(from + ready, 0);
-                let read = self.connection.reader().read(&mut plain[from..]).unwrap_or_default();
-                plain.truncate(from + read);
-            }
-            is_over = state.peer_has_closed();
         }
-        self.flush(output);
-        Ok(is_over)
     }
 
-    /// Encrypts `plain` and appends it to `output`. Before the handshake is over it waits for that.
-    pub fn send(&mut self, plain: &[u8], output: &mut Vec<u8>) {
-        // There is no limit on what it keeps, so all is taken.
-        let _ = self.connection.writer().write_all(plain);
-        self.flush(output);
+    fn decrypt(&mut self, bytes: &mut &[u8], plain: &mut Vec<u8>) -> Result<bool, TlsError> {
+        while !bytes.is_empty() {
+            self.connection.read_tls(bytes)?;
+            let state = self.connection.process_new_packets()?;
+            let from = plain.len();
+            plain.resize(from + state.plaintext_bytes_to_read(), 0);
+            self.connection.reader().read_exact(&mut plain[from..])?;
+            if state.peer_has_closed() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// Appends what is to be sent.
-    pub fn flush(&mut self, output: &mut Vec<u8>) {
-        while self.connection.wants_write() && self.connection.write_tls(output).is_ok() {}
+    /// Encrypts `plain` behind what was sent before and appends to `output` what there is room for. What is left, and what
+    /// comes before the handshake is over, waits for [`Self::flush`].
+    ///
+    /// # Errors
+    /// When a buffer fails, which is a fault of this program.
+    pub fn send(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), TlsError> {
+        self.flush(output)?;
+        // In the usual case all of it is encrypted from where it is.
+        let taken = if self.is_sent() { self.encrypt(plain, output)? } else { 0 };
+        self.waiting.extend_from_slice(plain.get(taken..).unwrap_or_default());
+        Ok(())
     }
 
-    /// Says that nothing more comes.
-    pub fn close(&mut self, output: &mut Vec<u8>) {
+    /// Appends what is to be sent: what TLS itself has to say, and what was waiting for room in `output`.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn flush(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
+        self.put_up(output)?;
+        if self.is_sent() {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let taken = self.encrypt(waiting.get(self.encrypted..).unwrap_or_default(), output);
+        self.waiting = waiting;
+        self.encrypted += taken?;
+        if self.is_sent() {
+            self.waiting.clear();
+            self.encrypted = 0;
+        }
+        Ok(())
+    }
+
+    /// Whether all that was to be sent has been appended to an output.
+    pub fn is_sent(&self) -> bool {
+        self.encrypted == self.waiting.len()
+    }
+
+    /// Encrypts bytes while the handshake is over and `output` has room; how many.
+    fn encrypt(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<usize, TlsError> {
+        let mut taken = 0;
+        while taken < plain.len() && output.len() < OUTPUT_BYTES && !self.connection.is_handshaking() {
+            let rest = plain.get(taken..).unwrap_or_default();
+            let room = OUTPUT_BYTES - output.len();
+            let written = self.connection.writer().write(rest.get(..room).unwrap_or(rest))?;
+            if written == 0 {
+                return Err(io::Error::from(io::ErrorKind::WriteZero).into());
+            }
+            taken += written;
+            self.put_up(output)?;
+        }
+        Ok(taken)
+    }
+
+    /// Appends the records that are encrypted.
+    fn put_up(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
+        while self.connection.wants_write() {
+            self.connection.write_tls(output)?;
+        }
+        Ok(())
+    }
+
+    /// Says that nothing more comes. What was not appended to an output until now is given up.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn close(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
+        self.waiting.clear();
+        self.encrypted = 0;
         self.connection.send_close_notify();
-        self.flush(output);
-    }
-
-    /// Takes away the limit on what it keeps while the handshake goes on.
-    #[must_use]
-    pub fn unlimited(mut self) -> Self {
-        self.connection.set_buffer_limit(None);
-        self
+        self.put_up(output)
     }
 }
 

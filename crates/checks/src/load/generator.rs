@@ -1,9 +1,37 @@
 //! The generator must have had power to spare.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Loop, Severity};
 
+use super::withhold_times;
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
+
+/// Whether requests left as fast as answers came, with no plan that the generator could fall short of.
+fn has_no_plan(result: &LoadResult) -> bool {
+    result.plan.loop_ == Loop::Closed && result.plan.think.is_none()
+}
+
+/// What a failure of the generator weighs, and what is said of it.
+///
+/// Where a rate or think times were planned, nothing of the result is about the subject. As fast as possible, the rate is
+/// what generator and subject reached together, and the subject may do more: that is a number. How long answers took is
+/// none, as they waited for the generator too.
+fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) {
+    match severity {
+        Severity::Fail if has_no_plan(result) => (
+            Severity::Warn,
+            "; the server may do more, and response times, which hold the generator's, are withheld",
+        ),
+        severity => (severity, ""),
+    }
+}
+
+/// Withholds what a finding above `fail` leaves without support where nothing was planned.
+fn withhold(result: &mut LoadResult, finding: &Finding, fail: f64) {
+    if has_no_plan(result) && finding.value > fail * 100.0 {
+        withhold_times(result);
+    }
+}
 
 /// A worker that was busy all the time set the rate itself.
 pub(super) const SATURATED: Check<LoadResult> = Check {
@@ -27,12 +55,13 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
         )
         .map(|(severity, threshold)| {
             let says = if severity == Severity::Fail { "set" } else { "may have set" };
+            let (severity, then) = weighed(result, severity);
             finding(
                 "generator-saturated",
                 severity,
                 Measured::percent(busiest, threshold),
                 format!(
-                    "a worker was on its core {:.0} % of the time: the generator {says} this rate",
+                    "a worker was on its core {:.0} % of the time: the generator {says} this rate{then}",
                     busiest * 100.0
                 ),
                 "use more --workers on more cores, or offer a --rate below this",
@@ -41,7 +70,9 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
         .into_iter()
         .collect()
     },
-    withhold: None,
+    withhold: Some(|result, finding, limits| {
+        withhold(result, finding, limits.of(&thresholds::GENERATOR_BUSY_FAIL));
+    }),
 };
 
 /// A worker that waited for a processor measured the scheduler.
@@ -61,12 +92,13 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
             .fold(0.0, f64::max);
         severity_above(worst, limits.of(&thresholds::RUN_DELAY), limits.of(&thresholds::RUN_DELAY_FAIL))
             .map(|(severity, threshold)| {
+                let (severity, then) = weighed(result, severity);
                 finding(
                     "run-delay",
                     severity,
                     Measured::percent(worst, threshold),
                     format!(
-                        "a worker was ready but had no processor for {:.1} % of the time ({:.0} ms)",
+                        "a worker was ready but had no processor for {:.1} % of the time ({:.0} ms){then}",
                         worst * 100.0,
                         worst * generator.wall_seconds * 1e3
                     ),
@@ -76,12 +108,14 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
             .into_iter()
             .collect()
     },
-    withhold: None,
+    withhold: Some(|result, finding, limits| {
+        withhold(result, finding, limits.of(&thresholds::RUN_DELAY_FAIL));
+    }),
 };
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Severity;
+    use hoptax_result::{Loop, Severity, Verdict};
 
     use crate::load::tests::fired;
 
@@ -103,5 +137,29 @@ mod tests {
         assert_eq!(starved(90_000.0), None);
         assert_eq!(starved(200_000.0), Some(Severity::Warn));
         assert_eq!(starved(2_000_000.0), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn as_fast_as_possible_a_busy_generator_leaves_the_rate_and_takes_the_times() {
+        let closed = |id: &str, think: Option<&str>| {
+            fired(id, |result| {
+                result.plan.loop_ = Loop::Closed;
+                result.plan.think = think.map(str::to_owned);
+                let generator = &mut result.generator;
+                match id {
+                    "run-delay" => generator.workers[0].run_delay_us = 2_000_000.0,
+                    _ => generator.workers[0].cpu_seconds = 0.99 * generator.wall_seconds,
+                }
+            })
+        };
+        for id in ["generator-saturated", "run-delay"] {
+            let (severity, result) = closed(id, None);
+            assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution), "{id}");
+            assert!(result.rate.achieved.is_some() && result.latency.response.p50_us.is_none(), "{id}");
+            assert_eq!((result.latency.response.count, result.modes.len()), (200_000, 0), "{id}");
+            let (severity, result) = closed(id, Some("10ms"));
+            assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void), "{id}");
+            assert_eq!(result.rate.achieved, None, "{id}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::values;
+use super::values::{self, GivenUrl};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,7 +20,7 @@ pub(crate) struct CrosscheckArguments {
     /// A server of yours, `http://HOST:PORT/PATH`, seen through a relay, whose address the tools then send as `Host`; origins
     /// whose answers are known if not given
     #[arg(value_hint = ValueHint::Url)]
-    pub(crate) url: Option<String>,
+    pub(crate) url: Option<GivenUrl>,
     /// Requests per second
     #[arg(short = 'q', long, value_name = "RATE", default_value_t = 1_000.0, value_parser = values::rate)]
     pub(crate) rate: f64,
@@ -78,7 +78,7 @@ Examples:
 pub(crate) struct TuneArguments {
     /// Where the load goes, `http://HOST:PORT/PATH`
     #[arg(value_hint = ValueHint::Url)]
-    pub(crate) url: String,
+    pub(crate) url: GivenUrl,
     /// Connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) connections: u32,

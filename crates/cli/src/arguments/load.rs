@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
 use hoptax_load::{
-    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Speak, Think, WhenBusy, WhenLate,
+    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Resolved, Speak, Think, WhenBusy, WhenLate,
 };
 
-use super::values::ArrivalsChoice;
+use super::values::{ArrivalsChoice, GivenUrl, Headers};
 use super::{SecurityArguments, values};
 
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent of each other")]
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,6 +23,7 @@ Examples:
   hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
   hoptax load -q 1000 --openmetrics load.prom http://127.0.0.1:8080/
   hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
+  hoptax load --resolve shop.test:8080:127.0.0.1 -H @headers.txt http://joe:secret@shop.test:8080/
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
   hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
   hoptax load --body-size 100 ws://127.0.0.1:8080/
@@ -32,17 +34,29 @@ Examples:
 Protocols, by the scheme of the URL: http and https (HTTP/1.1, or --protocol http2 or grpc), grpc and grpcs, tcp and tls
 (bytes there and back), ws and wss (WebSocket messages there and back).
 
+User information of a URL (joe:secret@) is sent as basic authentication; no result and no message shows it.
+
 In URLs, values of headers and bodies, {counter} stands for twelve digits that count the requests, and {random} for
 sixteen hexadecimal digits drawn for each.")]
 pub(crate) struct LoadArguments {
     /// Where the load goes, `SCHEME://HOST:PORT/PATH`; several take turns, or are drawn by --weights
     #[arg(value_name = "URL", value_hint = ValueHint::Url, required = true)]
-    pub(crate) urls: Vec<String>,
+    pub(crate) urls: Vec<GivenUrl>,
+    /// The address of a host and port, in place of what the system's resolver says: `shop.test:443:127.0.0.1`; may be given
+    /// again
+    #[arg(long, value_name = "HOST:PORT:ADDRESS")]
+    pub(crate) resolve: Vec<Resolved>,
+    /// Use addresses of IPv4 alone
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// Use addresses of IPv6 alone
+    #[arg(short = '6', long)]
+    pub(crate) ipv6: bool,
     /// How often each URL is requested, as weights in their order: `3,1`
     #[arg(long, value_name = "WEIGHTS", value_delimiter = ',')]
     pub(crate) weights: Vec<f64>,
-    /// A file of requests that are sent in turn, one per line: `/path`, `POST /path BODY` or whole URLs; what begins with
-    /// `/` goes to the host of the URL
+    /// A file of requests that are sent in turn, one per line: `/path`, `POST /path BODY`, whole URLs, or JSON with `url`,
+    /// `method`, `header` and `body` (in base64), as vegeta writes it; what begins with `/` goes to the host of the URL
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["weights", "body", "body_file", "body_size"])]
     pub(crate) requests: Option<PathBuf>,
     /// Requests per second, at most 10,000,000; as fast as possible if not given
@@ -123,9 +137,9 @@ pub(crate) struct LoadArguments {
     /// Request method
     #[arg(short = 'X', long, default_value = "GET")]
     pub(crate) method: String,
-    /// A request header, `Name: value`; may be given again
-    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = values::header)]
-    pub(crate) headers: Vec<(String, String)>,
+    /// A request header, `Name: value`, or `@FILE` for a file with one per line; may be given again
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<Headers>,
     /// Request body
     #[arg(long, value_name = "TEXT", group = "content")]
     pub(crate) body: Option<String>,

@@ -1,9 +1,12 @@
 //! Reading the values of flags.
 
+use std::fmt;
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE};
+use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, without_user};
 
 /// What `--arrivals` asks for.
 #[derive(Clone, Debug)]
@@ -12,6 +15,30 @@ pub(crate) enum ArrivalsChoice {
     Drawn(Arrivals),
     /// Recorded in this file.
     Trace(PathBuf),
+}
+
+/// A URL as it was given; nothing shows its user information.
+#[derive(Clone)]
+pub(crate) struct GivenUrl(String);
+
+impl From<String> for GivenUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+impl Deref for GivenUrl {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for GivenUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_user(&self.0))
+    }
 }
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -76,7 +103,24 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(crate) fn header(text: &str) -> Result<(String, String), String> {
+/// Headers that were given at once: one, or those of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Headers(pub(crate) Vec<(String, String)>);
+
+impl FromStr for Headers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(path) = text.strip_prefix('@') else { return Ok(Self(vec![header(text)?])) };
+        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let headers = lines
+            .map(|(number, line)| header(line).map_err(|error| format!("`{path}`, line {number}: {error}")));
+        headers.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

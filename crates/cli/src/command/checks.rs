@@ -80,11 +80,6 @@ fn as_json(about: &About) -> serde_json::Value {
 }
 
 fn unknown(id: &str, all: &[About]) -> Failure {
-    let nearest = all
-        .iter()
-        .map(|about| (strsim::normalized_damerau_levenshtein(id, about.id), about.id))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(likeness, _)| *likeness >= 0.5);
-    let hint = nearest.map_or_else(String::new, |(_, id)| format!("; did you mean `{id}`?"));
+    let hint = hoptax_nearest::hint(id, all.iter().map(|about| about.id));
     Failure::bad_input(format!("there is no check `{id}`{hint}\n`hoptax checks` lists them"))
 }

@@ -102,7 +102,7 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
 fn servers(arguments: &CrosscheckArguments) -> Result<Vec<Server>, Failure> {
     if let Some(url) = &arguments.url {
         let target = security::plain_target(url)?;
-        return Ok(vec![Server::other(url, target.address, &target.path())]);
+        return Ok(vec![Server::other(&target.url, target.address, target.path())]);
     }
     let unknown = |name: &String| {
         Failure::bad_input(format!("there is no scenario `{name}`; there are {}", SCENARIOS.join(", ")))

@@ -2,6 +2,7 @@
 
 mod log_file;
 mod reflection;
+mod requests;
 mod traffic;
 
 use std::fs;

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
             let failures: Vec<String> = result.failures.keys().cloned().collect();
             return Err(Failure::environment(format!(
                 "`{}` answered no request ({}); is it the right URL?",
-                arguments.url,
+                target.url,
                 failures.join(", ")
             )));
         }
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
     let tuned = tuned?;
     let result = TuneResult {
         format: "hoptax.tune/1".to_owned(),
-        url: arguments.url.clone(),
+        url: target.url.clone(),
         connections: arguments.connections,
         wanted_share: WANTED_SHARE,
         fastest: tuned.fastest,

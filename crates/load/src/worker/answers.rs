@@ -49,9 +49,9 @@ impl Worker {
             }
             self.look_ready(current, index);
         } else if flags.contains(epoll::EventFlags::OUT)
-            && let Err(error) = connection.transmit()
+            && let Err(trouble) = connection.transmit()
         {
-            return self.fail_all(current, index, failure_of(&error.into()));
+            return self.fail_all(current, index, failure_of(&trouble));
         }
         let closing = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
         if flags.intersects(epoll::EventFlags::IN | closing) {
@@ -149,8 +149,8 @@ impl Worker {
                 in_flight.written_ns = now;
             }
         }
-        if let Err(error) = sent {
-            self.fail_all(current, index, failure_of(&error.into()));
+        if let Err(trouble) = sent {
+            self.fail_all(current, index, failure_of(&trouble));
             return false;
         }
         true

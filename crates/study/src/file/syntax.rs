@@ -1,5 +1,6 @@
 //! Reading a study file: YAML, its shape against the schema, and where everything stands.
 
+use hoptax_nearest::hint;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
@@ -8,9 +9,6 @@ use serde_saphyr::Spanned;
 use super::nodes::{Node, Placed};
 use super::problem::{Problem, Problems};
 use super::{StudyFile, schema};
-
-/// Below this similarity, 0 to 1, a key is not worth suggesting.
-const WORTH_SUGGESTING: f64 = 0.6;
 
 /// Where the parts of a study file stand.
 #[derive(Clone, Debug)]
@@ -200,19 +198,11 @@ fn permitted_words<'a>(schema: &'a Value, path: &str) -> Vec<&'a str> {
 }
 
 fn unknown_key(key: &str, known: &[&str]) -> String {
-    match nearest(key, known) {
-        Some(nearest) => format!("unknown key `{key}`; did you mean `{nearest}`?"),
-        None => format!("unknown key `{key}`; known are `{}`", known.join("`, `")),
+    let hint = hint(key, known.iter().copied());
+    if hint.is_empty() {
+        return format!("unknown key `{key}`; known are `{}`", known.join("`, `"));
     }
-}
-
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    known
-        .iter()
-        .map(|candidate| (strsim::normalized_damerau_levenshtein(word, candidate), *candidate))
-        .filter(|(score, _)| *score >= WORTH_SUGGESTING)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
+    format!("unknown key `{key}`{hint}")
 }
 
 fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String {
@@ -236,8 +226,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. }
             if !words.is_empty() =>
         {
-            let hint = instance.as_str().and_then(|word| nearest(word, words));
-            let hint = hint.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
+            let hint = instance.as_str().map(|word| hint(word, words.iter().copied())).unwrap_or_default();
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
         ValidationErrorKind::AnyOf { .. } => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall, KnobValue};
+use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
 use super::points::{self, Asked, Settled};
@@ -195,9 +196,7 @@ impl Planned<'_> {
         let call = FunctionCall::parse(name).map_err(|error| vec![error.to_string()])?;
         let catalogue = self.catalogue;
         let (function, _) = catalogue.resolve(&call).map_err(|errors| {
-            let special = |word: &&str| strsim::normalized_damerau_levenshtein(name, word) >= 0.7;
-            let hint = [BASELINE, DIRECT, SAME].into_iter().find(special);
-            let hint = hint.map_or_else(String::new, |word| format!("; did you mean `{word}`?"));
+            let hint = hint(name, [BASELINE, DIRECT, SAME]);
             errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
         })?;
         self.function(&call, function, asked, (Some(index), is_unloaded))?;

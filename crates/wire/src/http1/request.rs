@@ -1,9 +1,12 @@
 //! A request, encoded once and sent many times.
 
+use std::fmt;
+
 use thiserror::Error;
 
-/// A request to be encoded. `Host`, and `Content-Length` where there is a body, are added by [`Request::encode`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A request to be encoded. [`Request::encode`] adds `Host`, and `Content-Length` where there is a body or the method means
+/// one, unless they are among the headers.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Request {
     /// Method, for example `GET`.
     pub method: String,
@@ -32,6 +35,41 @@ pub enum RequestError {
     /// A header value holds a control character.
     #[error("value of header `{0}` holds a control character")]
     HeaderValue(String),
+    /// A body whose end nobody can tell (RFC 9112, section 6.3).
+    #[error(
+        "`Transfer-Encoding: {0}` does not tell where the body ends: it must end with `chunked`, or be left out"
+    )]
+    TransferEncoding(String),
+    /// Two lengths of one body, which RFC 9112 forbids (section 6.2).
+    #[error("`Content-Length` and `Transfer-Encoding` contradict each other: leave out one of the headers")]
+    TwoLengths,
+    /// A length that is not that of the body.
+    #[error("`Content-Length: {told}` is wrong: the body has {bytes} bytes; leave out the header")]
+    ContentLength {
+        /// What the header says.
+        told: String,
+        /// Bytes of the body.
+        bytes: usize,
+    },
+}
+
+impl fmt::Debug for Request {
+    /// Leaves out the values of headers, which may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("target", &self.target)
+            .field("host", &self.host)
+            .field("headers", &names)
+            .field("body_bytes", &self.body.len())
+            .finish()
+    }
+}
+
+/// Whether a method means a body, so that one without it says so (RFC 9110, section 8.6).
+pub fn expects_body(method: &str) -> bool {
+    matches!(method, "POST" | "PUT" | "PATCH")
 }
 
 impl Request {
@@ -55,12 +93,47 @@ impl Request {
         for (name, value) in &self.headers {
             push_header(&mut bytes, name, value)?;
         }
-        if !self.body.is_empty() && !has("content-length") {
+        let has_length = has("content-length");
+        if self.is_chunked()? {
+            if has_length {
+                return Err(RequestError::TwoLengths);
+            }
+            bytes.extend_from_slice(b"\r\n");
+            if !self.body.is_empty() {
+                bytes.extend_from_slice(format!("{:x}\r\n", self.body.len()).as_bytes());
+                bytes.extend_from_slice(&self.body);
+                bytes.extend_from_slice(b"\r\n");
+            }
+            bytes.extend_from_slice(b"0\r\n\r\n");
+            return Ok(bytes);
+        }
+        if !has_length && (!self.body.is_empty() || expects_body(&self.method)) {
             push_header(&mut bytes, "Content-Length", &self.body.len().to_string())?;
+        }
+        for told in self.values("content-length") {
+            if told.trim().parse() != Ok(self.body.len()) {
+                return Err(RequestError::ContentLength { told: told.to_owned(), bytes: self.body.len() });
+            }
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(&self.body);
         Ok(bytes)
+    }
+
+    /// The values of a header.
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let is_it = move |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
+        self.headers.iter().filter(is_it).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the body is sent in chunks: as one, behind the codings that it is said to have already.
+    fn is_chunked(&self) -> Result<bool, RequestError> {
+        let codings = self.values("transfer-encoding").collect::<Vec<_>>().join(", ");
+        match codings.rsplit(',').next().map(str::trim) {
+            Some(last) if last.eq_ignore_ascii_case("chunked") => Ok(true),
+            _ if self.values("transfer-encoding").next().is_none() => Ok(false),
+            _ => Err(RequestError::TransferEncoding(codings)),
+        }
     }
 }
 
@@ -113,6 +186,30 @@ mod tests {
             request.encode().unwrap(),
             b"POST / HTTP/1.1\r\nhost: example.test\r\nContent-Length: 3\r\n\r\nabc"
         );
+    }
+
+    #[test]
+    fn a_body_has_one_length() {
+        let post = |headers: &[(&str, &str)], body: &str| {
+            let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let method = "POST".to_owned();
+            let request = Request { method, headers: headers.collect(), body: body.into(), ..get("/") };
+            request.encode().map(|bytes| String::from_utf8(bytes).unwrap())
+        };
+        let head = "POST / HTTP/1.1\r\nHost: 127.0.0.1:80\r\n";
+        assert_eq!(post(&[], "").unwrap(), format!("{head}Content-Length: 0\r\n\r\n"));
+        assert_eq!(
+            post(&[("transfer-encoding", "gzip, Chunked")], "0123456789abcdef!").unwrap(),
+            format!("{head}transfer-encoding: gzip, Chunked\r\n\r\n11\r\n0123456789abcdef!\r\n0\r\n\r\n")
+        );
+        let chunked = ("Transfer-Encoding", "chunked");
+        assert!(post(&[("Transfer-Encoding", "gzip"), chunked], "").unwrap().ends_with("\r\n\r\n0\r\n\r\n"));
+        assert_eq!(post(&[chunked, ("content-length", "1")], "a"), Err(RequestError::TwoLengths));
+        let gzip = RequestError::TransferEncoding("chunked, gzip".to_owned());
+        assert_eq!(post(&[chunked, ("transfer-encoding", "gzip")], "a"), Err(gzip));
+        let wrong = RequestError::ContentLength { told: "2".to_owned(), bytes: 1 };
+        assert_eq!(post(&[("content-length", "2")], "a"), Err(wrong));
+        assert!(post(&[("content-length", "1")], "a").unwrap().ends_with("content-length: 1\r\n\r\na"));
     }
 
     #[test]

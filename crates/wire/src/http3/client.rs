@@ -9,7 +9,7 @@ use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event as QuicEvent,
 };
-use quinn_proto::{StreamEvent, StreamId, VarInt};
+use quinn_proto::{FinishError, StreamEvent, StreamId, VarInt};
 
 use super::answer::AnswerReader;
 use super::frame::{OneWay, opening};
@@ -205,8 +205,7 @@ impl Http3 {
                         is_retried: false,
                     });
                     if let Some(id) = connection.streams().open(Dir::Uni) {
-                        // Three bytes on a fresh stream always find room.
-                        let _ = connection.send_stream(id).write(&opening());
+                        quic::write_opening(connection, id, &opening())?;
                     }
                 }
                 QuicEvent::ConnectionLost { reason } => return Err(quic::broken(&reason)),
@@ -308,7 +307,10 @@ impl Stream {
             Err(quinn_proto::WriteError::Blocked) => {}
         }
         if self.unsent.is_empty() {
-            let _ = stream.finish();
+            match stream.finish() {
+                // It is finished already, or the other side does not want the rest.
+                Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => {}
+            }
         }
     }
 }

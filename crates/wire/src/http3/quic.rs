@@ -49,6 +49,17 @@ pub(super) fn next_datagram(connection: &mut Connection, datagram: &mut Vec<u8>)
     Some(transmit.destination)
 }
 
+/// Writes what a stream of one direction begins with.
+///
+/// # Errors
+/// When the other side leaves no room for it, which RFC 9114 asks it to (section 6.2).
+pub(super) fn write_opening(connection: &mut Connection, id: StreamId, opening: &[u8]) -> Result<(), Broken> {
+    match connection.send_stream(id).write(opening) {
+        Ok(written) if written == opening.len() => Ok(()),
+        Ok(_) | Err(_) => Err(Broken::Http3("there is no room for a control stream")),
+    }
+}
+
 /// How reading a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {

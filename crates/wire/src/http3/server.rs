@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event as QuicEvent};
-use quinn_proto::{ServerConfig, StreamEvent, StreamId, VarInt};
+use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt};
 
 use super::frame::{FrameReader, Piece, kind, opening, put_head, put_headers};
 use super::quic::{self, Ended};
@@ -171,8 +171,11 @@ impl Server {
             match event {
                 QuicEvent::Connected => {
                     if let Some(id) = peer.connection.streams().open(Dir::Uni) {
-                        // Three bytes on a fresh stream always find room.
-                        let _ = peer.connection.send_stream(id).write(&opening());
+                        if quic::write_opening(&mut peer.connection, id, &opening()).is_err() {
+                            // 0x104: a critical stream cannot be (RFC 9114, section 8.1).
+                            let code = VarInt::from_u32(0x104);
+                            peer.connection.close(Instant::now(), code, bytes::Bytes::new());
+                        }
                     }
                 }
                 QuicEvent::Stream(StreamEvent::Opened { dir }) => {
@@ -250,13 +253,16 @@ impl Peer {
                 bytes.extend_from_slice(piece);
             }
             if bytes.is_empty() {
-                let _ = stream.finish();
-                break;
+                match stream.finish() {
+                    // The other side does not want the rest.
+                    Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => break,
+                }
             }
             match stream.write(bytes) {
                 Ok(written) => drop(bytes.drain(..written)),
                 Err(quinn_proto::WriteError::Blocked) => return,
-                Err(_) => break,
+                // The other side does not want the rest.
+                Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => break,
             }
         }
         self.streams.remove(&id);

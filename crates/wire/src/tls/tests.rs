@@ -50,12 +50,63 @@ fn shake_with(
     let mut client = Tls::client(client, ServerName::try_from(name).unwrap()).unwrap();
     let mut server = Tls::server(server).unwrap();
     let (mut to_server, mut to_client, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-    client.flush(&mut to_server);
+    client.flush(&mut to_server).unwrap();
     while !to_server.is_empty() || !to_client.is_empty() {
         server.receive(&std::mem::take(&mut to_server), &mut plain, &mut to_client).ok()?;
         client.receive(&std::mem::take(&mut to_client), &mut plain, &mut to_server).ok()?;
     }
     client.handshake()
+}
+
+/// A client and a server that have not spoken to each other.
+fn sides() -> (Tls, Tls) {
+    let (server, authority) = server();
+    let config = client(&authority, &[], Versions::Both, true);
+    let client = Tls::client(&config, ServerName::try_from("localhost").unwrap()).unwrap();
+    (client, Tls::server(&server).unwrap())
+}
+
+/// Carries what one side has put up to the other, and back what that replies, until there is nothing left; what it
+/// carried goes to `plain`. The most bytes that were put up at once come back.
+fn carry(from: &mut Tls, to: &mut Tls, output: Vec<u8>, plain: &mut Vec<u8>) -> usize {
+    let (mut there, mut back, mut most) = (output, Vec::new(), 0);
+    from.flush(&mut there).unwrap();
+    while !there.is_empty() || !back.is_empty() {
+        most = most.max(there.len());
+        to.receive(&std::mem::take(&mut there), plain, &mut back).unwrap();
+        from.receive(&std::mem::take(&mut back), &mut Vec::new(), &mut there).unwrap();
+    }
+    most
+}
+
+#[test]
+fn megabytes_arrive_whole_in_both_directions_through_a_bounded_buffer() {
+    let (mut client, mut server) = sides();
+    carry(&mut client, &mut server, Vec::new(), &mut Vec::new());
+    let text: Vec<u8> = (0..5_000_000_u32).map(|number| (number % 251) as u8).collect();
+    for is_request in [true, false] {
+        let (from, to) = if is_request { (&mut client, &mut server) } else { (&mut server, &mut client) };
+        let (mut output, mut plain) = (Vec::new(), Vec::new());
+        // The second piece waits behind the first.
+        let (first, second) = text.split_at(70_000);
+        from.send(first, &mut output).unwrap();
+        from.send(second, &mut output).unwrap();
+        assert!(!from.is_sent());
+        let most = carry(from, to, output, &mut plain);
+        // A record adds its head, its type and its tag.
+        assert!((OUTPUT_BYTES..OUTPUT_BYTES + 1_024).contains(&most), "{most}");
+        assert!(from.is_sent() && plain == text, "{} bytes of {}", plain.len(), text.len());
+    }
+}
+
+#[test]
+fn what_is_sent_before_the_handshake_is_over_waits_for_it() {
+    let (mut client, mut server) = sides();
+    let (text, mut output, mut plain) = (vec![7; 200_000], Vec::new(), Vec::new());
+    client.send(&text, &mut output).unwrap();
+    assert!(!client.is_sent() && output.len() < text.len());
+    carry(&mut client, &mut server, output, &mut plain);
+    assert!(client.is_sent() && plain == text, "{} bytes", plain.len());
 }
 
 fn group(handshake: &Handshake) -> Option<&str> {

@@ -1,6 +1,6 @@
 //! Asking a server of gRPC what messages its services take.
 
-use hoptax_load::{AskError, Asked, Speak, Target, ask};
+use hoptax_load::{AskError, Asked, Resolver, Speak, Target, ask, on_host_of, without_user};
 use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
 use hoptax_wire::grpc::{self, framed};
 
@@ -12,14 +12,15 @@ use crate::security;
 const UNIMPLEMENTED: u16 = 12;
 
 /// The services that are called, as their server tells.
-pub(super) fn services(arguments: &LoadArguments) -> Result<Services, Failure> {
-    let first = arguments.urls.first().map(String::as_str).unwrap_or_default();
+pub(super) fn services(arguments: &LoadArguments, resolver: &Resolver) -> Result<Services, Failure> {
+    let first = arguments.urls.first().map_or("", |url| &**url);
     let target = |url: &str, body| {
         Target::asked(&Asked {
             url,
             body,
             protocol: Some(Speak::Grpc),
             server_name: arguments.security.server_name.as_deref(),
+            resolver: Some(resolver),
             ..Asked::default()
         })
         .map_err(Failure::bad_input)
@@ -29,18 +30,16 @@ pub(super) fn services(arguments: &LoadArguments) -> Result<Services, Failure> {
         Some(_) => Some(security::client(&arguments.security, Some(b"h2"))?),
         None => None,
     };
-    let host = first.strip_suffix(&server.path()).unwrap_or(first);
-    let paths: Vec<String> = arguments
-        .urls
-        .iter()
-        .map(|url| Ok(target(url, Vec::new())?.path()))
-        .collect::<Result<_, Failure>>()?;
-    let mut reflection = Reflection::new(host, paths.iter().map(String::as_str));
+    let host = without_user(&on_host_of(first, "/"));
+    let host = host.trim_end_matches('/');
+    let targets: Vec<Target> =
+        arguments.urls.iter().map(|url| target(url, Vec::new())).collect::<Result<_, Failure>>()?;
+    let mut reflection = Reflection::new(host, targets.iter().map(Target::path));
     let mut version = 0;
     while let Some(question) = reflection.ask() {
         let answer = loop {
             let path = REFLECTION_PATHS.get(version).copied().unwrap_or_default();
-            let target = target(&format!("{host}{path}"), framed(&question))?;
+            let target = target(&on_host_of(first, path), framed(&question))?;
             match ask(&target, security.as_ref(), arguments.timeout) {
                 Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
                     if version + 1 < REFLECTION_PATHS.len() =>

@@ -1,13 +1,12 @@
 //! From URLs, bodies and lists of requests to traffic.
 
 use std::fs;
-use std::path::Path;
 
-use hoptax_load::{Asked, Speak, Target, Traffic};
+use hoptax_load::{Asked, Family, Resolver, Speak, Target, Traffic};
 use hoptax_proto::Services;
 use hoptax_wire::grpc::framed;
 
-use super::reflection;
+use super::{reflection, requests};
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 use crate::security;
@@ -18,25 +17,28 @@ const DEFAULT_BYTES: usize = 64;
 /// What the flags ask to be sent.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let body = body(arguments)?;
+    let resolver = resolver(arguments);
+    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
     let services = match &arguments.proto {
         Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
-        None if arguments.reflection => Some(reflection::services(arguments)?),
+        None if arguments.reflection => Some(reflection::services(arguments, &resolver)?),
         None => None,
     };
-    let target = |url: &str, method: &str, body: Vec<u8>| {
+    let target = |url: &str, method: &str, headers: &[(String, String)], body: Vec<u8>| {
         let asked = |body| Asked {
             url,
             method,
-            headers: arguments.headers.clone(),
+            headers: headers.to_vec(),
             body,
             protocol: arguments.protocol,
             deadline: Some(arguments.timeout),
             server_name: arguments.security.server_name.as_deref(),
+            resolver: Some(&resolver),
         };
         let target = Target::asked(&asked(body.clone())).map_err(|error| error.to_string())?;
         match target.speak {
             Speak::Grpc => {
-                let message = message(services.as_ref(), &target.path(), arguments.messages, body)?;
+                let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
                 Target::asked(&asked(framed(&message).repeat(arguments.messages as usize)))
             }
             Speak::Tcp | Speak::WebSocket if body.is_empty() => {
@@ -50,12 +52,15 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         let [url] = arguments.urls.as_slice() else {
             return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
         };
-        listed(path, |line| {
-            let (method, url, body) = request(line, url, &arguments.method)?;
-            target(&url, &method, body)
-        })?
+        let requests = requests::read(path, url, &arguments.method, &headers)?;
+        Traffic::in_turn(all(requests.into_iter().map(|(place, request)| {
+            let request = request?;
+            target(&request.url, &request.method, &request.headers, request.body)
+                .map_err(|error| format!("{place}: {error}"))
+        }))?)
     } else {
-        let targets = all(arguments.urls.iter().map(|url| target(url, &arguments.method, body.clone())))?;
+        let targets =
+            all(arguments.urls.iter().map(|url| target(url, &arguments.method, &headers, body.clone())))?;
         weighted(targets, &arguments.weights)?
     };
     traffic.expectation = arguments.expect.clone().unwrap_or_default();
@@ -78,22 +83,14 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     Ok(traffic)
 }
 
-/// The requests of a file, each read by `read`.
-fn listed(path: &Path, read: impl Fn(&str) -> Result<Target, String>) -> Result<Traffic, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
-    })?;
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let targets = all(lines.map(|(number, line)| {
-        read(line).map_err(|error| format!("requests `{}`, line {number}: {error}", path.display()))
-    }))?;
-    if targets.is_empty() {
-        return Err(Failure::bad_input(format!(
-            "requests `{}`: there is none; write one per line, as `/path` or `POST /path BODY`",
-            path.display()
-        )));
-    }
-    Ok(Traffic::in_turn(targets))
+/// What knows the addresses of hosts, by the flags.
+fn resolver(arguments: &LoadArguments) -> Resolver {
+    let family = match (arguments.ipv4, arguments.ipv6) {
+        (true, _) => Some(Family::V4),
+        (_, true) => Some(Family::V6),
+        _ => None,
+    };
+    Resolver::new(arguments.resolve.clone(), family)
 }
 
 /// All of them, or everything that is wrong.
@@ -127,33 +124,6 @@ fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
     Ok(Traffic::by_weight(targets, weights))
 }
 
-/// Method, URL and body of a line: `/path`, `POST /path BODY`, or with whole URLs.
-fn request(line: &str, base: &str, method: &str) -> Result<(String, String, Vec<u8>), String> {
-    let mut words = line.trim().splitn(3, ' ');
-    let first = words.next().unwrap_or_default();
-    let (method, place, body) = if first.starts_with('/') || first.contains("://") {
-        if let Some(rest) = words.next() {
-            return Err(format!(
-                "`{rest}` follows `{first}`: write a method before a path with a body, as `POST {first} BODY`"
-            ));
-        }
-        (method, first, "")
-    } else {
-        (first, words.next().unwrap_or("/"), words.next().unwrap_or_default())
-    };
-    let url = if place.starts_with('/') {
-        let after_scheme = base.find("://").map_or(0, |at| at + 3);
-        let host_end = base
-            .get(after_scheme..)
-            .and_then(|rest| rest.find('/'))
-            .map_or(base.len(), |at| after_scheme + at);
-        format!("{}{place}", base.get(..host_end).unwrap_or(base))
-    } else {
-        place.to_owned()
-    };
-    Ok((method.to_owned(), url, body.as_bytes().to_vec()))
-}
-
 /// The message of a call: the body as it is, or as the proto file says to read it.
 fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(services) = services else { return Ok(body) };
@@ -175,23 +145,4 @@ fn body(arguments: &LoadArguments) -> Result<Vec<u8>, Failure> {
         return Ok(vec![b'x'; bytes as usize]);
     }
     Ok(arguments.body.clone().unwrap_or_default().into_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_requests() {
-        let read = |line: &str| request(line, "http://a:1/base", "GET");
-        let is = |line: &str, method: &str, url: &str, body: &str| {
-            let expected = (method.to_owned(), url.to_owned(), body.as_bytes().to_vec());
-            assert_eq!(read(line).unwrap(), expected, "{line}");
-        };
-        is("/x?y=1", "GET", "http://a:1/x?y=1", "");
-        is("POST /x {\"a\": 1}", "POST", "http://a:1/x", "{\"a\": 1}");
-        is("http://b:2/z", "GET", "http://b:2/z", "");
-        assert!(read("/a b").unwrap_err().contains("POST /a BODY"));
-        is("HEAD http://b:2/z", "HEAD", "http://b:2/z", "");
-    }
 }

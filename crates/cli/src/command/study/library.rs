@@ -16,9 +16,11 @@ pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
     if !is_path {
         let text = STUDIES.get_file(format!("{study}.yaml")).and_then(|file| file.contents_utf8());
         return text.map(|text| (format!("{study}.yaml"), text.to_owned())).ok_or_else(|| {
-            let names = names().join("`, `");
+            let names = names();
+            let hint = hoptax_nearest::hint(study, names.iter().map(String::as_str));
             Failure::bad_input(format!(
-                "there is no study `{study}`; hoptax brings `{names}`; for a file of your own, give its path"
+                "there is no study `{study}`{hint}\nhoptax brings `{}`; for a file of your own, give its path",
+                names.join("`, `")
             ))
         });
     }
@@ -67,6 +69,6 @@ mod tests {
     #[test]
     fn an_unknown_name_tells_which_there_are() {
         let error = read("quik").unwrap_err().to_string();
-        assert!(error.contains("`quik`") && error.contains("`quick"), "{error}");
+        assert!(error.contains("`quik`; did you mean `quick`?") && error.contains("`quick"), "{error}");
     }
 }

@@ -1,0 +1,168 @@
+//! A file of requests, one per line: a path, a method with a path and a body, or JSON as vegeta writes it.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hoptax_load::on_host_of;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::exit::Failure;
+
+/// One request of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) url: String,
+    pub(super) method: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+/// A line of JSON, with the fields of vegeta's targets.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    url: String,
+    method: Option<String>,
+    /// Each name with its values.
+    #[serde(default)]
+    header: Map<String, Value>,
+    /// In base64.
+    body: Option<String>,
+}
+
+/// Where each request of a file stands, and the request or what is wrong with it. `base` says the host of paths; a line
+/// without a method or a header gets those that are given.
+pub(super) fn read(
+    path: &Path,
+    base: &str,
+    method: &str,
+    headers: &[(String, String)],
+) -> Result<Vec<(String, Result<Request, String>)>, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
+    })?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let read = lines.map(|(number, line)| {
+        let place = format!("requests `{}`, line {number}", path.display());
+        let request =
+            request(line.trim(), base, method, headers).map_err(|error| format!("{place}: {error}"));
+        (place, request)
+    });
+    let requests: Vec<_> = read.collect();
+    if requests.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "requests `{}`: there is none; write one per line, as `/path` or `POST /path BODY`",
+            path.display()
+        )));
+    }
+    Ok(requests)
+}
+
+fn request(line: &str, base: &str, method: &str, headers: &[(String, String)]) -> Result<Request, String> {
+    if line.starts_with('{') {
+        return of_json(line, base, method, headers);
+    }
+    let mut words = line.splitn(3, ' ');
+    let first = words.next().unwrap_or_default();
+    let (method, place, body) = if first.starts_with('/') || first.contains("://") {
+        if words.next().is_some() {
+            return Err(
+                "something follows the path: write a method before a path with a body, as `POST /path BODY`"
+                    .to_owned(),
+            );
+        }
+        (method, first, "")
+    } else {
+        (first, words.next().unwrap_or("/"), words.next().unwrap_or_default())
+    };
+    Ok(Request {
+        url: on_host_of(base, place),
+        method: method.to_owned(),
+        headers: headers.to_vec(),
+        body: body.as_bytes().to_vec(),
+    })
+}
+
+fn of_json(line: &str, base: &str, method: &str, headers: &[(String, String)]) -> Result<Request, String> {
+    let line: Line =
+        serde_json::from_str(line).map_err(|error| format!("it is no request as JSON: {error}"))?;
+    let mut own = Vec::new();
+    for (name, values) in line.header {
+        let wrong = || format!("the values of header `{name}` must be texts, as `[\"value\"]`");
+        let values = match values {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        for value in values {
+            own.push((name.clone(), value.as_str().ok_or_else(wrong)?.to_owned()));
+        }
+    }
+    // What a line says of a header takes the place of what is said for all.
+    let is_own = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let mut all: Vec<_> = headers.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
+    all.append(&mut own);
+    let body = STANDARD
+        .decode(line.body.unwrap_or_default())
+        .map_err(|error| format!("its body is not base64: {error}"))?;
+    Ok(Request {
+        url: on_host_of(base, &line.url),
+        method: line.method.unwrap_or_else(|| method.to_owned()),
+        headers: all,
+        body,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn read(line: &str) -> Result<Request, String> {
+        request(line, "http://a:1/base", "GET", &headers(&[("x-a", "all"), ("x-b", "all")]))
+    }
+
+    #[test]
+    fn lines_are_requests() {
+        let is = |line: &str, method: &str, url: &str, body: &str| {
+            let read = read(line).unwrap();
+            assert_eq!((read.method.as_str(), read.url.as_str()), (method, url), "{line}");
+            assert_eq!(read.body, body.as_bytes(), "{line}");
+        };
+        is("/x?y=1", "GET", "http://a:1/x?y=1", "");
+        is("POST /x {\"a\": 1}", "POST", "http://a:1/x", "{\"a\": 1}");
+        is("http://b:2/z", "GET", "http://b:2/z", "");
+        is("HEAD http://b:2/z", "HEAD", "http://b:2/z", "");
+        assert!(read("/a b").unwrap_err().contains("POST /path BODY"));
+    }
+
+    #[test]
+    fn a_line_of_json_has_headers_and_any_body() {
+        let line =
+            r#"{"method": "PUT", "url": "/x", "header": {"X-B": ["1", "2"], "x-c": "3"}, "body": "/wA="}"#;
+        let expected = Request {
+            url: "http://a:1/x".to_owned(),
+            method: "PUT".to_owned(),
+            headers: headers(&[("x-a", "all"), ("X-B", "1"), ("X-B", "2"), ("x-c", "3")]),
+            body: vec![0xff, 0],
+        };
+        assert_eq!(read(line).unwrap(), expected);
+        let least = read(r#"{"url": "http://b/"}"#).unwrap();
+        assert_eq!((least.method.as_str(), least.url.as_str(), least.headers.len()), ("GET", "http://b/", 2));
+        for (line, expected) in [
+            (r#"{"url": "/", "bodi": ""}"#, "unknown field `bodi`"),
+            (r#"{"method": "GET"}"#, "missing field `url`"),
+            (r#"{"url": "/", "body": "?"}"#, "not base64"),
+            (r#"{"url": "/", "header": {"a": [1]}}"#, "header `a` must be texts"),
+            (r#"{"url""#, "no request as JSON"),
+        ] {
+            let error = read(line).unwrap_err();
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Bodies of more bytes than any buffer on their way holds, both ways, over every protocol, plain and over TLS.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{Lab, checked, run};
+
+/// A few requests with a body of so many bytes, whose answers have `answer_bytes`. A machine that is slow with megabytes is
+/// only slow: what is sent is answered, whole.
+fn answered_whole(lab: &Lab, bytes: u64, answer_bytes: u64, arguments: &[&str]) {
+    let (body, answer, ca) = (bytes.to_string(), format!("x-hoptax-size: {bytes}"), lab.file("ca.pem"));
+    let expect = format!("size={answer_bytes}");
+    let few =
+        ["load", "-q", "20", "-d", "200ms", "--warmup", "0s", "-c", "2", "--timeout", "10m", "--json", "-"];
+    let sent = ["-X", "POST", "--body-size", &body, "-H", &answer, "--expect", &expect, "--ca", &ca];
+    let ran = run(few.into_iter().chain(sent).chain(arguments.iter().copied()));
+    assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
+    let book = &checked("load", &ran.stdout)["book"];
+    assert!(
+        book["sent"].as_u64() > Some(0) && book["answered"] == book["sent"],
+        "{arguments:?} {bytes}: {book}"
+    );
+}
+
+#[test]
+fn they_arrive_whole_over_every_protocol() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&[]);
+    for bytes in [66_000, 200_000, 5_000_000] {
+        for secure in ["", "s"] {
+            let at = |scheme: &str, path: &str| format!("{scheme}{secure}://{address}{path}");
+            answered_whole(&lab, bytes, bytes, &[&at("http", "/")]);
+            answered_whole(&lab, bytes, bytes, &["--protocol", "http2", &at("http", "/")]);
+            answered_whole(&lab, bytes, bytes, &["--protocol", "http2", "--streams", "3", &at("http", "/")]);
+            // An echo; before a message of gRPC is its length.
+            answered_whole(&lab, bytes, bytes, &[&at("ws", "/")]);
+            answered_whole(&lab, bytes, bytes + 5, &[&at("grpc", "/hoptax.echo.v1.Echo/Unary")]);
+        }
+    }
+}
+
+#[cfg(feature = "http3")]
+#[test]
+fn they_arrive_whole_over_http3() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&[]);
+    let url = format!("https://{address}/");
+    for bytes in [200_000, 5_000_000] {
+        answered_whole(&lab, bytes, bytes, &["--protocol", "http3", "--streams", "2", &url]);
+    }
+}

@@ -1,0 +1,236 @@
+//! What `hoptax load` sends, as a server sees it, and what of it is kept to itself.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use hoptax_wire::http2::{Body, Server, ServerEvent};
+use support::{Ran, checked, run};
+
+/// The requests that a server was sent.
+type Kept = Arc<Mutex<Vec<String>>>;
+
+/// A server of HTTP/1.1 that keeps the bytes of each request, which arrive together.
+fn keeping() -> (String, Kept) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let kept = Kept::default();
+    let ours = Arc::clone(&kept);
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
+            thread::spawn(move || {
+                let mut buffer = vec![0; 65_536];
+                while let Ok(read @ 1..) = connection.read(&mut buffer) {
+                    ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
+                    connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                }
+            });
+        }
+    });
+    (address, kept)
+}
+
+/// A server of HTTP/2 that keeps the fields of each request, one a line.
+fn keeping_fields() -> (String, Kept) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let kept = Kept::default();
+    let ours = Arc::clone(&kept);
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
+            thread::spawn(move || {
+                let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
+                server.open(&mut output);
+                while let Ok(read @ 1..) = connection.read(&mut buffer) {
+                    let mut events = Vec::new();
+                    server.feed(&buffer[..read], &mut output, &mut events).unwrap();
+                    for event in events {
+                        let ServerEvent::Request { stream, head, .. } = event else { continue };
+                        let fields = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
+                        let line = format!("{} {}\n", head.method, head.path);
+                        ours.lock().unwrap().push(line + &fields.collect::<String>());
+                        let (fields, trailers) = ([(":status", "200")], [("grpc-status", "0")]);
+                        server.answer(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
+                    }
+                    connection.write_all(&output).unwrap();
+                    output.clear();
+                }
+            });
+        }
+    });
+    (address, kept)
+}
+
+/// A short load of which all that is sent is answered.
+fn load(arguments: &[&str]) -> Ran {
+    let short = ["load", "-q", "50", "-d", "200ms", "--warmup", "0s", "-c", "1", "--json", "-"];
+    let ran = run(short.into_iter().chain(arguments.iter().copied()));
+    assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
+    let result = checked("load", &ran.stdout);
+    let book = &result["book"];
+    assert!(book["sent"].as_u64() > Some(0) && book["answered"] == book["sent"], "{arguments:?}: {book}");
+    ran
+}
+
+/// What a load sends first.
+fn first(kept: &Kept) -> String {
+    let mut kept = kept.lock().unwrap();
+    let first = kept.first().unwrap().clone();
+    kept.clear();
+    first
+}
+
+#[test]
+fn a_header_that_is_given_twice_is_sent_twice() {
+    let twice = ["-H", "X-Tag: one", "-H", "x-tag: two"];
+    let (address, kept) = keeping();
+    load(&[&twice[..], &[&format!("http://{address}/")]].concat());
+    assert!(first(&kept).contains("X-Tag: one\r\nx-tag: two\r\n"));
+    let (address, kept) = keeping_fields();
+    load(&[&twice[..], &["--protocol", "http2", &format!("http://{address}/")]].concat());
+    assert!(first(&kept).contains("x-tag: one\nx-tag: two\n"));
+    // What hoptax itself sends gives way to what is asked for.
+    let url = format!("grpc://{address}/a.B/C");
+    load(&[&twice[..], &["-H", "Content-Type: application/grpc+proto", &url]].concat());
+    let sent = first(&kept);
+    assert!(sent.contains("x-tag: one\nx-tag: two\n"), "{sent}");
+    assert!(sent.contains("content-type: application/grpc+proto\n") && !sent.contains("application/grpc\n"));
+}
+
+#[test]
+fn user_information_of_a_url_is_sent_as_basic_authentication_and_told_nobody() {
+    // `joe` and `s3cr:t`, as RFC 7617 puts them together.
+    let (user, password, sent) = ("joe", "s3cr%3At", "Basic am9lOnMzY3I6dA==");
+    let is_silent = |ran: &Ran| {
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        !["s3cr", "joe", "am9lOnMzY3I6dA"].iter().any(|secret| text.contains(secret))
+    };
+    let (http1, kept) = keeping();
+    let ran = load(&[&format!("http://{user}:{password}@{http1}/a")]);
+    assert!(is_silent(&ran), "{}", ran.stdout);
+    assert!(checked("load", &ran.stdout)["plan"]["url"] == format!("http://{http1}/a"));
+    assert!(first(&kept).contains(&format!("Authorization: {sent}\r\n")));
+    // A header that is given in its place is sent as it is.
+    load(&["-H", "Authorization: Bearer x", &format!("http://{user}:{password}@{http1}/")]);
+    let request = first(&kept);
+    assert!(request.contains("Authorization: Bearer x\r\n") && !request.contains(sent), "{request}");
+    let (http2, kept) = keeping_fields();
+    for url in
+        [format!("http://{user}:{password}@{http2}/"), format!("grpc://{user}:{password}@{http2}/a.B/C")]
+    {
+        let protocol = if url.starts_with("http") { "http2" } else { "grpc" };
+        assert!(is_silent(&load(&["--protocol", protocol, &url])));
+        assert!(first(&kept).contains(&format!("authorization: {sent}\n")));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let requests = folder.path().join("requests");
+    std::fs::write(&requests, format!("ftp://{user}:{password}@a/\n")).unwrap();
+    let requests = requests.to_str().unwrap();
+    let as_user = |rest: &str| rest.replace("//", &format!("//{user}:{password}@"));
+    for arguments in [
+        vec![as_user("ftp://127.0.0.1/")],
+        vec![as_user("http://127.0.0.1:x/")],
+        vec![as_user("http://127.0.0.1:1/a b")],
+        vec![as_user("http:// /")],
+        vec![as_user("tcp://127.0.0.1:1")],
+        vec![as_user("http://127.0.0.1:1/")],
+        vec![as_user("http://name.invalid/")],
+        vec![as_user("https://127.0.0.1:1/")],
+        vec!["--protocol".to_owned(), "http2".to_owned(), as_user("ws://127.0.0.1:1/")],
+        vec!["--reflection".to_owned(), as_user("grpc://127.0.0.1:1/a.B/C")],
+        vec!["--requests".to_owned(), requests.to_owned(), "http://127.0.0.1:1/".to_owned()],
+    ] {
+        let ran = run(["load", "-d", "100ms"].into_iter().chain(arguments.iter().map(String::as_str)));
+        assert!(ran.code != Some(0) && !ran.stderr.is_empty(), "{arguments:?}");
+        assert!(is_silent(&ran), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn a_body_is_framed_in_one_way_and_a_post_without_one_says_so() {
+    let (address, kept) = keeping();
+    let url = format!("http://{address}/");
+    load(&["-X", "POST", "--body", "abc", "-H", "Transfer-Encoding: chunked", &url]);
+    let request = first(&kept);
+    assert!(request.ends_with("\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), "{request}");
+    assert!(!request.to_ascii_lowercase().contains("content-length"), "{request}");
+    load(&["-X", "POST", &url]);
+    assert!(first(&kept).contains("Content-Length: 0\r\n"));
+    load(&[&url]);
+    assert!(!first(&kept).contains("Content-Length"));
+    let refused = |arguments: &[&str], expected: &str| {
+        let ran = run(["load"].into_iter().chain(arguments.iter().copied()).chain(["http://127.0.0.1:1/"]));
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+    };
+    refused(&["--body", "abc", "-H", "Transfer-Encoding: gzip"], "must end with `chunked`");
+    let both = ["--body", "abc", "-H", "Transfer-Encoding: chunked", "-H", "Content-Length: 3"];
+    refused(&both, "`Content-Length` and `Transfer-Encoding`");
+    refused(&["--body", "abc", "-H", "Content-Length: 4"], "the body has 3 bytes");
+}
+
+#[test]
+fn a_url_with_a_query_and_no_path_asks_for_the_root() {
+    let (address, kept) = keeping();
+    load(&[&format!("http://{address}?x=1")]);
+    assert!(first(&kept).starts_with("GET /?x=1 HTTP/1.1\r\n"));
+    let (address, kept) = keeping_fields();
+    load(&["--protocol", "http2", &format!("http://{address}?x=1")]);
+    assert!(first(&kept).starts_with("GET /?x=1\n"));
+}
+
+#[test]
+fn an_error_shows_places_for_numbers_as_they_were_written() {
+    for flags in
+        [&["/{counter}/{random}/\u{e4}"][..], &["/", "-H", "{random} x: y"], &["/", "-X", "G T{counter}"]]
+    {
+        let url = format!("http://127.0.0.1:1{}", flags[0]);
+        let ran = run(["load", &url].into_iter().chain(flags[1..].iter().copied()));
+        assert!(ran.code == Some(2) && !ran.stderr.contains("hoptaxCOUNT"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("hoptaxRANDOM"), "{}", ran.stderr);
+    }
+    let ran = run(["load", "-q", "10", "-d", "100ms", "http://127.0.0.1:x/{counter}/{random}"]);
+    assert!(ran.stderr.contains("/{counter}/{random}"), "{}", ran.stderr);
+}
+
+#[test]
+fn headers_come_from_a_file_and_requests_from_lines_of_json() {
+    let (address, kept) = keeping();
+    let folder = tempfile::tempdir().unwrap();
+    let (headers, requests) = (folder.path().join("headers"), folder.path().join("requests"));
+    std::fs::write(&headers, "X-One: 1\n\nX-Two: a: b\n").unwrap();
+    let line = r#"{"url": "/json", "method": "PUT", "header": {"X-Two": ["3", "4"]}, "body": "aG9w"}"#;
+    std::fs::write(&requests, line).unwrap();
+    let (headers, requests) = (format!("@{}", headers.display()), requests.to_str().unwrap());
+    let url = format!("http://{address}/");
+    load(&["-H", &headers, "-H", "X-Three: 3", &url]);
+    assert!(first(&kept).contains("X-One: 1\r\nX-Two: a: b\r\nX-Three: 3\r\n"));
+    load(&["-H", &headers, "--requests", requests, &url]);
+    let request = first(&kept);
+    assert!(request.starts_with("PUT /json HTTP/1.1\r\n") && request.ends_with("\r\n\r\nhop"), "{request}");
+    assert!(request.contains("X-One: 1\r\nX-Two: 3\r\nX-Two: 4\r\n"), "{request}");
+    let missing = run(["load", "-H", "@/nonexistent", &url]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("cannot read `/nonexistent`"));
+    std::fs::write(&headers[1..], "X-One: 1\nnothing\n").unwrap();
+    assert!(run(["load", "-H", &headers, &url]).stderr.contains("line 2: write it as `Name: value`"));
+}
+
+#[test]
+fn a_name_leads_where_the_flags_say() {
+    let (address, kept) = keeping();
+    let port = address.rsplit_once(':').unwrap().1;
+    let resolve = format!("shop.test:{port}:127.0.0.1");
+    load(&["--resolve", &resolve, "-4", &format!("http://shop.test:{port}/")]);
+    assert!(first(&kept).contains(&format!("Host: shop.test:{port}\r\n")));
+    let url = format!("http://{address}/");
+    let other = run(["load", "-6", &url]);
+    assert!(other.code == Some(2) && other.stderr.contains("has no address of IPv6"), "{}", other.stderr);
+    assert_eq!(run(["load", "-4", "-6", &url]).code, Some(2));
+    assert!(run(["load", "--resolve", "shop.test:80", &url]).stderr.contains("`HOST:PORT:ADDRESS`"));
+}

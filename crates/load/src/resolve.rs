@@ -1,0 +1,193 @@
+//! Where names lead: each is looked up once, so that all requests to a host go to the same address.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A version of the internet protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    fn has(self, address: IpAddr) -> bool {
+        (self == Self::V4) == address.is_ipv4()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        }
+    }
+}
+
+/// An address in place of what the system's resolver says of a name: `HOST:PORT:ADDRESS`, as for curl.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    host: String,
+    port: u16,
+    address: IpAddr,
+}
+
+impl FromStr for Resolved {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not `HOST:PORT:ADDRESS`, as `shop.test:443:127.0.0.1`");
+        let (host, rest) = text.split_once(':').ok_or_else(wrong)?;
+        let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
+        let address = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(address);
+        if host.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self {
+            host: host.to_ascii_lowercase(),
+            port: port.parse().map_err(|_| wrong())?,
+            address: address.parse().map_err(|_| wrong())?,
+        })
+    }
+}
+
+/// Why a name leads nowhere.
+#[derive(Debug, Error)]
+pub enum ResolveError {
+    /// The resolver failed.
+    #[error("cannot find the address of `{host}`: {source}; check the name, or give its address")]
+    Lookup {
+        /// The host.
+        host: String,
+        /// What the resolver said.
+        source: io::Error,
+    },
+    /// It has no address that may be used.
+    #[error("`{host}` has no address{}; check the name, or give its address", of_family(*.family))]
+    NoAddress {
+        /// The host.
+        host: String,
+        /// What was asked for.
+        family: Option<Family>,
+    },
+}
+
+fn of_family(family: Option<Family>) -> String {
+    family.map_or_else(String::new, |family| format!(" of {}", family.name()))
+}
+
+/// Finds the addresses of hosts and remembers them.
+///
+/// Records that rotate would otherwise give each request of a list another address, and one host would count as several.
+#[derive(Debug)]
+pub struct Resolver {
+    given: Vec<Resolved>,
+    family: Option<Family>,
+    lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
+    known: RefCell<BTreeMap<String, Vec<IpAddr>>>,
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Self::new(Vec::new(), None)
+    }
+}
+
+impl Resolver {
+    /// A resolver that uses the addresses that are given, asks the system for the others, and takes those of one family
+    /// alone if that is asked for.
+    pub fn new(given: Vec<Resolved>, family: Option<Family>) -> Self {
+        Self { given, family, lookup, known: RefCell::default() }
+    }
+
+    /// The address of a host: its first one of IPv4 if there is one, as servers on loopback often listen on that alone.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
+        let name = host.to_ascii_lowercase();
+        let given = self.given.iter().filter(|given| (&given.host, given.port) == (&name, port));
+        let given: Vec<IpAddr> = given.map(|given| given.address).collect();
+        let addresses = match host.parse() {
+            _ if !given.is_empty() => given,
+            Ok(address) => vec![address],
+            Err(_) => self.looked_up(host, name)?,
+        };
+        let fits = |address: &&IpAddr| self.family.is_none_or(|family| family.has(**address));
+        let fitting = || addresses.iter().filter(fits);
+        fitting()
+            .find(|address| address.is_ipv4())
+            .or_else(|| fitting().next())
+            .map(|address| SocketAddr::from((*address, port)))
+            .ok_or_else(|| ResolveError::NoAddress { host: host.to_owned(), family: self.family })
+    }
+
+    fn looked_up(&self, host: &str, name: String) -> Result<Vec<IpAddr>, ResolveError> {
+        if let Some(known) = self.known.borrow().get(&name) {
+            return Ok(known.clone());
+        }
+        let found =
+            (self.lookup)(host).map_err(|source| ResolveError::Lookup { host: host.to_owned(), source })?;
+        self.known.borrow_mut().insert(name, found.clone());
+        Ok(found)
+    }
+}
+
+fn lookup(host: &str) -> io::Result<Vec<IpAddr>> {
+    Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use super::*;
+
+    fn given(texts: &[&str]) -> Vec<Resolved> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_name_with_rotating_records_is_one_host() {
+        static ASKED: AtomicU8 = AtomicU8::new(0);
+        let lookup = |_: &str| {
+            let turn = ASKED.fetch_add(1, Ordering::Relaxed);
+            Ok(vec![IpAddr::from([127, 0, 0, turn]), IpAddr::from([127, 0, 0, turn + 1])])
+        };
+        let resolver = Resolver { lookup, ..Resolver::default() };
+        let addresses =
+            ["shop.test", "SHOP.test", "shop.test"].map(|name| resolver.address(name, 80).unwrap());
+        assert_eq!(addresses, [SocketAddr::from(([127, 0, 0, 0], 80)); 3]);
+        assert_eq!(resolver.address("shop.test", 81).unwrap(), SocketAddr::from(([127, 0, 0, 0], 81)));
+        assert_eq!(ASKED.load(Ordering::Relaxed), 1);
+        assert_eq!(resolver.address("other.test", 80).unwrap(), SocketAddr::from(([127, 0, 0, 1], 80)));
+    }
+
+    #[test]
+    fn an_address_that_is_given_takes_the_place_of_the_record() {
+        let resolver = Resolver::new(given(&["Shop.test:443:192.0.2.1", "six.test:80:[2001:db8::1]"]), None);
+        assert_eq!(resolver.address("shop.TEST", 443).unwrap(), "192.0.2.1:443".parse().unwrap());
+        assert_eq!(resolver.address("six.test", 80).unwrap(), "[2001:db8::1]:80".parse().unwrap());
+        for text in ["shop.test", "shop.test:443", "shop.test:x:127.0.0.1", ":1:127.0.0.1", "a:1:b"] {
+            assert!(text.parse::<Resolved>().unwrap_err().contains("`HOST:PORT:ADDRESS`"), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_family_alone_is_used_where_that_is_asked_for() {
+        let lookup = |_: &str| Ok(vec!["::1".parse().unwrap(), "127.0.0.1".parse().unwrap()]);
+        let of =
+            |family| Resolver { lookup, ..Resolver::new(Vec::new(), family) }.address("a.test", 1).unwrap();
+        assert_eq!([of(None), of(Some(Family::V4))], ["127.0.0.1:1".parse().unwrap(); 2]);
+        assert_eq!(of(Some(Family::V6)), "[::1]:1".parse().unwrap());
+        let only6 = Resolver::new(Vec::new(), Some(Family::V6));
+        let error = only6.address("127.0.0.1", 1).unwrap_err().to_string();
+        assert!(error.contains("`127.0.0.1` has no address of IPv6"), "{error}");
+    }
+}

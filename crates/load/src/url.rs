@@ -1,0 +1,153 @@
+//! The URL of a request, taken apart. Its user information is sent and never shown.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Uri;
+use percent_encoding::percent_decode_str;
+
+/// A URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub(crate) scheme: String,
+    pub(crate) credentials: Option<Credentials>,
+    /// The name or address without the brackets of IPv6.
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+    /// Host and port as they are sent.
+    pub(crate) authority: String,
+    /// Path and query; a slash at least.
+    pub(crate) target: String,
+}
+
+/// User and password.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Credentials(String);
+
+impl Credentials {
+    /// The value of `Authorization` (RFC 7617). Percent-encoded characters are decoded.
+    pub(crate) fn basic(&self) -> String {
+        let (user, password) = self.0.split_once(':').unwrap_or((&self.0, ""));
+        let mut pair: Vec<u8> = percent_decode_str(user).collect();
+        pair.push(b':');
+        pair.extend(percent_decode_str(password));
+        format!("Basic {}", STANDARD.encode(pair))
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(not shown)")
+    }
+}
+
+/// A URL without its user information. Of a text that is no URL, everything before the last `@` is taken for that.
+pub fn without_user(url: &str) -> String {
+    match split(url) {
+        Ok((before, _, after)) => format!("{before}{after}"),
+        Err(_) => url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned(),
+    }
+}
+
+/// What is before the user information of a URL, the user information, and what is behind it and its `@`.
+fn split(url: &str) -> Result<(&str, Option<&str>, &str), String> {
+    let (scheme, rest) = url.split_once("://").ok_or("it has no scheme")?;
+    if !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
+        return Err("its scheme is none".to_owned());
+    }
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let before = url.get(..scheme.len() + 3).unwrap_or_default();
+    Ok(match rest.get(..authority_end).and_then(|authority| authority.rfind('@')) {
+        Some(at) => (before, rest.get(..at), rest.get(at + 1..).unwrap_or_default()),
+        None => (before, None, rest),
+    })
+}
+
+impl Url {
+    /// Takes a URL apart.
+    ///
+    /// # Errors
+    /// What is wrong with it, without its user information.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (before, user, after) = split(text)?;
+        let uri: Uri =
+            format!("{before}{after}").parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
+        let authority = uri.authority().ok_or("it has no host")?;
+        // `http` takes any word for a port, and then says that there is none.
+        let after_host = authority.as_str().rsplit_once(authority.host()).map_or("", |(_, rest)| rest);
+        let port = match authority.port_u16() {
+            None if !after_host.is_empty() => {
+                return Err(format!("its port `{}` is no port", after_host.trim_start_matches(':')));
+            }
+            port => port,
+        };
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        Ok(Self {
+            scheme: uri.scheme_str().unwrap_or_default().to_owned(),
+            credentials: user.map(|user| Credentials(user.to_owned())),
+            host: authority.host().trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port,
+            authority: authority.as_str().to_owned(),
+            // A query may follow the host directly (RFC 3986, section 3), the path is empty then.
+            target: if target.starts_with('?') { format!("/{target}") } else { target.to_owned() },
+        })
+    }
+}
+
+/// The URL of a path on the host of another URL, as the user it names; a path that is a URL itself stays as it is.
+pub fn on_host_of(url: &str, path: &str) -> String {
+    if !path.starts_with('/') {
+        return path.to_owned();
+    }
+    let after_scheme = url.find("://").map_or(0, |at| at + 3);
+    let rest = url.get(after_scheme..).unwrap_or_default();
+    let host_end = after_scheme + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    format!("{}{path}", url.get(..host_end).unwrap_or(url))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let url = Url::parse("https://a.test:81?b=@c").unwrap();
+        assert_eq!((url.scheme.as_str(), url.host.as_str(), url.port), ("https", "a.test", Some(81)));
+        assert_eq!((url.authority.as_str(), url.target.as_str()), ("a.test:81", "/?b=@c"));
+        assert_eq!(url.credentials, None);
+        let url = Url::parse("http://[::1]/a/b?c#d").unwrap();
+        assert_eq!(
+            (url.host.as_str(), url.authority.as_str(), url.target.as_str()),
+            ("::1", "[::1]", "/a/b?c")
+        );
+        assert_eq!(Url::parse("http://a").unwrap().target, "/");
+    }
+
+    #[test]
+    fn user_information_is_decoded_and_shown_by_nothing() {
+        // The example of RFC 7617, section 2.
+        let url = Url::parse("http://Aladdin:open%20sesame@a/").unwrap();
+        assert_eq!(url.credentials.as_ref().unwrap().basic(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(url.authority, "a");
+        assert!(!format!("{url:?}").contains("sesame") && !format!("{url:?}").contains("Aladdin"));
+        assert_eq!(Url::parse("http://u@a/").unwrap().credentials.unwrap().basic(), "Basic dTo=");
+        assert_eq!(Url::parse("http://u:p@q@a/").unwrap().host, "a");
+        for (url, shown) in [
+            ("http://u:p@a/b@c", "http://a/b@c"),
+            ("http://a/b@c", "http://a/b@c"),
+            ("u:p@a/b", "a/b"),
+            ("u:p/q@a://b", "a://b"),
+            ("http://u:p@a b", "http://a b"),
+        ] {
+            assert_eq!(without_user(url), shown);
+        }
+    }
+
+    #[test]
+    fn a_path_goes_to_the_host_and_as_the_user_of_another_url() {
+        assert_eq!(on_host_of("http://u:p@a:1/base?c", "/x?y=1"), "http://u:p@a:1/x?y=1");
+        assert_eq!(on_host_of("http://a:1?c", "/x"), "http://a:1/x");
+        assert_eq!(on_host_of("http://a", "http://b/x"), "http://b/x");
+    }
+}
