@@ -147,6 +147,15 @@ fn what_the_generator_is_late_with_is_sent_or_skipped_as_told() {
 }
 
 #[test]
+fn pressure_says_nothing_where_processors_are_kept_from_being_halted() {
+    let mut spec = spec(answering(OK));
+    spec.never_halted = true;
+    let result = run(&spec);
+    assert!(result.plan.never_halted);
+    assert_eq!(result.generator.pressure_share, None);
+}
+
+#[test]
 fn a_connection_carries_as_many_requests_as_it_may() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let address = server({

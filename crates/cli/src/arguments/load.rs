@@ -8,7 +8,7 @@ use hoptax_load::{
     Arrivals, Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Speak, Think, WhenBusy, WhenLate,
 };
 
-use super::{SecurityArguments, values};
+use super::{NeverHalt, SecurityArguments, values};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -141,6 +141,10 @@ pub(crate) struct LoadArguments {
     /// one is printed with the verdict
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
+    /// Keep the processors from being halted: `auto` where wake-ups are slow and nobody else wants the processors, as a server on
+    /// this machine does
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
     /// Take the kernel's time stamps of the requests on one connection in sixteen, to show how long they were between the
     /// generator and the wire
     #[arg(long)]

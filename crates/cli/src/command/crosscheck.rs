@@ -8,6 +8,7 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
 use hoptax_tools::{ALL, Tool};
 
+use super::never_halt;
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -21,6 +22,8 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let tools = tools(arguments)?;
     let servers = servers(arguments)?;
     let allowed = processors::allowed().map_err(Failure::environment)?;
+    let placement = Placement::split(&allowed, 1);
+    let awake = never_halt::spinner(&placement, arguments.never_halt)?;
     let folder = env::temp_dir().join(format!("hoptax-crosscheck-{}", std::process::id()));
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::environment(format!("cannot make `{}`: {error}", folder.display())))?;
@@ -31,12 +34,13 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         connections: arguments.connections,
         seconds: arguments.seconds,
         rounds: arguments.rounds,
-        placement: Placement::split(&allowed, 1),
+        never_halted: awake.is_some(),
+        placement,
         folder,
     };
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();
-    let environment = kept::environment();
+    let environment = kept::environment(awake.is_some());
     let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });

@@ -29,7 +29,7 @@ use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 
-use super::functions;
+use super::{functions, never_halt};
 use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -73,14 +73,14 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
     let placement = Placement::split(&allowed, PROXY_PROCESSORS);
+    let (machine, spinner) =
+        machine(kept.as_ref().map(|(_, facts)| facts), &placement, arguments.never_halt)?;
     let environment = Environment {
         proxy_version: Some(envoy.version.clone()),
         proxy_cpus: placement.proxy.clone(),
         generator_cpus: placement.generator.clone(),
-        ..kept::environment()
+        ..kept::environment(spinner.is_some())
     };
-    let (machine, spinner) =
-        machine(kept.as_ref().map(|(_, facts)| facts), &placement, arguments.never_halt)?;
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
@@ -232,13 +232,7 @@ fn machine(
             if wanted { "kept" } else { "not kept" }
         ));
     }
-    let spinner = wanted.then(|| Spinner::start(&placement.all())).transpose();
-    let spinner = spinner.map_err(|error| {
-        Failure::environment(format!(
-            "cannot keep the processors from being halted: {error}; or give `--never-halt never`"
-        ))
-    })?;
-    Ok((machine, spinner))
+    Ok((machine, wanted.then(|| never_halt::start(placement)).transpose()?))
 }
 
 fn read_plan(
