@@ -42,6 +42,9 @@ pub struct Run {
     pub drain_ns: u64,
     /// When requests leave.
     pub release: Release,
+    /// Whether the worker looks for answers all the time, in place of sleeping until they come: so whoever answers never has to
+    /// wake it, which costs them CPU time. Between two looks it lets others run that want its processor.
+    pub polls: bool,
     /// Where live samples go, if anyone looks.
     pub live: Option<SyncSender<LiveSample>>,
     /// Where every recorded request is logged, if it is.
@@ -58,6 +61,7 @@ impl Run {
             end_ns,
             drain_ns,
             release,
+            polls: false,
             live: None,
             log: None,
         }

@@ -157,6 +157,7 @@ pub fn run(
                     end_ns,
                     drain_ns: nanoseconds(spec.timeout),
                     release: release(spec, number as u32, workers as u32),
+                    polls: false,
                     live: live.clone(),
                     log,
                 };

@@ -17,6 +17,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use hoptax_host::accounting::{TaskUse, thread_use};
 use hoptax_host::clock::now_ns;
@@ -161,11 +162,14 @@ impl Worker {
                 current.send_live();
                 next_live_ns = now + LIVE_NS;
             }
-            let until_ns = self.wait_until_ns(&current, now);
+            let until_ns = if current.run.polls { now } else { self.wait_until_ns(&current, now) };
             // What the release after `now` was read has used up is taken off, or it would be slept twice.
             let from_ns = now_ns();
             self.wait(&mut events, until_ns.saturating_sub(from_ns))?;
             if events.is_empty() {
+                if current.run.polls {
+                    thread::yield_now();
+                }
                 self.lead.waited(until_ns, from_ns, now_ns());
             }
             self.take_events(&mut current, &events);
