@@ -83,6 +83,8 @@ pub struct Options<'a> {
     pub seed: u64,
     /// How processors are kept awake, so that waking is measured with and without; None where nothing can.
     pub keep_awake: Option<KeepAwake<'a>>,
+    /// Whether they are kept awake during everything else as well, where they can be.
+    pub never_halted: bool,
 }
 
 /// Runs all experiments; `on_step` hears what is going on.
@@ -99,6 +101,12 @@ pub fn run(
         let trial = trial::run(spec, options.seed, options.placement, stop)?;
         if stop.load(Ordering::Relaxed) { Err(CalibrateError::Interrupted) } else { Ok(trial) }
     };
+    let awake = options
+        .keep_awake
+        .filter(|_| options.never_halted)
+        .map(|keep_awake| keep_awake(&options.placement.all()))
+        .transpose()?;
+    let never_halted = awake.is_some();
     let length = Duration::from_secs_f64(3.0 * options.factor);
     on_step("floor");
     let plain = experiments::plain(1_000.0, 16, length);
@@ -127,10 +135,13 @@ pub fn run(
         floors.extend(floor_at(rate, &trial.recording));
     }
     on_step("speeds");
+    // They are measured with and without by themselves.
+    drop(awake);
     let speeds = speeds(options.placement, options.factor, options.seed, options.keep_awake, stop)?;
     let format = "hoptax.calibration/1".to_owned();
     Ok(CalibrationResult {
         format,
+        never_halted,
         floor,
         floors,
         recorder: recorder::check(),
@@ -288,7 +299,13 @@ mod tests {
         let placement = Placement::split(&allowed, 1);
         // On a thread of its own, since it is left pinned.
         let run = std::thread::spawn(move || {
-            let options = Options { placement: &placement, factor: 0.05, seed: 1, keep_awake: None };
+            let options = Options {
+                placement: &placement,
+                factor: 0.05,
+                seed: 1,
+                keep_awake: None,
+                never_halted: true,
+            };
             let mut steps = Vec::new();
             let result = run(&options, Environment::default(), &AtomicBool::new(false), &mut |step| {
                 steps.push(step.to_owned());
@@ -297,6 +314,7 @@ mod tests {
         });
         let (result, steps) = run.join().unwrap();
         assert_eq!(result.experiments.len(), 8);
+        assert!(!result.never_halted, "nothing can keep them awake");
         assert!(steps.iter().any(|step| step == "closed-loop"));
         let named = |name: &str| result.experiments.iter().find(|one| one.name == name).unwrap();
         let least = |one: &Experiment| one.error.map_or(0.0, |error| error.min_us);

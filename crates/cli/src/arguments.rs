@@ -357,6 +357,9 @@ pub(crate) struct CalibrateArguments {
     /// Seed of arrivals and delays
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Keep the processors from being halted: `auto` where wake-ups are slow and nobody else wants the processors
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
     /// Write the result as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

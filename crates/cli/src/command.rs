@@ -10,6 +10,7 @@ pub(crate) mod functions;
 pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod log;
+mod never_halt;
 pub(crate) mod origin;
 pub(crate) mod prices;
 pub(crate) mod reference;

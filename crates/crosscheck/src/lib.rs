@@ -43,6 +43,8 @@ pub struct Options {
     pub seconds: u32,
     /// Runs of each tool at each server.
     pub rounds: u32,
+    /// Whether the caller keeps the processors from being halted.
+    pub never_halted: bool,
     /// Who runs where.
     pub placement: Placement,
     /// A folder for scripts and output, which is the crosscheck's own.
@@ -98,6 +100,7 @@ pub fn run(
         connections: options.connections,
         seconds: options.seconds,
         rounds: options.rounds,
+        never_halted: options.never_halted,
         scenarios,
         left_out,
         environment,

@@ -27,6 +27,8 @@ const MOST_PROCESSORS: usize = 8;
 const WAKE_UPS_TIME: Duration = Duration::from_millis(1_200);
 /// How long a thread on each processor asks for all of it.
 const BUSY_TIME: Duration = Duration::from_millis(300);
+/// What of these times a brief probe takes.
+const BRIEF: f64 = 0.2;
 /// Readings of the handover, of which the median counts.
 const HANDOVERS: usize = 21;
 
@@ -42,23 +44,36 @@ type OwnUse = BTreeMap<u32, u64>;
 /// # Errors
 /// When a processor of the placement may not be used, a thread cannot be had, or `/proc` is not there.
 pub fn probe(placement: &Placement) -> io::Result<MachineProbe> {
+    probe_for(placement, 1.0)
+}
+
+/// The same in half a second, for what itself takes seconds only: medians hold, 99th percentiles rest on a few wake-ups, and what
+/// others use is known to some percent.
+///
+/// # Errors
+/// As [`probe`].
+pub fn probe_briefly(placement: &Placement) -> io::Result<MachineProbe> {
+    probe_for(placement, BRIEF)
+}
+
+fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
     let began = Instant::now();
     let probed = probed(placement);
     let first_ticks = processor_ticks()?;
     let (clock_read_ns, _) = cost_and_step_back_ns();
 
     let mut own = OwnUse::new();
-    let halting = wake_ups::measure(&probed, WAKE_UPS_TIME, &mut own)?;
+    let halting = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;
     let busy_from = processor_ticks()?;
     let (never_halted, spinner_refused) = match Spinner::start(&probed) {
         Ok(spinner) => {
-            let never_halted = wake_ups::measure(&probed, WAKE_UPS_TIME, &mut own)?;
+            let never_halted = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;
             add(&mut own, spinner.cpu_ns()?);
             (Some(never_halted), None)
         }
         Err(refused) => (None, Some(refused.to_string())),
     };
-    let run_delay_share = run_delay_share(&probed, &mut own)?;
+    let run_delay_share = run_delay_share(&probed, BUSY_TIME.mul_f64(part), &mut own)?;
     // Only a processor that is asked for work can be stolen.
     let busy = ticks_between(&busy_from, &processor_ticks()?, &probed);
     let handover_ns = handover_ns(placement)?;
@@ -124,8 +139,8 @@ fn used_by_others(
 
 /// A thread on each processor that works all the time: the share of it in which it was ready and another ran, of the processors
 /// the worst.
-fn run_delay_share(probed: &[u32], own: &mut OwnUse) -> io::Result<f64> {
-    let until = Instant::now() + BUSY_TIME;
+fn run_delay_share(probed: &[u32], time: Duration, own: &mut OwnUse) -> io::Result<f64> {
+    let until = Instant::now() + time;
     let used = on_each(probed, |_| {
         let before = thread_use()?;
         while Instant::now() < until {}

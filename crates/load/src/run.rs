@@ -95,6 +95,9 @@ pub struct Run {
     pub release: Release,
     /// What ends it earlier.
     pub early_end: EarlyEnd,
+    /// Whether the worker looks for answers all the time, in place of sleeping until they come: so whoever answers never has to
+    /// wake it, which costs them CPU time. Between two looks it lets others run that want its processor.
+    pub polls: bool,
     /// Where live samples go, if anyone looks.
     pub live: Option<SyncSender<LiveSample>>,
     /// Where every recorded request is logged, if it is.
@@ -112,6 +115,7 @@ impl Run {
             drain_ns,
             release,
             early_end: EarlyEnd::new(1),
+            polls: false,
             live: None,
             log: None,
         }

@@ -208,12 +208,17 @@ impl Traffic {
         self.targets.is_empty()
     }
 
-    /// How many addresses they go to.
+    /// The addresses that they go to.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.hosts.iter().map(|host| host.address)
+    }
+
+    /// How many these are.
     pub fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// The first of them.
+    /// The first request.
     pub fn first(&self) -> Option<&Target> {
         self.targets.first()
     }

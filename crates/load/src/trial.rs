@@ -63,6 +63,9 @@ pub struct TrialSpec {
     pub seed: u64,
     /// Whether the kernel's time stamps are taken of a sample.
     pub kernel_stamps: bool,
+    /// Whether the caller keeps the processors from being halted ([`hoptax_host::spinner`]): the kernel's account of tasks that
+    /// wait for a processor then says nothing about others.
+    pub never_halted: bool,
     /// Share of requests without an answer that is tolerated.
     pub max_error_share: f64,
     /// Percentiles that are told beside the usual ones, above 0 and below 100.
@@ -85,6 +88,7 @@ impl TrialSpec {
             timeout: Duration::from_secs(5),
             seed: 1,
             kernel_stamps: false,
+            never_halted: false,
             max_error_share: 0.001,
             percentiles: Vec::new(),
         }
@@ -159,6 +163,7 @@ pub fn run(
                     drain_ns: nanoseconds(spec.timeout),
                     release: release(spec, number as u32, workers as u32),
                     early_end: early_end.clone(),
+                    polls: false,
                     live: live.clone(),
                     log,
                 };
@@ -215,7 +220,8 @@ pub fn run(
         wall_seconds: recorded.time.as_secs_f64(),
         steal_share: if ticks.total == 0 { 0.0 } else { ticks.steal as f64 / ticks.total as f64 },
         pressure_share: pressure_after
-            .share_since(&pressure, finished_ns.saturating_sub(start_ns - SETTLE_NS) as f64 / 1e3),
+            .share_since(&pressure, finished_ns.saturating_sub(start_ns - SETTLE_NS) as f64 / 1e3)
+            .filter(|_| !spec.never_halted),
         throttled: pressure_after.throttled_since(&pressure),
         clock_read_ns,
         clock_step_back_ns,

@@ -2,11 +2,13 @@
 //!
 //! The loop is the same for all kinds of load: release what is due onto free connections, wait for events no
 //! longer than until the next release, take the answers. `epoll_pwait2` waits to the nanosecond, so there is
-//! no timer to arm; the worker asks the kernel for no timer slack.
+//! no timer to arm; the worker asks the kernel for no timer slack, and wakes before a release by what wake-ups
+//! take ([`lead`]).
 
 mod answers;
 mod connect;
 mod end;
+mod lead;
 mod release;
 
 use std::cmp::Reverse;
@@ -15,6 +17,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use hoptax_host::accounting::{TaskUse, thread_use};
 use hoptax_host::clock::now_ns;
@@ -35,6 +38,7 @@ use crate::pool::{Pool, WhenLate};
 use crate::recording::Recording;
 use crate::run::{Current, LIVE_NS, Run};
 use crate::traffic::{Picker, Traffic};
+use lead::Lead;
 
 /// How often timeouts are looked for, nanoseconds: a timed-out request is noticed at most this much late.
 const SCAN_NS: u64 = 10_000_000;
@@ -69,6 +73,8 @@ pub struct Worker {
     thinking: BinaryHeap<Reverse<(u64, usize)>>,
     in_flight: usize,
     established: usize,
+    /// How long before a release the worker wakes.
+    lead: Lead,
     buffer: Vec<u8>,
     scratch: Scratch,
     /// The handshakes of TLS since the last run.
@@ -116,6 +122,7 @@ impl Worker {
         let mut next_scan_ns = 0;
         let mut next_live_ns = current.run.start_ns + LIVE_NS;
         self.begin_thinking(&current);
+        self.lead.begin(now_ns());
         loop {
             let now = now_ns();
             current.look(now, self.in_flight, self.established);
@@ -147,7 +154,16 @@ impl Worker {
                 current.send_live();
                 next_live_ns = now + LIVE_NS;
             }
-            self.wait(&mut events, self.wait_ns(&current, now))?;
+            let until_ns = if current.run.polls { now } else { self.wait_until_ns(&current, now) };
+            // What the release after `now` was read has used up is taken off, or it would be slept twice.
+            let from_ns = now_ns();
+            self.wait(&mut events, until_ns.saturating_sub(from_ns))?;
+            if events.is_empty() {
+                if current.run.polls {
+                    thread::yield_now();
+                }
+                self.lead.waited(until_ns, from_ns, now_ns());
+            }
             self.take_events(&mut current, &events);
         }
         self.finish(&mut current);
@@ -155,8 +171,8 @@ impl Worker {
         Ok(used - used_before.unwrap_or(used))
     }
 
-    /// How long to wait for events at most.
-    fn wait_ns(&self, current: &Current, now: u64) -> u64 {
+    /// Until when to wait for events at most.
+    fn wait_until_ns(&self, current: &Current, now: u64) -> u64 {
         let mut until_ns = now + LONGEST_WAIT_NS;
         if self.in_flight > 0 {
             until_ns = until_ns.min(now + SCAN_NS);
@@ -166,17 +182,16 @@ impl Worker {
             // Also when no connection is free: how late the generator takes note of a request is its own doing, how long
             // the request then waits is not.
             if current.is_open() || self.may_release() {
-                until_ns = until_ns.min(current.next_ns);
+                until_ns = until_ns.min(self.lead.before(current.next_ns, now));
             }
             if let Some(&(rest_ns, _)) = self.resting.front() {
                 until_ns = until_ns.min(rest_ns);
             }
             if let Some(&Reverse((thought_ns, _))) = self.thinking.peek() {
-                until_ns = until_ns.min(thought_ns);
+                until_ns = until_ns.min(self.lead.before(thought_ns, now));
             }
         }
-        // What the release after `now` was read has used up is taken off, or it would be slept twice.
-        until_ns.saturating_sub(now_ns())
+        until_ns
     }
 
     /// Waits for events for `wait_ns` at most and leaves them in `events`.

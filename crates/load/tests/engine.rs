@@ -181,6 +181,40 @@ fn what_the_generator_is_late_with_is_sent_or_skipped_as_told() {
 }
 
 #[test]
+fn a_worker_that_polls_always_wants_its_processor() {
+    let address = server(|mut stream| {
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(20));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let awake_share = |polls| {
+        let spec = WorkerSpec::alone(target(address), 4, Duration::from_secs(5), 1);
+        let mut worker = Worker::connect(&spec).unwrap();
+        let now = now_ns();
+        let run = Run { polls, ..Run::new(Release::Closed, now, now + 200_000_000, 5_000_000_000) };
+        let mut recording = Recording::new();
+        let used = worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
+        assert!(recording.book.balances() && recording.book.answered > 0, "{:?}", recording.book);
+        // On a busy machine it may have to wait for the processor that it wants.
+        (used.cpu_ns + used.run_delay_ns) as f64 / (now_ns() - now) as f64
+    };
+    let (polling, sleeping) = (awake_share(true), awake_share(false));
+    assert!(polling > 0.8 && sleeping < polling / 2.0, "{polling} {sleeping}");
+}
+
+#[test]
+fn pressure_says_nothing_where_processors_are_kept_from_being_halted() {
+    let mut spec = spec(answering(OK));
+    spec.never_halted = true;
+    let result = run(&spec);
+    assert!(result.plan.never_halted);
+    assert_eq!(result.generator.pressure_share, None);
+}
+
+#[test]
 fn a_connection_carries_as_many_requests_as_it_may() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let address = server({

@@ -31,6 +31,7 @@ pub(crate) const HEADER_PREFIX: &str = "x-hoptax-";
 /// | `status` | `503`; `503:10,404:0.5`, each with its percentage, otherwise 200 |
 /// | `error` | probability, 0 to 1, of status 500 |
 /// | `close` | `true`, or a probability, 0 to 1, that the connection is closed after the answer |
+/// | `poll` | `200ms`: for so long the worker looks for requests all the time, in place of sleeping until they come, so that whoever asks does not have to wake it |
 /// | `header` | `Name:value`, a header of the answer; may be given again |
 ///
 /// In the query they have these names, as headers they begin with `x-hoptax-`; headers win.
@@ -44,6 +45,7 @@ pub struct Behaviour {
     size: Chances<u64>,
     error: f64,
     close: f64,
+    poll: Duration,
     headers: Vec<(String, String)>,
 }
 
@@ -99,6 +101,8 @@ pub(crate) struct Drawn {
     pub(crate) status: u16,
     pub(crate) size: u64,
     pub(crate) close: bool,
+    /// How long the worker does not sleep.
+    pub(crate) poll: Duration,
 }
 
 impl Default for Behaviour {
@@ -112,6 +116,7 @@ impl Default for Behaviour {
             size: Chances::always(DEFAULT_SIZE),
             error: 0.0,
             close: 0.0,
+            poll: Duration::ZERO,
             headers: Vec::new(),
         }
     }
@@ -175,6 +180,9 @@ impl Behaviour {
             "close" => parse_close(value)
                 .map(|close| self.close = close)
                 .ok_or("`true`, `false`, or a probability from 0 to 1"),
+            "poll" => parse_duration(value)
+                .map(|poll| self.poll = poll)
+                .ok_or("a time, as `200ms`; an hour at most"),
             "header" => parse_header(value)
                 .map(|header| self.headers.push(header))
                 .ok_or("`Name:value`, and not one that frames the answer"),
@@ -197,6 +205,7 @@ impl Behaviour {
             status: if failed { 500 } else { *self.status.draw(random) },
             size: *self.size.draw(random),
             close: self.close > 0.0 && random.random_bool(self.close),
+            poll: self.poll,
         }
     }
 
@@ -344,9 +353,10 @@ mod tests {
             status: 503,
             size: 4096,
             close: true,
+            poll: Duration::from_millis(200),
         };
         assert!(
-            drawn("delay=1.5ms&status=503&size=4096&close=true&other=x", 50)
+            drawn("delay=1.5ms&status=503&size=4096&close=true&poll=200ms&other=x", 50)
                 .iter()
                 .all(|one| *one == expected)
         );
@@ -358,6 +368,7 @@ mod tests {
             status: 200,
             size: DEFAULT_SIZE,
             close: false,
+            poll: Duration::ZERO,
         };
         assert!(drawn("", 50).iter().all(|one| *one == nothing));
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hoptax_host::clock::now_ns;
 use hoptax_wire::tls::ServerConfig;
@@ -54,6 +54,8 @@ pub(crate) struct Kitchen<'a> {
     pub(crate) delays: &'a mut Vec<(Duration, u32)>,
     /// What the services of gRPC remember.
     pub(crate) companion: &'a mut Companion,
+    /// Until when the worker does not sleep.
+    pub(crate) polls_until: &'a mut Option<Instant>,
     /// Where every answer is noted, if it is.
     pub(crate) served: Option<&'a mut Vec<Served>>,
     /// Whether no further request is to be taken.
@@ -133,6 +135,9 @@ impl Connection {
 impl Kitchen<'_> {
     /// When an answer on a connection is to leave that was asked for just now.
     pub(crate) fn plan(&mut self, connection: u64, drawn: &Drawn) -> Served {
+        if !drawn.poll.is_zero() {
+            *self.polls_until = (*self.polls_until).max(Some(Instant::now() + drawn.poll));
+        }
         let crowded = drawn.crowded.filter(|(number, _)| *self.under_way >= *number);
         let delay = drawn.delay + crowded.map(|(_, delay)| delay).unwrap_or_default();
         let delay_ns = delay.as_nanos() as u64;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_host::processors;
@@ -38,6 +39,8 @@ pub(crate) struct Worker {
     delays: BinaryHeap<Reverse<(Instant, u32)>>,
     next_ticket: u32,
     report: OriginReport,
+    /// Until when it looks for requests all the time.
+    polls_until: Option<Instant>,
     served: Option<Vec<Served>>,
     /// Datagrams that the socket has not taken yet.
     unsent: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -66,6 +69,7 @@ impl Worker {
             delays: BinaryHeap::new(),
             next_ticket: 0,
             report: OriginReport::default(),
+            polls_until: None,
             served: keeps_served.then(Vec::new),
             unsent: VecDeque::new(),
         }))
@@ -109,13 +113,17 @@ impl Worker {
         let delay = self.delays.peek().map(|Reverse((due, _))| *due);
         let next = self.server.next_tick().into_iter().chain(delay).min();
         let wait = next.map_or(LONGEST_WAIT, |next| next.saturating_duration_since(Instant::now()));
-        let wait = wait.min(LONGEST_WAIT);
+        self.polls_until = self.polls_until.filter(|until| Instant::now() < *until);
+        let polls = self.polls_until.is_some();
+        let wait = if polls { Duration::ZERO } else { wait.min(LONGEST_WAIT) };
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
         let room = if self.unsent.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         match poll(&mut [PollFd::new(&self.socket, PollFlags::IN | room)], Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(0) if polls => thread::yield_now(),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        Ok(())
     }
 
     /// Sends what is to be sent; of replies that no connection keeps, only those, so that none is overwritten.
@@ -168,6 +176,7 @@ impl Worker {
             answered: &mut self.report.answered,
             queue: &mut self.queue,
             under_way,
+            polls_until: &mut self.polls_until,
             companion: &mut self.serves.companion,
             served: self.served.as_mut(),
             ending: false,

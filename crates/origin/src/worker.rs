@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_host::processors;
@@ -62,6 +63,8 @@ pub(crate) struct Worker {
     companion: Companion,
     /// Answers that wait for their delay.
     under_way: u64,
+    /// Until when it looks for requests all the time, in place of sleeping until they come.
+    polls_until: Option<Instant>,
     /// Every answer, if they are kept.
     served: Option<Vec<Served>>,
 }
@@ -92,6 +95,7 @@ impl Worker {
             queue: Queue::default(),
             companion: serves.companion.clone(),
             under_way: 0,
+            polls_until: None,
             served: keeps_served.then(Vec::new),
         })
     }
@@ -124,15 +128,22 @@ impl Worker {
         }
     }
 
-    fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+    fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let next = self.delays.peek().map(|Reverse((due, ..))| due.saturating_duration_since(Instant::now()));
-        let wait = next.map_or(LONGEST_WAIT, |next| next.min(LONGEST_WAIT));
+        self.polls_until = self.polls_until.filter(|until| Instant::now() < *until);
+        let polls = self.polls_until.is_some();
+        let wait = if polls { Duration::ZERO } else { next.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT) };
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
         events.clear();
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        if polls && events.is_empty() {
+            // The generator may have the same processor, and does not sleep either.
+            thread::yield_now();
+        }
+        Ok(())
     }
 
     fn accept(&mut self) -> io::Result<()> {
@@ -143,7 +154,7 @@ impl Worker {
                 // The peer has gone again, or a signal came.
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
-                    std::thread::sleep(REST);
+                    thread::sleep(REST);
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
@@ -212,6 +223,7 @@ impl Worker {
             answered: &mut self.report.answered,
             queue: &mut self.queue,
             under_way: &mut self.under_way,
+            polls_until: &mut self.polls_until,
             companion: &mut self.companion,
             served: self.served.as_mut(),
             ending,
@@ -244,5 +256,58 @@ impl Worker {
                 self.vacant.push(index);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use hoptax_host::accounting::thread_use;
+
+    use super::*;
+    use crate::{Origin, OriginOptions};
+
+    /// The share of 200 ms after one request in which its worker wanted a processor.
+    fn awake_share(path: &str) -> f64 {
+        let origin = Origin::bind(&OriginOptions {
+            listen: ([127, 0, 0, 1], 0).into(),
+            workers: 1,
+            default_query: String::new(),
+            tables: Vec::new(),
+            seed: 1,
+            tls: None,
+            tcp_request_bytes: None,
+        })
+        .unwrap();
+        let Origin { mut listeners, address, serves, seed } = origin;
+        let worker = Worker::new(listeners.remove(0), &serves, seed, false).unwrap();
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let served = scope.spawn(|| {
+                let (report, _) = worker.run(&stop).unwrap();
+                (report, thread_use().unwrap())
+            });
+            let mut client = TcpStream::connect(address).unwrap();
+            let began = Instant::now();
+            client.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+            assert!(client.read(&mut [0; 1024]).unwrap() > 0);
+            thread::sleep(Duration::from_millis(200));
+            stop.store(true, Ordering::Relaxed);
+            let (report, used) = served.join().unwrap();
+            assert_eq!(report.answered, 1);
+            // On a busy machine it may have to wait for the processor that it wants.
+            (used.cpu_ns + used.run_delay_ns) as f64 / began.elapsed().as_nanos() as f64
+        })
+    }
+
+    #[test]
+    fn a_worker_sleeps_between_requests_unless_one_asks_it_to_poll() {
+        let (sleeping, polling) = (awake_share("/"), awake_share("/?poll=1h"));
+        assert!(polling > 0.8 && sleeping < polling / 2.0, "{polling} {sleeping}");
+        // What was asked for is over after a moment.
+        let ended = awake_share("/?poll=1ms");
+        assert!(ended < polling / 2.0, "{ended}");
     }
 }

@@ -11,6 +11,9 @@ use crate::{Environment, MachineSpeeds};
 pub struct CalibrationResult {
     /// Name and version of this format: `hoptax.calibration/1`.
     pub format: String,
+    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    #[serde(default)]
+    pub never_halted: bool,
     /// The smallest latency that can be resolved, at 1,000 requests/s on 16 connections: processors fall asleep between
     /// requests and are woken for each.
     pub floor: Floor,

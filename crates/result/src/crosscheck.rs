@@ -19,6 +19,9 @@ pub struct CrosscheckResult {
     pub seconds: u32,
     /// Runs of each tool in each scenario, alternating.
     pub rounds: u32,
+    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    #[serde(default)]
+    pub never_halted: bool,
     /// What was asked, scenario by scenario.
     pub scenarios: Vec<Scenario>,
     /// Tools that could not be asked, with the reason.

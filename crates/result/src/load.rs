@@ -189,6 +189,9 @@ pub struct LoadPlan {
     pub timeout_s: f64,
     /// Seed of the release times.
     pub seed: u64,
+    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    #[serde(default)]
+    pub never_halted: bool,
     /// Share of failed, timed-out and unfinished requests that is tolerated.
     pub max_error_share: f64,
 }

@@ -124,6 +124,7 @@ fn plan() -> LoadPlan {
         warmup_s: 1.0,
         timeout_s: 5.0,
         seed: 1,
+        never_halted: false,
         max_error_share: 0.001,
     }
 }

@@ -105,6 +105,7 @@ fn plan(reported: &Reported) -> LoadPlan {
         warmup_s: 0.0,
         timeout_s: 0.0,
         seed: 0,
+        never_halted: false,
         max_error_share: 1.0,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 
 use super::values::{self, GivenUrl};
+use super::NeverHalt;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -42,6 +43,9 @@ pub(crate) struct CrosscheckArguments {
     /// The tools, by name; all that are found if not given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
+    /// Keep the processors from being halted: `auto` where wake-ups are slow and nobody else wants the processors
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
     /// A folder of tools, looked at first
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) tools_dir: Option<PathBuf>,

@@ -10,7 +10,7 @@ use hoptax_load::{
 };
 
 use super::values::{ArrivalsChoice, GivenUrl, Headers};
-use super::{SecurityArguments, values};
+use super::{NeverHalt, SecurityArguments, values};
 
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent of each other")]
 #[derive(Debug, Args)]
@@ -168,6 +168,10 @@ pub(crate) struct LoadArguments {
     /// given again. A void result ends with 4
     #[arg(long = "fail-on", value_name = "CONDITION")]
     pub(crate) fail_on: Vec<Condition>,
+    /// Keep the processors from being halted: `auto` where wake-ups are slow and nobody else wants the processors, as a server on
+    /// this machine does
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
     /// Take the kernel's time stamps of the requests on one connection in sixteen, to show how long they were between the
     /// generator and the wire
     #[arg(long)]

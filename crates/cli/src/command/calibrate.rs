@@ -9,6 +9,7 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
 
+use super::never_halt;
 use crate::arguments::CalibrateArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -27,6 +28,8 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
     let placement = Placement::split(&allowed, 1);
+    // What keeps them awake is ended before the speeds are measured, and measured with and without by itself.
+    let never_halted = never_halt::spinner(&placement, arguments.never_halt)?.is_some();
     let environment = environment::capture(env!("CARGO_PKG_VERSION"));
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();
@@ -35,6 +38,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         factor: if arguments.full { FULL } else { 1.0 },
         seed: arguments.seed,
         keep_awake: Some(&keep_awake),
+        never_halted,
     };
     let found = hoptax_calibrate::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());

@@ -8,6 +8,7 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
 use hoptax_tools::{ALL, Tool};
 
+use super::never_halt;
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -21,6 +22,8 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let tools = tools(arguments)?;
     let servers = servers(arguments)?;
     let allowed = processors::allowed().map_err(Failure::environment)?;
+    let placement = Placement::split(&allowed, 1);
+    let awake = never_halt::spinner(&placement, arguments.never_halt)?;
     let interrupt = Interrupt::listen()?;
     // Only scripts and output of tools; what is told of them is in the result. Nobody else can enter or foresee it.
     let folder = tempfile::Builder::new()
@@ -35,11 +38,12 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         connections: arguments.connections,
         seconds: arguments.seconds,
         rounds: arguments.rounds,
-        placement: Placement::split(&allowed, 1),
+        never_halted: awake.is_some(),
+        placement,
         folder: folder.path().to_owned(),
     };
     let spinner = progress::spinner();
-    let environment = kept::environment();
+    let environment = kept::environment(awake.is_some());
     let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });

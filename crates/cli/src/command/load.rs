@@ -19,6 +19,7 @@ use hoptax_load::{Arrivals, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{openmetrics, terminal};
 use hoptax_result::LoadResult;
 
+use super::never_halt;
 use crate::arguments::{ArrivalsChoice, LoadArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -41,11 +42,15 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let log = arguments.log.as_deref().map(LogFile::create).transpose()?;
     spec.log = log.as_ref().map(LogFile::sender);
     let interrupt = Interrupt::listen()?;
-    let environment = kept::environment();
+    let servers = spec.traffic.addresses().map(|address| address.ip());
+    let spinner = never_halt::spinner_beside(servers, arguments.never_halt)?;
+    spec.never_halted = spinner.is_some();
+    let environment = kept::environment(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
     let result = trial::run(&spec, environment, interrupt.flag(), Some(&mut show));
     line.finish_and_clear();
+    drop(spinner);
     let mut result = result.map_err(Failure::environment)?;
     judge_load(&mut result, &thresholds);
     let all_pass = fail_on::judge(&mut result, &arguments.fail_on);

@@ -31,7 +31,7 @@ use hoptax_study::suit;
 use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 
-use super::{calibrate, functions, load};
+use super::{calibrate, functions, load, never_halt};
 use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -74,17 +74,17 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     load::allow_connections(expense.connections)?;
     let directory = made(&directory)?;
     let placement = placement()?;
-    let environment = Environment {
-        proxy_version: Some(envoy.version.clone()),
-        proxy_cpus: placement.proxy.clone(),
-        generator_cpus: placement.generator.clone(),
-        ..kept::environment()
-    };
     let speeds = speeds(arguments, &placement)?;
     let (machine, spinner) =
         machine(kept.as_ref().map(|(_, facts)| facts), &placement, arguments.never_halt)?;
     adapt(&mut plan, &machine, spinner.is_some());
     let expense = Expense::of(&plan);
+    let environment = Environment {
+        proxy_version: Some(envoy.version.clone()),
+        proxy_cpus: placement.proxy.clone(),
+        generator_cpus: placement.generator.clone(),
+        ..kept::environment(spinner.is_some())
+    };
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
@@ -297,13 +297,7 @@ fn machine(
             if wanted { "kept" } else { "not kept" }
         ));
     }
-    let spinner = wanted.then(|| Spinner::start(&placement.all())).transpose();
-    let spinner = spinner.map_err(|error| {
-        Failure::environment(format!(
-            "cannot keep the processors from being halted: {error}; or give `--never-halt never`"
-        ))
-    })?;
-    Ok((machine, spinner))
+    Ok((machine, wanted.then(|| never_halt::start(placement)).transpose()?))
 }
 
 fn read_plan(

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
     allow_connections(arguments.connections as usize)?;
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();
-    let environment = kept::environment();
+    let environment = kept::environment(false);
     let tuned = tune(|rate| {
         spinner.set_message(
             rate.map_or("as fast as possible".to_owned(), |rate| format!("{rate:.1} requests/s")),

@@ -104,6 +104,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         warmup_s: spec.warmup.as_secs_f64(),
         timeout_s: spec.timeout.as_secs_f64(),
         seed: spec.seed,
+        never_halted: spec.never_halted,
         max_error_share: spec.max_error_share,
     }
 }

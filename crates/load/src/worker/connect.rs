@@ -192,6 +192,7 @@ impl Worker {
             thinking: BinaryHeap::new(),
             in_flight: 0,
             established: 0,
+            lead: Lead::default(),
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
             handshakes: Handshakes::default(),

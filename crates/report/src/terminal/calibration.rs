@@ -160,6 +160,7 @@ mod tests {
     fn the_table_of_a_calibration() {
         let result = CalibrationResult {
             format: String::new(),
+            never_halted: false,
             recorder: Recorder {
                 values: 1_000_000,
                 most_above_share: 0.000_95,

@@ -162,6 +162,7 @@ mod tests {
         };
         let result = CrosscheckResult {
             format: String::new(),
+            never_halted: false,
             rate: Some(1_000.0),
             connections: 32,
             seconds: 5,

@@ -121,7 +121,7 @@ pub struct Generator {
     /// Time that the host took from this machine's processors meanwhile, as a share of their time, 0 to 1.
     pub steal_share: f64,
     /// Share of the time that some task waited for a processor (pressure stall information); null where the kernel does
-    /// not say.
+    /// not say, and where processors were kept from being halted, since what keeps them so counts as a task that waits.
     pub pressure_share: Option<f64>,
     /// Periods in which a limit on CPU time stopped this process; null where the kernel does not say.
     pub throttled: Option<u64>,
