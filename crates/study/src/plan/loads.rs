@@ -9,7 +9,9 @@ use crate::file::{Caller, LoadSection, LoopWord, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
-/// Which share of what the slowest arm can take an open loop offers where the file states no rate.
+/// Which share of what the slowest arm can take an open loop offers where the file states no rate. On two virtual processors of an
+/// AMD EPYC, never halted, arms at 30 % left the processor that generator and origin share idle for 74 % of the time, and the
+/// generator was 83 us late at p99; at the 4,000/s of the studies `quick` and `null` it was idle for 60 to 63 %, and late by 77 to 94.
 const OF_SLOWEST: f64 = 0.3;
 
 /// Turns the file's loads into loads. What is wrong with them is added to `problems`.
