@@ -102,6 +102,7 @@ fn plan(duration_s: f64) -> LoadPlan {
         expect: String::new(),
         workers: 0,
         duration_s,
+        request_limit: None,
         warmup_s: 0.0,
         timeout_s: 0.0,
         seed: 0,
