@@ -96,6 +96,8 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
         (vec!["--pool", "fifo"], "`round-robin`"),
         (vec!["--when-busy", "queue=0", "-q", "10"], "`queue=100`"),
         (vec!["-q", "1e12"], "at most 10000000"),
+        (vec!["-n", "0"], "not in 1.."),
+        (vec!["-n", "5", "--stages", "5@1s"], "cannot be used with"),
         (vec!["--fail-on", "p99"], "`errors>0.1%`"),
         (vec!["--fail-on", "p99>5"], "with its unit"),
         (vec!["--percentiles", "95,100"], "below 100"),
@@ -358,6 +360,23 @@ fn a_result_is_written_for_prometheus_as_well() {
     let expected = format!("hoptax_load_requests{{state=\"answered\"}} {}\n", result["book"]["answered"]);
     assert!(text.contains(&expected) && text.ends_with("# EOF\n"), "{text}");
     assert_eq!(run(["load", "-d", "100ms", "--openmetrics", "/dev/full", &url]).code, Some(3));
+}
+
+#[test]
+fn a_number_of_requests_ends_an_open_loop_and_a_closed_one() {
+    let (_origin, url) = origin(&[]);
+    for more in
+        [&["-q", "1000", "--arrivals", "poisson"][..], &["-w", "2"], &["-q", "2000", "--arrivals", "burst=8"]]
+    {
+        let flags = ["load", "-n", "500", "--warmup", "100ms", "--json", "-", &url];
+        let result = checked("load", &run(flags.into_iter().chain(more.iter().copied())).stdout);
+        assert_eq!(
+            (&result["book"]["planned"], &result["ended_by"]),
+            (&500.into(), &"requests".into()),
+            "{more:?}"
+        );
+        assert_eq!(result["plan"]["request_limit"], 500);
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! One run of a worker: what was asked for, and what is known of it while it goes on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use hdrhistogram::Histogram;
@@ -10,6 +9,7 @@ use hoptax_wire::Answer;
 
 use crate::backlog::{Replay, Turn};
 use crate::connection::InFlight;
+use crate::early_end::EarlyEnd;
 use crate::log::{Entry, LogSink, Outcome};
 use crate::recording::{Failure, Moments, Recording, Unsent};
 use crate::schedule::Schedule;
@@ -30,52 +30,12 @@ pub enum Release {
     Open(Schedule),
 }
 
-/// How long before an early end the workers of a trial are told of it, nanoseconds: twice what one sleeps at most, so
-/// that all of them end at the same moment.
-const NOTICE_NS: u64 = 100_000_000;
 /// Waiting requests below which no backlog is hopeless.
 const HOPELESS: u64 = 1_000_000;
 /// What a server may answer after all, however little it has answered so far, requests per second.
 const HOPE_RATE: f64 = 100_000.0;
 /// By what factor it may become faster.
 const HOPE: f64 = 10.0;
-
-/// The moment at which the workers of a trial end before their time, and why: the first that knows of it says it, and all
-/// end then.
-#[derive(Clone, Debug)]
-pub struct EarlyEnd {
-    shared: Arc<(AtomicU64, AtomicBool)>,
-    notice_ns: u64,
-}
-
-impl EarlyEnd {
-    /// That of so many workers.
-    pub fn new(workers: usize) -> Self {
-        let notice_ns = if workers > 1 { NOTICE_NS } else { 0 };
-        Self { shared: Arc::new((AtomicU64::new(u64::MAX), AtomicBool::new(false))), notice_ns }
-    }
-
-    /// When it is, and why; None where nothing ends early.
-    pub fn get(&self) -> Option<(u64, EndedBy)> {
-        let at_ns = self.at_ns();
-        let by = if self.shared.1.load(Ordering::Acquire) { EndedBy::Backlog } else { EndedBy::Interrupt };
-        (at_ns < u64::MAX).then_some((at_ns, by))
-    }
-
-    fn at_ns(&self) -> u64 {
-        self.shared.0.load(Ordering::Acquire)
-    }
-
-    /// Ends all workers soon, unless that was said before.
-    fn set(&self, now_ns: u64, by: EndedBy) {
-        let at_ns = now_ns.saturating_add(self.notice_ns);
-        let is_first =
-            self.shared.0.compare_exchange(u64::MAX, at_ns, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        if is_first && by == EndedBy::Backlog {
-            self.shared.1.store(true, Ordering::Release);
-        }
-    }
-}
 
 /// One run of a worker. Times are of the engine's clock, nanoseconds.
 #[derive(Debug)]
@@ -98,6 +58,8 @@ pub struct Run {
     /// Whether the worker looks for answers all the time, in place of sleeping until they come: so whoever answers never has to
     /// wake it, which costs them CPU time. Between two looks it lets others run that want its processor.
     pub polls: bool,
+    /// Recorded requests after which it ends; None for as many as fit.
+    pub requests: Option<u64>,
     /// Where live samples go, if anyone looks.
     pub live: Option<SyncSender<LiveSample>>,
     /// Where every recorded request is logged, if it is.
@@ -116,6 +78,7 @@ impl Run {
             release,
             early_end: EarlyEnd::new(1),
             polls: false,
+            requests: None,
             live: None,
             log: None,
         }
@@ -139,6 +102,8 @@ pub(crate) struct Current<'a> {
     pub(crate) next: Picked,
     /// Requests that were planned so far, the next one among them.
     planned: u64,
+    /// Recorded requests that are still to come, where that is limited.
+    left: Option<u64>,
     /// The record of the first part, and of the further ones.
     first: &'a mut Recording,
     rest: &'a mut [Recording],
@@ -148,7 +113,7 @@ pub(crate) struct Current<'a> {
 impl<'a> Current<'a> {
     pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
         let live = run.live.as_ref().map(|_| LiveSample::new());
-        Self { next_ns: 0, next: Picked::default(), planned: 0, live, first, rest, run }
+        Self { next_ns: 0, next: Picked::default(), planned: 0, left: run.requests, live, first, rest, run }
     }
 
     /// Ends the run early where that was asked for, by another worker too, or where what waits can never be sent.
@@ -160,9 +125,27 @@ impl<'a> Current<'a> {
         }
         let at_ns = self.run.early_end.at_ns();
         if at_ns < self.run.end_ns {
-            self.run.end_ns = at_ns;
-            for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
-                course.cut(at_ns);
+            self.end_at(at_ns);
+        }
+    }
+
+    fn end_at(&mut self, at_ns: u64) {
+        self.run.end_ns = at_ns;
+        for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
+            course.cut(at_ns);
+        }
+    }
+
+    /// Takes note of a recorded request, where they are limited; the run ends at `end_ns` with the last.
+    fn count_down(&mut self, end_ns: impl FnOnce(&Self) -> u64) {
+        let Some(left) = self.left.as_mut().filter(|left| **left > 0) else { return };
+        *left -= 1;
+        if *left == 0 {
+            let end_ns = end_ns(self);
+            // After an earlier end nothing more is counted.
+            if end_ns <= self.run.end_ns {
+                self.end_at(end_ns);
+                self.run.early_end.set_done(end_ns);
             }
         }
     }
@@ -214,6 +197,7 @@ impl<'a> Current<'a> {
 
     /// Sets the time of the next release.
     pub(crate) fn plan_next(&mut self, next: Picked) {
+        let is_taken = self.planned > 0 && self.is_open() && self.next_ns >= self.run.record_from_ns;
         self.next = next;
         self.planned += 1;
         match &mut self.run.release {
@@ -222,6 +206,10 @@ impl<'a> Current<'a> {
                 self.next_ns = self.run.start_ns.saturating_add(schedule.peek_ns());
                 schedule.advance();
             }
+        }
+        if is_taken {
+            // Until the request that would be the next: its time is the end of the gap after the last.
+            self.count_down(|current| current.next_ns.min(current.run.end_ns));
         }
     }
 
@@ -254,6 +242,9 @@ impl<'a> Current<'a> {
     /// Books that a recorded request goes out.
     pub(crate) fn record_start(&mut self, in_flight: &InFlight) {
         let is_open = self.is_open();
+        if !is_open {
+            self.count_down(|_| in_flight.planned_ns);
+        }
         let recording = self.recording(in_flight.planned_ns);
         recording.book.planned += 1;
         recording.book.sent += 1;
@@ -436,15 +427,6 @@ mod tests {
             current.record_waiting(2_000, 3);
         });
         assert_eq!((recording.retired, recording.most_waiting), ([(2, 1)].into(), 3));
-    }
-
-    #[test]
-    fn the_first_reason_for_an_early_end_holds_and_all_workers_end_then() {
-        let early_end = EarlyEnd::new(2);
-        assert_eq!(early_end.get(), None);
-        early_end.clone().set(5, EndedBy::Backlog);
-        early_end.set(6, EndedBy::Interrupt);
-        assert_eq!(early_end.get(), Some((5 + NOTICE_NS, EndedBy::Backlog)));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod live;
 mod summary;
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Barrier};
@@ -21,11 +22,12 @@ pub use live::LiveLine;
 
 use crate::course::Course;
 use crate::distribution::Distribution;
+use crate::early_end::EarlyEnd;
 use crate::log::LogSink;
 use crate::pace::Pace;
 use crate::pool::Pooling;
 use crate::recording::Recording;
-use crate::run::{EarlyEnd, Release, Run};
+use crate::run::{Release, Run};
 use crate::schedule::{Arrivals, Schedule};
 use crate::think::Think;
 use crate::traffic::Traffic;
@@ -55,6 +57,8 @@ pub struct TrialSpec {
     pub workers: usize,
     /// Time recorded.
     pub duration: Duration,
+    /// Requests after which the record ends, if that comes first; None for as many as fit.
+    pub requests: Option<u64>,
     /// Time before it that is not.
     pub warmup: Duration,
     /// Time after which a request has timed out, and how long answers are waited for at the end.
@@ -84,6 +88,7 @@ impl TrialSpec {
             log: None,
             workers: 1,
             duration: Duration::from_secs(10),
+            requests: None,
             warmup: Duration::from_secs(1),
             timeout: Duration::from_secs(5),
             seed: 1,
@@ -136,7 +141,11 @@ pub fn run(
     on_live: Option<&mut dyn FnMut(&LiveLine)>,
 ) -> Result<LoadResult, TrialError> {
     // Each worker needs a connection to every host.
-    let workers = spec.workers.clamp(1, (spec.connections / spec.traffic.hosts().max(1)).max(1));
+    let most = (spec.connections / spec.traffic.hosts().max(1)).max(1);
+    // A worker without a request would have nothing to do.
+    let most =
+        spec.requests.map_or(most, |requests| most.min(usize::try_from(requests.max(1)).unwrap_or(most)));
+    let workers = spec.workers.clamp(1, most);
     let ready = connect(spec, workers)?;
     let (clock_read_ns, clock_step_back_ns) = clock::cost_and_step_back_ns();
     let start_ns = now_ns() + SETTLE_NS;
@@ -164,6 +173,7 @@ pub fn run(
                     release: release(spec, number as u32, workers as u32),
                     early_end: early_end.clone(),
                     polls: false,
+                    requests: spec.requests.map(|requests| share(requests, number, workers)),
                     live: live.clone(),
                     log,
                 };
@@ -210,10 +220,7 @@ pub fn run(
     let (before, after) = ticks?;
     let ticks = ticks_between(&before, &after, &processors::allowed()?);
     let pressure_after = Pressure::read();
-    // What is asked for in the drain changes nothing: the record is complete.
-    let (end_ns, ended_by) =
-        early_end.get().filter(|(at_ns, _)| *at_ns < end_ns).unwrap_or((end_ns, EndedBy::Plan));
-    let recorded = Recorded { time: Duration::from_nanos(end_ns.saturating_sub(record_from_ns)), ended_by };
+    let recorded = recorded(spec, &early_end, &recordings, record_from_ns..end_ns);
     let generator = Generator {
         cpu_seconds: uses.iter().map(|worker| worker.cpu_seconds).sum(),
         run_delay_us: uses.iter().map(|worker| worker.run_delay_us).sum(),
@@ -236,6 +243,26 @@ struct Recorded {
     /// How long.
     time: Duration,
     ended_by: EndedBy,
+}
+
+/// What was recorded of a trial that was to record for `planned_ns`.
+fn recorded(
+    spec: &TrialSpec,
+    early_end: &EarlyEnd,
+    recordings: &[Vec<Recording>],
+    planned_ns: Range<u64>,
+) -> Recorded {
+    // What is asked for in the drain changes nothing: the record is complete.
+    let (mut end_ns, ended_by) = early_end
+        .get()
+        .filter(|(at_ns, by)| *at_ns < planned_ns.end || *by == EndedBy::Requests)
+        .unwrap_or((planned_ns.end, EndedBy::Plan));
+    if ended_by == EndedBy::Requests && spec.open.is_none() {
+        // In a closed loop the last request is part of what was asked for, and so is its answer.
+        let answers_ns = recordings.iter().flatten().map(|recording| recording.last_answer_ns);
+        end_ns = answers_ns.fold(end_ns, u64::max);
+    }
+    Recorded { time: Duration::from_nanos(end_ns.saturating_sub(planned_ns.start)), ended_by }
 }
 
 /// Where a worker logs, its connections, and itself.
@@ -262,6 +289,12 @@ fn connect(spec: &TrialSpec, workers: usize) -> Result<Vec<Ready>, ConnectError>
             Ok((log, connections, worker))
         })
         .collect()
+}
+
+/// The part of a worker in so many requests: as schedules share them out.
+fn share(requests: u64, number: usize, workers: usize) -> u64 {
+    let workers = workers as u64;
+    requests / workers + u64::from((number as u64) < requests % workers)
 }
 
 fn release(spec: &TrialSpec, number: u32, workers: u32) -> Release {

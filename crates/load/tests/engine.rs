@@ -479,6 +479,42 @@ fn the_cpu_time_of_the_generator_is_that_of_the_record() {
 }
 
 #[test]
+fn as_many_requests_are_recorded_as_were_asked_for() {
+    let uniform = || Some((Pace::Constant(1_000.0), Arrivals::Uniform));
+    let poisson = || Some((Pace::Constant(1_000.0), Arrivals::Poisson));
+    for (open, requests, workers) in [
+        (uniform(), 150, 1),
+        (uniform(), 151, 2),
+        (poisson(), 200, 2),
+        (None, 500, 2),
+        (None, 3, 1),
+        (None, 1, 2),
+    ] {
+        let is_open = open.is_some();
+        let mut spec = spec(answering(OK));
+        (spec.open, spec.requests, spec.workers) = (open, Some(requests), workers);
+        (spec.warmup, spec.duration) = (Duration::from_millis(100), Duration::from_secs(20));
+        let result = run(&spec);
+        assert_eq!((result.book.planned, result.book.answered), (requests, requests), "{workers} workers");
+        assert_eq!(result.ended_by, EndedBy::Requests);
+        assert!(result.recorded_s > 0.0 && result.recorded_s < 20.0, "{}", result.recorded_s);
+        assert!((result.rate.offered * result.recorded_s - requests as f64).abs() < 1e-6);
+        if is_open {
+            // Drawn gaps of 100 requests of each worker are a tenth from their mean, and more in the longest of them.
+            assert!((result.rate.offered / 1_000.0 - 1.0).abs() < 0.4, "{:?}", result.rate);
+        }
+    }
+}
+
+#[test]
+fn a_time_that_is_too_short_for_the_requests_ends_the_record() {
+    let mut spec = spec(answering(OK));
+    (spec.open, spec.requests) = (Some((Pace::Constant(100.0), Arrivals::Uniform)), Some(1_000));
+    let result = run(&spec);
+    assert_eq!((result.book.planned, result.ended_by), (30, EndedBy::Plan));
+}
+
+#[test]
 fn live_lines_come_while_it_runs() {
     let mut spec = spec(answering(OK));
     spec.duration = Duration::from_millis(1700);

@@ -32,6 +32,8 @@ pub enum Loop {
 pub enum EndedBy {
     /// As it was planned.
     Plan,
+    /// As many requests were recorded as were asked for.
+    Requests,
     /// It was interrupted.
     Interrupt,
     /// So many requests waited that they could never have been sent.
@@ -80,7 +82,7 @@ pub struct LoadResult {
     pub plan: LoadPlan,
     /// Time that was recorded, seconds, and that all numbers speak of: what was planned, unless the trial ended early.
     pub recorded_s: f64,
-    /// Why it ended: `plan`, `interrupt` or `backlog`.
+    /// Why it ended: `plan`, `requests`, `interrupt` or `backlog`.
     pub ended_by: EndedBy,
     /// Where each request went, exactly.
     pub book: Book,
@@ -181,8 +183,10 @@ pub struct LoadPlan {
     pub expect: String,
     /// Worker threads.
     pub workers: u32,
-    /// Recorded time, seconds.
+    /// Recorded time, seconds; the longest that it could be where requests are limited.
     pub duration_s: f64,
+    /// Requests after which the record was to end; null for as many as fit.
+    pub request_limit: Option<u64>,
     /// Time before it that was left out of the record, seconds.
     pub warmup_s: f64,
     /// Time after which a request counts as timed out, seconds.

@@ -121,6 +121,7 @@ fn plan() -> LoadPlan {
         expect: String::new(),
         workers: 1,
         duration_s: 10.0,
+        request_limit: None,
         warmup_s: 1.0,
         timeout_s: 5.0,
         seed: 1,

@@ -102,6 +102,7 @@ fn plan(reported: &Reported) -> LoadPlan {
         expect: String::new(),
         workers: 0,
         duration_s: reported.seconds.unwrap_or_default(),
+        request_limit: None,
         warmup_s: 0.0,
         timeout_s: 0.0,
         seed: 0,

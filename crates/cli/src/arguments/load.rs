@@ -18,6 +18,7 @@ use super::{NeverHalt, SecurityArguments, values};
 Examples:
   hoptax load http://127.0.0.1:8080/                  as fast as possible (closed loop)
   hoptax load -q 1000 -d 30s http://127.0.0.1:8080/   1,000 requests per second (open loop)
+  hoptax load -n 10000 http://127.0.0.1:8080/         10,000 requests
   hoptax load -q 1000 --fail-on 'p99>5ms' --fail-on 'errors>0.1%' http://127.0.0.1:8080/
   hoptax load -q 1000 --percentiles 95,99.99 http://127.0.0.1:8080/
   hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
@@ -117,6 +118,9 @@ pub(crate) struct LoadArguments {
     /// How long to record, for example `30s` or `2m` [default: 10s, or the length of a trace]
     #[arg(short, long, value_parser = values::duration)]
     pub(crate) duration: Option<Duration>,
+    /// Requests to record, and then end, if --duration does not end it before; those of the warm-up do not count
+    #[arg(short = 'n', long = "count", value_name = "NUMBER", conflicts_with = "stages", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
     /// How long to offer load before the record begins [default: 1s, or nothing before a trace or stages]
     #[arg(long, value_name = "DURATION", value_parser = values::duration_or_none)]
     pub(crate) warmup: Option<Duration>,

@@ -33,6 +33,8 @@ const NEEDS_RATE: &str =
 /// How long is recorded, and how long load is offered before, unless told otherwise.
 const DURATION: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
+/// How long a closed loop may take for the requests that it is to send, unless told otherwise.
+const LONGEST_CLOSED: Duration = Duration::from_hours(1);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
@@ -93,7 +95,10 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
     let (open, length) = open_loop(arguments)?;
     let (duration, warmup) = match length {
         Some(length) => (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or_default()),
-        None => (arguments.duration.unwrap_or(DURATION), arguments.warmup.unwrap_or(WARM_UP)),
+        None => {
+            let limit = arguments.count.map_or(DURATION, |count| time_limit(count, open.as_ref()));
+            (arguments.duration.unwrap_or(limit), arguments.warmup.unwrap_or(WARM_UP))
+        }
     };
     Ok(TrialSpec {
         open,
@@ -111,6 +116,7 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
         },
         workers: arguments.workers as usize,
         duration,
+        requests: arguments.count,
         warmup,
         timeout: arguments.timeout,
         seed: arguments.seed,
@@ -124,6 +130,16 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
             .collect(),
         ..TrialSpec::of(traffic)
     })
+}
+
+/// The longest that so many requests may take: in an open loop little more than their rate says, so that the windows of the
+/// record are hundredths of it; drawn arrivals take longer by six standard deviations next to never.
+fn time_limit(count: u64, open: Option<&(Pace, Arrivals)>) -> Duration {
+    let Some((pace, arrivals)) = open else { return LONGEST_CLOSED };
+    let burst = if let Arrivals::Burst(size) = arrivals { f64::from(*size) } else { 0.0 };
+    let count = count as f64;
+    let seconds = (count + 6.0 * count.sqrt() + burst + 10.0) / pace.mean_rate();
+    Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST_CLOSED)
 }
 
 fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {

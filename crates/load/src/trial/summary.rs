@@ -35,7 +35,7 @@ pub(super) fn result(
     recordings.iter().flatten().for_each(|recording| all.merge(recording));
     let target = spec.open.as_ref().map(|(pace, _)| match recorded.ended_by {
         EndedBy::Plan => pace.mean_rate(),
-        EndedBy::Interrupt | EndedBy::Backlog => pace.mean_rate_in(recorded.time),
+        EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
     });
     LoadResult {
         format: "hoptax.load/1".to_owned(),
@@ -101,6 +101,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         expect: spec.traffic.expectation.to_string(),
         workers: workers as u32,
         duration_s: spec.duration.as_secs_f64(),
+        request_limit: spec.requests,
         warmup_s: spec.warmup.as_secs_f64(),
         timeout_s: spec.timeout.as_secs_f64(),
         seed: spec.seed,

@@ -121,6 +121,10 @@ impl Worker {
 
     /// Hands the next request of a closed loop to a stream: one for its host.
     pub(super) fn start_any(&mut self, current: &mut Current, slot: usize, planned_ns: u64) {
+        if planned_ns >= current.run.end_ns {
+            // The last request that was asked for has gone out.
+            return self.set_free(slot);
+        }
         let connection = self.connections.get(slot / self.streams);
         let Some(host) = connection.map(|connection| connection.host) else { return };
         let picked = self.picker.pick_for(&self.traffic, host);

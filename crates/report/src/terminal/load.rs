@@ -65,7 +65,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => plan.method.clone(),
     };
     format!(
-        "\n{}\n{how}, {} connections{}, {} worker(s), {} s{} after {} s of warm-up\n\n",
+        "\n{}\n{how}, {} connections{}, {} worker(s), {}{} after {} s of warm-up\n\n",
         style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
         // Of an imported result they may not be known.
         if plan.connections == 0 {
@@ -75,13 +75,15 @@ fn heading(result: &LoadResult, style: Style) -> String {
         },
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         plan.workers,
-        if result.ended_by == EndedBy::Plan {
-            seconds(plan.duration_s)
-        } else {
-            format!("{:.1} of {}", result.recorded_s, seconds(plan.duration_s))
+        match (result.ended_by, plan.request_limit) {
+            (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
+            (EndedBy::Requests, Some(limit)) => {
+                format!("{} requests in {:.1} s", grouped(limit as f64, 0), result.recorded_s)
+            }
+            _ => format!("{:.1} of {} s", result.recorded_s, seconds(plan.duration_s)),
         },
         match result.ended_by {
-            EndedBy::Plan => "",
+            EndedBy::Plan | EndedBy::Requests => "",
             EndedBy::Interrupt => " (interrupted)",
             EndedBy::Backlog => " (ended: more waited than could ever be sent)",
         },
@@ -423,6 +425,15 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
+    }
+
+    #[test]
+    fn a_load_of_so_many_requests_says_how_many_and_how_long_they_took() {
+        let mut result = fixture::load();
+        (result.ended_by, result.recorded_s, result.plan.request_limit) =
+            (EndedBy::Requests, 10.04, Some(200_000));
+        let text = load(&result, Style { width: 100, colour: false });
+        assert!(text.contains("1 worker(s), 200,000 requests in 10.0 s after 1 s"), "{text}");
     }
 
     #[test]
