@@ -14,6 +14,7 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use thiserror::Error;
 
+use super::lead::Lead;
 use super::{EVENTS, HostPool, SCAN_NS, Worker};
 use crate::connection::{Connection, Read, Scratch, Trouble};
 use crate::handshakes::Handshakes;
