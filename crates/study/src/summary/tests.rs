@@ -96,7 +96,7 @@ fn costs_are_differences_from_the_mean_of_all_copies() {
     let lua = index("lua");
     let rounds = with_a_copy(rounds(lua, [5.0; 3]), |slice| {
         slice.copy = 1;
-        // A process with its own level, two microseconds higher.
+        // A process with its own level, 2 us higher.
         slice.proxy_cpu_ns += (8_000_000.0 * SLOWER[slice.block as usize]) as u64;
     });
     let result = summarised(&rounds);
@@ -141,7 +141,7 @@ fn what_a_slice_left_undone_is_part_of_its_cost() {
     let lua = index("lua");
     let mut rounds = rounds(lua, [0.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {
-        // Five microseconds for each of 4,000 requests.
+        // 5 us for each of 4,000 requests.
         slice.late_hops_cpu_ns = [(20_000_000.0 * SLOWER[slice.block as usize]) as u64, 0, 0];
     }
     let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();
