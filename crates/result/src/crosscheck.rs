@@ -62,11 +62,11 @@ pub struct ToolRuns {
     pub version: Option<String>,
     /// Its runs.
     pub runs: Vec<ToolRun>,
-    /// Runs that failed, with what the tool said last.
+    /// Runs that failed, with the tool's last message.
     pub failed: Vec<String>,
 }
 
-/// Runs that failed, with the tool's last message.
+/// One run of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolRun {
