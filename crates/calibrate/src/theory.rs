@@ -68,8 +68,8 @@ impl ClosedLoop {
         Self { rate: 1.0 - idle, found: self::states(users.saturating_sub(1), think) }
     }
 
-    /// The quantile `p` of response time, in service times. A user who finds `k` others waits for an Erlang time of `k
-    /// + 1` stages.
+    /// The quantile `p` of response time, in service times. A user who finds `k` others waits for an Erlang time of
+    /// `k + 1` stages.
     pub(crate) fn quantile(&self, p: f64) -> f64 {
         let answered_within = |t: f64| {
             let mut term = (-t).exp();
