@@ -4,9 +4,10 @@
 /// constant service time (M/D/1) at `utilisation`.
 ///
 /// **Method.** The waiting time distribution of G. J. Franx, "A simple solution for the M/D/c waiting time
-/// distribution", *Operations Research Letters* 29, 2001, for one server: for `(k - 1) <= t < k` and `u = utilisation
-/// (k - t)`, `P(W <= t) = exp(-u) sum(Q[k - 1 - j] u^j / j!, j < k)` with `Q` the cumulative probabilities of the
-/// number in the system. Unlike Erlang's series it has no cancelling terms. Inverted by bisection.
+/// distribution", *Operations Research Letters* 29, 2001, for one server: for `(k - 1) <= t < k` and
+/// `u = utilisation (k - t)`, `P(W <= t) = exp(-u) sum(Q[k - 1 - j] u^j / j!, j < k)` with `Q` the cumulative
+/// probabilities of the number in the system. Unlike Erlang's series it has no cancelling terms. Inverted by
+/// bisection.
 pub(crate) fn constant_service(utilisation: f64, p: f64) -> f64 {
     let sums = sums_of_states(utilisation);
     let waits_at_most = |t: f64| {

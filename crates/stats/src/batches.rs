@@ -7,11 +7,11 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// run.
 ///
 /// **Method.** Batch means of the indicator. The shares of batches are nearly independent even where the values are
-/// not, as long as a batch is long compared with the range of the autocorrelation. Their mean has the standard error `s
-/// / sqrt(k)`, and Student's `t` with `k - 1` degrees of freedom turns it into an interval of ranks (A. F. Seila, "A
-/// Batching Approach to Quantile Estimation in Regenerative Simulations", *Management Science* 28, 1982). In the
-/// simulation of `tests/coverage.rs` the interval covers the true p99 of an M/M/1 queue at utilisation 0.7 at about its
-/// nominal rate; the textbook interval covers it in one run of six.
+/// not, as long as a batch is long compared with the range of the autocorrelation. Their mean has the standard error
+/// `s / sqrt(k)`, and Student's `t` with `k - 1` degrees of freedom turns it into an interval of ranks (A. F. Seila,
+/// "A Batching Approach to Quantile Estimation in Regenerative Simulations", *Management Science* 28, 1982). In the
+/// simulation of `tests/coverage.rs` the interval covers the true p99 of an M/M/1 queue at utilisation 0.7 at about
+/// its nominal rate; the textbook interval covers it in one run of six.
 ///
 /// **Degenerate cases.** `None` with fewer than ten batches, or when a share is not a number from 0 to 1. An end beyond
 /// 0 or 1 is clamped to it: no value of the run bounds the quantile on that side.

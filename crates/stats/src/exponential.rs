@@ -1,11 +1,11 @@
 //! Tests whether gaps between arrivals are exponential, as those of a Poisson process are.
 
-/// The largest distance between the empirical distribution of `gaps` and the exponential distribution with mean `1 /
-/// rate`, from 0 to 1.
+/// The largest distance between the empirical distribution of `gaps` and the exponential distribution with mean
+/// `1 / rate`, from 0 to 1.
 ///
 /// **Method.** The Kolmogorov-Smirnov statistic against a fully specified distribution: the rate is the planned one,
-/// not one fitted to the gaps. It measures effect size, not significance: for `n` exponential gaps it exceeds `1.63
-/// / sqrt(n)` once in a hundred times.
+/// not one fitted to the gaps. It measures effect size, not significance: for `n` exponential gaps it exceeds
+/// `1.63 / sqrt(n)` once in a hundred times.
 ///
 /// **Degenerate cases.** `None` without gaps, or when the rate is not positive and finite.
 pub fn exponential_distance(gaps: &[f64], rate: f64) -> Option<f64> {

@@ -6,8 +6,8 @@ const VALUES_BEYOND: f64 = 100.0;
 /// The `p` quantile of `values`, in their unit.
 ///
 /// **Method.** Sample quantile of type 7 of R. J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages",
-/// *The American Statistician* 50(4), 1996: with the values sorted and numbered from 0, the value at position `p *
-/// (n - 1)`, interpolated linearly between its two neighbours. It is the default of R and `NumPy`. It is the
+/// *The American Statistician* 50(4), 1996: with the values sorted and numbered from 0, the value at position
+/// `p * (n - 1)`, interpolated linearly between its two neighbours. It is the default of R and `NumPy`. It is the
 /// smallest value at `p = 0`, the largest at `p = 1` and the ordinary median at `p = 0.5`.
 ///
 /// Whether `n` values support that quantile is a separate question: see [`quantile_supported`].

@@ -31,8 +31,8 @@ const OUT_OF_REACH: u32 = 1_000_000;
 /// quarter more rounds than the one before; the last after `last` rounds.
 ///
 /// **Source.** Checking the interval until it is narrow is the rule of Y. S. Chow and H. Robbins, "On the Asymptotic
-/// Theory of Fixed-Width Sequential Confidence Intervals for the Mean", *Annals of Mathematical Statistics*
-/// 36(2), 1965. It keeps its confidence in the limit of an infinitely narrow target, and loses some with few rounds and many
+/// Theory of Fixed-Width Sequential Confidence Intervals for the Mean", *Annals of Mathematical
+/// Statistics* 36(2), 1965. It keeps its confidence in the limit of an infinitely narrow target, and loses some with few rounds and many
 /// looks. P. Hall, "Asymptotic Theory of Triple Sampling for Sequential Estimation of a Mean", *Annals of Statistics*
 /// 9(6), 1981, shows that a few looks, each at a multiple of the rounds before, lose almost nothing of what looking
 /// after each round saves.
