@@ -182,7 +182,7 @@ pub(crate) mod fixture {
         }
     }
 
-    /// The first of them alone.
+    /// Only the first of them.
     pub(crate) fn one() -> SittingsResult {
         let mut result = three();
         result.holds_for = HoldsFor::Sitting;

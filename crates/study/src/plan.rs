@@ -53,7 +53,7 @@ pub struct Plan {
     pub rounds: u32,
     /// Settings left to the machine.
     pub left_open: LeftOpen,
-    /// The arms, in the order of the file. An arm that a function is compared with stands before it.
+    /// The arms, in the order of the file. An arm that a function is compared with precedes it.
     pub arms: Vec<Arm>,
     /// The copies of the arms that run in a round.
     pub subjects: Vec<Subject>,
