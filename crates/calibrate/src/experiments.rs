@@ -1,4 +1,4 @@
-//! The experiments, and what is known of their answers beforehand.
+//! The experiments, and their answers as far as they are known in advance.
 
 use std::time::Duration;
 
@@ -7,25 +7,26 @@ use hoptax_origin::Freeze;
 
 use crate::theory::{ClosedLoop, constant_service};
 
-/// One experiment: an origin whose delays are known, and a load on it.
+/// One experiment: an origin with known delays, and a load on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) name: &'static str,
     pub(crate) summary: &'static str,
-    /// What every request asks of the origin.
+    /// The query of every request to the origin.
     pub(crate) query: String,
     pub(crate) load: Load,
     pub(crate) connections: usize,
     pub(crate) length: Duration,
-    /// How long answers are waited for after that.
+    /// How long to wait for answers after that.
     pub(crate) drain: Duration,
-    /// When the origin's server stands still, as the query asks.
+    /// When the origin's server freezes, as requested by the query.
     pub(crate) freeze: Option<Freeze>,
-    /// Quantiles that are held against the truth. One on the edge between two values says nothing.
+    /// Quantiles that are compared with the truth. A quantile at the edge between two values is undefined, so it is
+    /// left out.
     pub(crate) quantiles: &'static [f64],
-    /// What theory says.
+    /// The theoretical response times.
     pub(crate) theory: Theory,
-    /// Whether service time is worth showing: it hides what happened.
+    /// Whether to report service time, where it hides what happened.
     pub(crate) shows_service: bool,
 }
 
@@ -36,18 +37,18 @@ pub(crate) enum Load {
     Closed(Option<Think>),
 }
 
-/// What is known in closed form; times in microseconds.
+/// Distributions with a closed form; times in us.
 #[derive(Clone, Debug)]
 pub(crate) enum Theory {
-    /// Nothing.
+    /// No closed form.
     Unknown,
-    /// Each value up to a quantile.
+    /// A step function: each value up to a quantile.
     Steps(&'static [(f64, f64)]),
     /// A constant service time at this utilisation.
     ConstantService { utilisation: f64, service_us: f64 },
     /// An exponential response time of this mean.
     Exponential { mean_us: f64 },
-    /// A closed loop without think time at a constant service time: each waits for all others.
+    /// A closed loop without think time at a constant service time: each request waits for all others.
     Turns { users: f64, service_us: f64 },
     /// A closed loop with think time.
     Users { model: ClosedLoop, service_us: f64 },
@@ -56,13 +57,13 @@ pub(crate) enum Theory {
 }
 
 impl Theory {
-    /// The quantile `p` of response time, microseconds.
+    /// The quantile `p` of response time, us.
     pub(crate) fn quantile_us(&self, p: f64) -> Option<f64> {
         match self {
             Self::Unknown => None,
             Self::Steps(steps) => steps.iter().find(|(to, _)| p < *to).map(|(_, us)| *us),
-            // Below the share of requests that find the server idle, the quantile is the service time itself, and on
-            // the edge it is anything: nothing is said of it there.
+            // Below the share of requests that find the server idle, the quantile is the service time itself, and at
+            // the edge it is undefined, so none is returned there.
             Self::ConstantService { utilisation, service_us } => {
                 (p > 1.0 - utilisation).then(|| constant_service(*utilisation, p) * service_us)
             }
@@ -87,7 +88,7 @@ impl Theory {
 
 /// Quantiles of continuous distributions.
 const QUANTILES: &[f64] = &[0.5, 0.9, 0.95, 0.99];
-/// How long answers are waited for.
+/// How long to wait for answers.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
 fn spec(name: &'static str, summary: &'static str, query: impl Into<String>, load: Load) -> Spec {
@@ -106,13 +107,13 @@ fn spec(name: &'static str, summary: &'static str, query: impl Into<String>, loa
     }
 }
 
-/// An origin that answers at once, for the floor and the ceiling.
+/// An origin that answers immediately, for the floor and the ceiling.
 pub(crate) fn plain(rate: f64, connections: usize, length: Duration) -> Spec {
     let load = Load::Open(rate, Arrivals::Uniform);
     Spec { connections, length, ..spec("plain", "An origin that answers at once", "size=64", load) }
 }
 
-/// The experiments with known answers. Lengths suit a run of two minutes; `factor` stretches them.
+/// The experiments with known answers. Lengths suit a run of two minutes and are multiplied by `factor`.
 pub(crate) fn all(factor: f64) -> Vec<Spec> {
     let length = |seconds: f64| Duration::from_secs_f64(seconds * factor);
     let poisson = |rate: f64| Load::Open(rate, Arrivals::Poisson);
@@ -132,7 +133,7 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
         },
         Spec {
             length: length(16.0),
-            // Half of the requests find the server idle: the median is on an edge.
+            // Half of the requests find the server idle, so the median is at an edge.
             quantiles: &[0.9, 0.95, 0.99],
             theory: Theory::ConstantService { utilisation: 0.5, service_us: 4_000.0 },
             ..spec(
@@ -190,7 +191,7 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
     ]
 }
 
-/// Coordinated omission: with few connections, hardly any service time shows that the server stood still for a second.
+/// Coordinated omission: with few connections, almost no service time shows that the server froze for a second.
 fn freeze(factor: f64) -> Spec {
     let seconds = 20.0 * factor.max(0.2);
     let freeze_seconds = seconds / 20.0;
@@ -216,7 +217,7 @@ fn freeze(factor: f64) -> Spec {
     }
 }
 
-/// Requests that are still on their way when the trial ends are slow, and how slow is not known.
+/// Requests in flight at the end of the trial are slow, by an unknown amount.
 fn cut_off() -> Spec {
     let freeze = Freeze { after_ns: 5_500_000_000, length_ns: 3_000_000_000 };
     Spec {

@@ -1,9 +1,10 @@
-//! Experiments with known answers: how wrong is the load generator on this machine, how small a latency can it see,
-//! and how many requests can it send on time? And, of the machine itself: how fast is what the cost of a function is made of?
+//! Calibration by experiments with known answers: the error of the load generator on this machine, the smallest latency
+//! that it can resolve, and the highest rate that it can send on time. Also measures the machine's speeds at the
+//! operations that make up the cost of a function.
 //!
-//! The origin of an experiment burns no CPU: it plans when each answer is to leave, from a delay or from a queue that
-//! it only computes, and keeps what it planned. What the generator measured is then held against what each request
-//! should have had, one by one, so that the luck of the draw is in neither.
+//! The origin of an experiment uses no CPU time for its delays: it schedules each answer, from a delay or from a
+//! simulated queue, and records the schedule. Each measured response time is then compared with the scheduled one,
+//! request by request, so random variation of the schedule does not affect the error.
 
 mod experiments;
 mod recorder;
@@ -31,35 +32,35 @@ use truth::Request;
 
 pub use speeds::{KeepAwake, speeds};
 
-/// Rates that are tried for the ceiling.
+/// Rates tried for the ceiling.
 const RATES: [f64; 9] =
     [1_000.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_000.0, 160_000.0];
-/// Largest 99th percentile of send lag at which a rate counts as offered on time, microseconds.
+/// Largest 99th percentile of send lag at which a rate counts as sent on time, us.
 const ON_TIME_US: f64 = 50.0;
-/// Connections of the load that is tried at those rates.
+/// Connections at those rates.
 const CEILING_CONNECTIONS: usize = 64;
-/// Smallest share of planned requests that must have been sent for it.
+/// Smallest share of planned requests that must have been sent.
 const SENT_SHARE: f64 = 0.999;
 
 /// Service time of the experiment that is cut off, nanoseconds.
 const CUT_OFF_SERVICE_NS: u64 = 400_000;
 
-/// Why there is no calibration.
+/// Why a calibration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
-    /// The origin.
+    /// An error of the origin.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// The origin ended without its account, which is a fault of hoptax.
+    /// The origin ended without its accounts, which is a bug in hoptax.
     #[error("the origin ended without its account; this is a fault of hoptax")]
     OriginLost,
-    /// The requests.
+    /// The requests cannot be built.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The connections.
+    /// The connections cannot be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The kernel refused something.
+    /// A system call failed.
     #[error("cannot calibrate: {0}")]
     System(io::Error),
     /// Requests failed that cannot fail.
@@ -72,22 +73,22 @@ pub enum CalibrateError {
     Interrupted,
 }
 
-/// What a calibration is to be.
+/// Options of a calibration.
 #[derive(Clone)]
 pub struct Options<'a> {
-    /// Who runs where: the origin takes the place of the proxy.
+    /// The processors of each process; the origin takes the place of the proxy.
     pub placement: &'a Placement,
-    /// How much longer than two minutes it takes, as a factor.
+    /// Duration as a multiple of two minutes.
     pub factor: f64,
     /// Seed of arrivals and delays, and of the order of speeds.
     pub seed: u64,
-    /// How processors are kept awake, so that waking is measured with and without; None where nothing can.
+    /// How to keep processors awake, so that wake-ups are measured with and without; None if not possible.
     pub keep_awake: Option<KeepAwake<'a>>,
-    /// Whether they are kept awake during everything else as well, where they can be.
+    /// Whether to keep them awake during everything else as well, if possible.
     pub never_halted: bool,
 }
 
-/// Runs all experiments; `on_step` hears what is going on.
+/// Runs all experiments; `on_step` is called at the start of each step.
 ///
 /// # Errors
 /// When one of them cannot be run.
@@ -128,14 +129,14 @@ pub fn run(
         let trial = measure(&experiments::plain(rate, CEILING_CONNECTIONS, Duration::from_secs(1)))?;
         let one = rate_tried(rate, &trial.recording);
         tried.push(one);
-        // Larger rates would be left out, too.
+        // Higher rates would not be fully sent either.
         if one.sent_share < SENT_SHARE {
             break;
         }
         floors.extend(floor_at(rate, &trial.recording));
     }
     on_step("speeds");
-    // They are measured with and without by themselves.
+    // Speeds are measured with and without it.
     drop(awake);
     let speeds = speeds(options.placement, options.factor, options.seed, options.keep_awake, stop)?;
     let format = "hoptax.calibration/1".to_owned();
@@ -199,7 +200,7 @@ fn experiment(spec: &Spec, recording: &Recording, requests: &[Request]) -> Exper
     }
 }
 
-/// An experiment whose last answers were not waited for: what is reported of it must be true all the same.
+/// An experiment that does not wait for its last answers: what is reported of it must still be true.
 fn unfinished(spec: &Spec, trial: &Trial) -> Experiment {
     let truth = truth::planned(&trial.entries, CUT_OFF_SERVICE_NS, spec.freeze);
     let response = trial.recording.latencies().response;
@@ -245,8 +246,8 @@ fn floor_at(rate: f64, recording: &Recording) -> Option<FloorAt> {
     })
 }
 
-/// The largest rate that was offered on time. It may lie above one that was not: a machine whose processors wake slowly is
-/// late while they sleep between requests, and on time once it is too busy to sleep.
+/// The highest rate sent on time. It may lie above one that was not: a machine whose processors wake slowly is late
+/// while they sleep between requests, and on time once it is too busy to sleep.
 fn ceiling(tried: &[RateTried]) -> Option<Ceiling> {
     let on_time = |one: &RateTried| {
         let send_lag_p99_us = one.send_lag_p99_us?;
@@ -297,7 +298,7 @@ mod tests {
     fn a_short_calibration_runs_and_no_request_is_back_before_it_can_be() {
         let allowed = hoptax_host::processors::allowed().unwrap();
         let placement = Placement::split(&allowed, 1);
-        // On a thread of its own, since it is left pinned.
+        // On a thread of its own, since it stays pinned.
         let run = std::thread::spawn(move || {
             let options = Options {
                 placement: &placement,
@@ -319,7 +320,7 @@ mod tests {
         let named = |name: &str| result.experiments.iter().find(|one| one.name == name).unwrap();
         let least = |one: &Experiment| one.error.map_or(0.0, |error| error.min_us);
         assert!(result.experiments.iter().all(|one| least(one) >= 0.0), "{result:#?}");
-        // Hidden from service time, and told by response time.
+        // Hidden in service time, visible in response time.
         let freeze = named("freeze");
         let p95 = freeze.quantiles.iter().find(|one| (one.quantile - 0.95).abs() < 1e-9).unwrap();
         assert!(freeze.service_p99_us.unwrap() < p95.reported_us / 2.0, "{freeze:#?}");

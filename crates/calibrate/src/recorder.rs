@@ -1,13 +1,13 @@
-//! The recorder of distributions, fed with values that are known.
+//! Test of the recorder of distributions with known values.
 
 use hoptax_load::Distribution;
 use hoptax_result::Recorder;
 
-/// How many values.
+/// Number of values.
 const VALUES: u64 = 1_000_000;
 
-/// Records values from 100 ns to about 40 s, evenly in their logarithm, and holds every thousandth quantile against the
-/// value that it stands for.
+/// Records values from 100 ns to about 40 s, evenly spaced in their logarithm, and compares every thousandth quantile
+/// with its true value.
 pub(crate) fn check() -> Recorder {
     let value_ns = |number: u64| (100.0 * 1.000_02_f64.powf(number as f64)) as u64;
     let (mut all, mut even, mut odd) = (Distribution::new(), Distribution::new(), Distribution::new());

@@ -1,13 +1,13 @@
-//! The speeds of a machine: how long it takes for the few things that the cost of a function is made of.
+//! The speeds of a machine: its time for the elementary operations that make up the cost of a function.
 //!
-//! What a function costs on one machine says little about another: what computes may be a fifth slower there while a
-//! system call takes three times as long. Each kind of work is therefore measured on its own, on the processor that a
+//! The cost of a function on one machine says little about another: computation may be a fifth slower there while a
+//! system call takes three times as long. Each kind of work is therefore measured by itself, on the processor that a
 //! study would give to the proxy.
 //!
-//! The kinds take turns in bursts of some milliseconds, in random order, so that drift of the machine and disturbance by
-//! others fall on all of them alike. The median of the bursts of a repetition stands for it, and the interval is Student's
-//! over the repetitions, as everywhere in hoptax. It says how well this run knows the speed; a virtual machine that its
-//! host moves may have another an hour later.
+//! The kinds alternate in bursts of some milliseconds, in random order, so that drift of the machine and disturbances
+//! affect all of them alike. The value of a repetition is the median of its bursts, and the interval is Student's over
+//! the repetitions, as everywhere in hoptax. It holds for this run; a virtual machine that its host moves may have
+//! another speed an hour later.
 
 mod compute;
 mod kernel;
@@ -30,25 +30,25 @@ use rand::seq::SliceRandom;
 
 use crate::CalibrateError;
 
-/// Numbers that an interval is taken over.
+/// Number of repetitions that an interval is taken over.
 const REPETITIONS: usize = 10;
-/// Bursts in a repetition, of which the median counts.
+/// Bursts per repetition, whose median is used.
 const BURSTS: f64 = 7.0;
-/// How long a burst takes at least, of which the beginning finds cold caches.
+/// Minimum length of a burst, which starts with cold caches.
 const BURST: Duration = Duration::from_millis(6);
 const CONFIDENCE: f64 = 0.95;
 
-/// Keeps processors awake until what it returns is dropped.
+/// Keeps processors awake until the returned value is dropped.
 pub type KeepAwake<'a> = &'a (dyn Fn(&[u32]) -> io::Result<Box<dyn Any>> + Sync);
 
 /// Measures the speeds of this machine, in about twelve seconds times `factor`.
 ///
-/// Work is done on the first processor of `placement.proxy`; threads that are woken sleep on the first of
-/// `placement.generator`. Where the two are the same, nothing is said of waking. `keep_awake` is how processors are kept
-/// from sleeping; with it, waking is measured once more under it.
+/// Work runs on the first processor of `placement.proxy`; threads that are woken sleep on the first of
+/// `placement.generator`. If the two are the same, wake-ups are not measured. `keep_awake` keeps processors from
+/// sleeping; if given, wake-ups are measured a second time under it.
 ///
 /// # Errors
-/// When a processor may not be used, when the kernel refuses a socket, a pipe or a timer, and when it was interrupted.
+/// When a processor may not be used, when the kernel refuses a socket, a pipe or a timer, and when interrupted.
 pub fn speeds(
     placement: &Placement,
     factor: f64,
@@ -120,7 +120,7 @@ fn measure(
     })
 }
 
-/// Lets all works take turns, and returns the time of one operation of each, nanoseconds.
+/// Alternates between all works, and returns the time of one operation of each, nanoseconds.
 fn take_turns(
     works: &mut [Work],
     bursts: usize,
@@ -151,12 +151,12 @@ fn take_turns(
     repetitions.iter().map(interval).collect()
 }
 
-/// CPU time of the calling thread: what costs are measured in.
+/// CPU time of the calling thread, the unit of costs.
 fn thread_time() -> Duration {
     Duration::from_nanos(thread_cpu_ns())
 }
 
-/// Does an operation so many times, and returns how long that took.
+/// Performs an operation the given number of times and returns the time taken.
 type Burst = Box<dyn FnMut(u64) -> io::Result<Duration> + Send>;
 
 /// One kind of work.
@@ -183,10 +183,10 @@ impl Work {
         (self.burst)(count)
     }
 
-    /// Finds how many operations make a burst, by doubling. What is done meanwhile warms up.
+    /// Determines the number of operations of a burst by doubling, which also warms up.
     fn size(&mut self) -> io::Result<()> {
         loop {
-            // Works that wait between operations take longer than they count.
+            // Works that wait between operations take longer than the time they report.
             let began = Instant::now();
             self.time(self.count)?;
             if began.elapsed() >= BURST {

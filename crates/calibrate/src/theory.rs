@@ -1,12 +1,13 @@
-//! Response times of queues that have been worked out.
+//! Response times of queues with known solutions.
 
-/// The quantile `p` of response time, as a multiple of the service time, of Poisson arrivals at one server with constant
-/// service (M/D/1) at `utilisation`.
+/// The quantile `p` of response time, as a multiple of the service time, for Poisson arrivals at one server with
+/// constant service time (M/D/1) at `utilisation`.
 ///
-/// **Method.** The distribution of the wait by G. J. Franx, "A simple solution for the M/D/c waiting time distribution",
-/// *Operations Research Letters* 29, 2001, for one server: for `(k - 1) <= t < k` and `u = utilisation (k - t)`,
-/// `P(W <= t) = exp(-u) sum(Q[k - 1 - j] u^j / j!, j < k)` with `Q` the sums of the probabilities of the number in the
-/// system; it has no terms that cancel, unlike Erlang's series. Inverted by bisection.
+/// **Method.** The waiting time distribution of G. J. Franx, "A simple solution for the M/D/c waiting time
+/// distribution", *Operations Research Letters* 29, 2001, for one server: for `(k - 1) <= t < k` and
+/// `u = utilisation (k - t)`, `P(W <= t) = exp(-u) sum(Q[k - 1 - j] u^j / j!, j < k)` with `Q` the cumulative
+/// probabilities of the number in the system. Unlike Erlang's series it has no cancelling terms. Inverted by
+/// bisection.
 pub(crate) fn constant_service(utilisation: f64, p: f64) -> f64 {
     let sums = sums_of_states(utilisation);
     let waits_at_most = |t: f64| {
@@ -24,7 +25,7 @@ pub(crate) fn constant_service(utilisation: f64, p: f64) -> f64 {
     bisect(waits_at_most, p) + 1.0
 }
 
-/// `Q[m]`, the probability that at most `m + 1` are in the system.
+/// `Q[m]`, the probability that at most `m + 1` requests are in the system.
 fn sums_of_states(utilisation: f64) -> Vec<f64> {
     const STATES: usize = 200;
     let mut arrivals = vec![(-utilisation).exp()];
@@ -49,13 +50,13 @@ fn sums_of_states(utilisation: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A closed loop of `users` that think for exponential times of mean `think`, at one server with exponential service of
-/// mean 1 (M/M/1//N, the machine-repair model).
+/// A closed loop of `users` with exponential think times of mean `think`, at one server with exponential service times
+/// of mean 1 (M/M/1//N, the machine-repair model).
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedLoop {
     /// Requests per service time.
     pub(crate) rate: f64,
-    /// Probabilities that an arriving user finds so many others at the server.
+    /// Probability of each number of other users that an arriving user finds at the server.
     found: Vec<f64>,
 }
 
@@ -63,12 +64,13 @@ impl ClosedLoop {
     pub(crate) fn new(users: u32, think: f64) -> Self {
         let states = states(users, think);
         let idle = states.first().copied().unwrap_or_default();
-        // An arriving user sees the system as it is without him (Sevcik and Mitrani 1981, Lavenberg and Reiser 1980).
+        // An arriving user sees the system as it would be without that user (Sevcik and Mitrani 1981, Lavenberg and
+        // Reiser 1980).
         Self { rate: 1.0 - idle, found: self::states(users.saturating_sub(1), think) }
     }
 
-    /// The quantile `p` of response time, in service times: who finds `k` others waits for an Erlang time of `k + 1`
-    /// stages.
+    /// The quantile `p` of response time, in service times. A user who finds `k` others waits for an Erlang time of
+    /// `k + 1` stages.
     pub(crate) fn quantile(&self, p: f64) -> f64 {
         let answered_within = |t: f64| {
             let mut term = (-t).exp();
@@ -88,7 +90,7 @@ impl ClosedLoop {
     }
 }
 
-/// Probabilities of so many at the server: `p[n]` goes with `N! / (N - n)! / think^n`.
+/// Probability of each number of users at the server: `p[n]` is proportional to `N! / (N - n)! / think^n`.
 fn states(users: u32, think: f64) -> Vec<f64> {
     let mut weights = vec![1.0];
     for n in 0..users {
@@ -98,7 +100,7 @@ fn states(users: u32, think: f64) -> Vec<f64> {
     weights.iter().map(|weight| weight / sum).collect()
 }
 
-/// Where a distribution function reaches `p`.
+/// The value at which a distribution function reaches `p`.
 fn bisect(distribution: impl Fn(f64) -> f64, p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while distribution(high) < p && high < 1e6 {
@@ -117,7 +119,8 @@ mod tests {
 
     #[test]
     fn constant_service_is_as_tabled() {
-        // Response time over service time at utilisations of 0.3, 0.5, 0.7 and 0.8, from a simulation of two million.
+        // Response time divided by service time at utilisations of 0.3, 0.5, 0.7 and 0.8, from a simulation of two
+        // million requests.
         for (utilisation, p90, p99, p99_9) in [
             (0.3, 1.838, 2.891, 4.023),
             (0.5, 2.516, 4.336, 6.168),

@@ -16,11 +16,11 @@ use crate::experiments::{DRAIN, Load, Spec};
 /// Time between the last connection and the first release.
 const SETTLE_NS: u64 = 20_000_000;
 
-/// What an experiment recorded.
+/// The record of an experiment.
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) entries: Vec<Entry>,
-    /// The start of the record, nanoseconds of the clock.
+    /// Start of recording, nanoseconds of the clock.
     pub(crate) start_ns: u64,
     pub(crate) served: Vec<Served>,
     pub(crate) recording: Recording,
@@ -57,7 +57,7 @@ pub(crate) fn run(
     })
 }
 
-/// Offers the load, and returns the log, the start of the record, and the record.
+/// Offers the load. Returns the log, the start of recording, and the recording.
 fn offer(
     spec: &Spec,
     seed: u64,

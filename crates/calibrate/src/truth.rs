@@ -1,50 +1,50 @@
-//! What response times should have been, by the origin's own account.
+//! True response times, computed from the origin's records.
 
 use std::collections::BTreeMap;
 
 use hoptax_load::log::{Entry, Outcome};
 use hoptax_origin::{Freeze, Queue, Served};
 
-/// One request, in nanoseconds of the one clock that generator and origin share.
+/// One request, in nanoseconds of the clock shared by generator and origin.
 #[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// When it was planned to leave.
+    /// Its planned release.
     pub(crate) planned_ns: u64,
-    /// When its answer should have been back, had nothing but the planned delay or queue taken time.
+    /// When its answer should have arrived if only the planned delay or queue had taken time.
     pub(crate) due_ns: u64,
-    /// When its answer was back.
+    /// When its answer arrived.
     pub(crate) back_ns: u64,
 }
 
 impl Request {
-    /// The response time that was measured, microseconds.
+    /// The measured response time, us.
     pub(crate) fn measured_us(&self) -> f64 {
         (self.back_ns - self.planned_ns) as f64 / 1e3
     }
 
-    /// The response time that it should have had, microseconds.
+    /// The true response time, us.
     pub(crate) fn true_us(&self) -> f64 {
         (self.due_ns - self.planned_ns) as f64 / 1e3
     }
 
-    /// How much longer it took, microseconds.
+    /// The measured response time less the true one, us.
     pub(crate) fn error_us(&self) -> f64 {
         self.measured_us() - self.true_us()
     }
 }
 
-/// Puts what the generator logged and what the origin kept together, and plays the origin's queue again with every
-/// request arriving when it was planned: `due = max(planned, due of the one before) + service` (Lindley's recursion).
-/// Sends that were late, and everything on the way, then show as error. None when the two do not fit: every request
-/// must have been answered, over connections that were never opened anew.
+/// Joins the generator's log with the origin's records, and replays the origin's queue with every request arriving at
+/// its planned time: `due = max(planned, due of the one before) + service` (Lindley's recursion). Late sends and delays
+/// on the path then count as error. None when the two do not match: every request must have been answered, over
+/// connections that were never reopened.
 pub(crate) fn requests(
     entries: &[Entry],
     start_ns: u64,
     served: &[Served],
     freeze: Option<Freeze>,
 ) -> Option<Vec<Request>> {
-    // A connection carries one request at a time, so the two accounts of it are in the same order.
+    // A connection carries one request at a time, so both records of it are in the same order.
     let mut of_connection: BTreeMap<u64, Vec<&Served>> = BTreeMap::new();
     for one in served {
         of_connection.entry(one.connection).or_default().push(one);
@@ -72,7 +72,7 @@ pub(crate) fn requests(
     }
     joined.sort_by_key(|(planned_ns, _, _)| *planned_ns);
     let mut queue = Queue::default();
-    // The freeze is timed from the first arrival; the first planned time is within microseconds of it.
+    // The freeze is timed from the first arrival, which is within a few us of the first planned time.
     let request = |(planned_ns, back_ns, served): (u64, u64, Served)| {
         let due_ns = match served.service_ns {
             Some(service_ns) => queue.take(planned_ns, service_ns, freeze),
@@ -83,8 +83,8 @@ pub(crate) fn requests(
     Some(joined.into_iter().map(request).collect())
 }
 
-/// What response times should have been of a constant service time and even of requests that were never answered, by the
-/// plan alone, microseconds.
+/// True response times at a constant service time, including requests that were never answered, computed from the plan
+/// alone, us.
 pub(crate) fn planned(entries: &[Entry], service_ns: u64, freeze: Option<Freeze>) -> Vec<f64> {
     let mut planned_ns: Vec<u64> =
         entries.iter().filter_map(|entry| u64::try_from(entry.planned_ns).ok()).collect();
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_late_send_is_an_error_although_the_origin_kept_its_word() {
-        // Planned at 1000, sent 500 late, delayed by 100 as told, back at once.
+        // Planned at 1000, sent 500 late, delayed by 100 as requested, returned immediately.
         let requests =
             requests(&[entry(0, 500, 600, 0)], 1_000, &[served(0, 1_500, None, 1_600)], None).unwrap();
         assert_eq!(requests, [Request { planned_ns: 1_000, due_ns: 1_100, back_ns: 1_600 }]);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_queue_is_played_again_from_the_planned_times() {
-        // Both planned at once on two connections, 1000 of service each: the second waits for the first.
+        // Both planned at 0 on two connections with a service time of 1000 each: the second waits for the first.
         let entries = [entry(0, 0, 1_000, 0), entry(0, 1, 2_000, 1)];
         let kept = [served(0, 0, Some(1_000), 1_000), served(1, 1, Some(1_000), 2_000)];
         let due: Vec<u64> =

@@ -1,4 +1,4 @@
-//! Certificates for labs: an authority of one's own, and what it signs. Nothing here is fit for anything but a test.
+//! Certificates for labs: an authority, and certificates signed by it. For tests only.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use rcgen::{
 use thiserror::Error;
 use time::OffsetDateTime;
 
-/// How far before now certificates begin to hold: clocks differ.
+/// How long before now certificates become valid, to allow for clock skew.
 const BEFORE: Duration = Duration::from_hours(1);
 
 /// An authority.
@@ -27,27 +27,27 @@ pub struct Signed {
     pub key: String,
 }
 
-/// What a certificate is to be.
+/// The properties of a certificate.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// DNS names and addresses.
     pub names: Vec<String>,
     /// The SPIFFE name, as `spiffe://trust.domain/path`, if it has one.
     pub spiffe: Option<String>,
-    /// How long it holds, from now on; a negative time has passed.
+    /// Validity from now, seconds; negative for an expired certificate.
     pub seconds: i64,
 }
 
-/// Why there is no certificate.
+/// Why a certificate cannot be generated.
 #[derive(Debug, Error)]
 #[error("cannot make a certificate: {0}")]
 pub struct CertificateError(#[from] rcgen::Error);
 
 impl Authority {
-    /// A new authority that holds for so many seconds.
+    /// A new authority that is valid for this number of seconds.
     ///
     /// # Errors
-    /// When no key can be made.
+    /// When no key can be generated.
     pub fn new(name: &str, seconds: i64) -> Result<Self, CertificateError> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -67,10 +67,10 @@ impl Authority {
         self.issuer.key().serialize_pem()
     }
 
-    /// Signs a certificate for a new key, good for servers and for clients.
+    /// Signs a certificate for a new key, for use by servers and clients.
     ///
     /// # Errors
-    /// When a name cannot stand in a certificate.
+    /// When a name is not valid in a certificate.
     pub fn sign(&self, request: &Request) -> Result<Signed, CertificateError> {
         let mut params = CertificateParams::new(request.names.clone())?;
         if let Some(spiffe) = &request.spiffe {

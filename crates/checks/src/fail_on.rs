@@ -1,12 +1,11 @@
-//! Conditions under which a load has failed, as `p99>5ms`: whoever starts a load from a script says what is too much, and
-//! the exit code answers.
+//! Failure conditions of a load, such as `p99>5ms`, for scripts: a condition that holds sets the exit code.
 
 use std::fmt;
 use std::str::FromStr;
 
 use hoptax_result::{FailOn, FailOnOutcome, Latency, LoadResult, Verdict};
 
-/// The failures that a condition can be about, beside resets of streams.
+/// The kinds of failure that a condition can name, besides stream resets.
 const FAILURES: [&str; 13] = [
     "refused",
     "reset",
@@ -22,10 +21,10 @@ const FAILURES: [&str; 13] = [
     "status-5xx",
     "mismatch",
 ];
-/// How the names of the others begin.
+/// The prefix of the kinds of stream reset.
 const STREAM_RESET: &str = "stream-reset-";
 
-/// A condition.
+/// A failure condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
@@ -34,14 +33,14 @@ pub struct Condition {
     limit: f64,
 }
 
-/// What is compared.
+/// The quantity to compare.
 #[derive(Clone, Debug, PartialEq)]
 enum Metric {
-    /// A time, microseconds.
+    /// A time, us.
     Time(Distribution, Statistic),
-    /// Answers per second, or what was sent.
+    /// Rate of answers, or of requests sent.
     Rate { offered: bool },
-    /// Requests of a kind.
+    /// Number or share of requests of a kind.
     Requests { kind: Kind, as_percent: bool },
 }
 
@@ -67,7 +66,7 @@ enum Statistic {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    /// Sent and not answered, whatever the reason.
+    /// Sent and not answered, for any reason.
     Errors,
     Failed,
     TimedOut,
@@ -84,11 +83,11 @@ enum Relation {
     AtMost,
 }
 
-/// A value, or what it is at least.
+/// A value, or a lower bound for it.
 type Known = (Option<f64>, Option<f64>);
 
 impl Condition {
-    /// The percentile of response or service time that it needs, so that the trial tells it.
+    /// The percentile of response or service time that it needs, so that the trial reports it.
     pub fn percentile(&self) -> Option<f64> {
         match self.metric {
             Metric::Time(
@@ -99,12 +98,12 @@ impl Condition {
         }
     }
 
-    /// What came of it.
+    /// Evaluates the condition.
     fn judge(&self, result: &LoadResult) -> FailOn {
         let ((value, at_least), unit) = self.known(result);
         let outcome = match (value, at_least) {
             (Some(value), _) if self.relation.holds(value, self.limit) => FailOnOutcome::Failed,
-            // Nothing of a void result passes.
+            // Nothing passes on a void result.
             _ if result.verdict == Verdict::Void => FailOnOutcome::Unknown,
             (Some(_), _) => FailOnOutcome::Passed,
             (None, Some(bound)) => self.relation.given_at_least(bound, self.limit),
@@ -130,7 +129,7 @@ impl Condition {
     }
 }
 
-/// Judges a result, whose findings and verdict are there, by all conditions; whether all pass.
+/// Evaluates all conditions on a result that already has findings and a verdict. Returns whether all pass.
 pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
     result.fail_on = conditions.iter().map(|condition| condition.judge(result)).collect();
     result.fail_on.iter().all(|one| one.outcome == FailOnOutcome::Passed)
@@ -172,7 +171,7 @@ fn time(result: &LoadResult, distribution: Distribution, statistic: Statistic) -
     }
 }
 
-/// Requests of a kind, and of how many.
+/// The number of requests of a kind, and the total that it is a share of.
 fn count(result: &LoadResult, kind: &Kind) -> (u64, u64) {
     let book = &result.book;
     let count = match kind {
@@ -196,7 +195,7 @@ impl Relation {
         }
     }
 
-    /// What is known when the value is `bound` or more.
+    /// The outcome when only a lower bound of the value is known.
     fn given_at_least(self, bound: f64, limit: f64) -> FailOnOutcome {
         match (self, self.holds(bound, limit)) {
             (Self::Above | Self::AtLeast, true) => FailOnOutcome::Failed,
@@ -209,7 +208,7 @@ impl Relation {
 impl FromStr for Condition {
     type Err = String;
 
-    /// Reads `METRIC>VALUE`, or with `>=`, `<` and `<=`.
+    /// Parses `METRIC>VALUE`, or with `>=`, `<` and `<=`.
     fn from_str(text: &str) -> Result<Self, String> {
         let place = text.find(['<', '>']).ok_or("write it as `p99>5ms`, `errors>0.1%` or `rate<9900`")?;
         let (metric, rest) = text.split_at(place);

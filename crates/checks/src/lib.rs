@@ -1,10 +1,10 @@
-//! Validity checks: what a result must pass before its numbers are believed.
+//! Validity checks: conditions that a result must meet before its numbers are reported.
 //!
-//! A check is a pure function of a result: it reads the evidence that the trial recorded about itself and
-//! returns findings. [`judge_load`] and [`judge_study`] run all checks, set the verdict, and withhold the
-//! numbers that a finding leaves without support: a finding names the arms, loads and measures in its scope, and what is
-//! outside of it stands. To add a check, write its file and put it in the list of
-//! [`load::ALL`] or [`study::ALL`]; its test must make it fire.
+//! A check is a pure function of a result: it reads the evidence that the trial recorded about itself and returns
+//! findings. [`judge_load`] and [`judge_study`] run all checks, set the verdict, and withhold the numbers that a
+//! finding invalidates. A finding names the arms, loads and measures in its scope; numbers outside of it are
+//! unaffected. To add a check, write its file and add it to the list [`load::ALL`] or [`study::ALL`]; its test must
+//! make it fire.
 
 pub mod fail_on;
 pub mod load;
@@ -18,21 +18,21 @@ use thresholds::Limits;
 /// One validity check of a result of type `R`.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<R> {
-    /// Its name in findings.
+    /// The id of its findings.
     pub id: &'static str,
-    /// What it protects from, in a sentence.
+    /// The error that it prevents, in one sentence.
     pub protects_from: &'static str,
-    /// Where it comes from.
+    /// The source of the check.
     pub source: &'static str,
-    /// Reads the evidence.
+    /// Evaluates the evidence.
     pub judge: fn(&R, &Limits) -> Vec<Finding>,
-    /// Takes away the numbers that a finding of this check leaves without support, where that is less than
-    /// everything in the finding's scope.
+    /// Withholds the numbers that a finding of this check invalidates, if those are not everything in the finding's
+    /// scope.
     pub withhold: Option<fn(&mut R, &Finding, &Limits)>,
 }
 
-/// Runs all checks on a load result, sets findings and verdict, and withholds what is not supported. A load has one
-/// question, so any failure leaves nothing of it.
+/// Runs all checks on a load result, sets findings and verdict, and withholds invalid numbers. A load answers a single
+/// question, so any failure voids it.
 pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     result.loosened = limits.loosened();
     let findings = run_checks(load::ALL, result, limits);
@@ -44,8 +44,8 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     }
 }
 
-/// Runs all checks on a study result, sets findings and verdict, and withholds the numbers that findings take away. The
-/// study is void when that leaves nothing of its main question.
+/// Runs all checks on a study result, sets findings and verdict, and withholds invalid numbers. The study is void if
+/// nothing of its main question is left.
 pub fn judge_study(result: &mut StudyResult) {
     let findings = run_checks(study::ALL, result, &Limits::default());
     result.for_each_number(&mut |place, number| {
@@ -69,7 +69,7 @@ fn run_checks<R>(checks: &[Check<R>], result: &mut R, limits: &Limits) -> Vec<Fi
         );
         findings.extend(found);
     }
-    // Withholding comes after all judging: a check must see what the others saw.
+    // Numbers are withheld only after all checks have run, so that all see the same evidence.
     for check in checks {
         if let Some(withhold) = check.withhold {
             for finding in findings.iter().filter(|finding| finding.id == check.id) {
@@ -81,7 +81,8 @@ fn run_checks<R>(checks: &[Check<R>], result: &mut R, limits: &Limits) -> Vec<Fi
     findings
 }
 
-/// A finding about a whole result. A failure withholds what is in its scope: everything, unless arm, load or measures are set.
+/// A finding about a whole result. A failure withholds everything in its scope: all numbers, unless arm, load or
+/// measures are set.
 fn finding(id: &str, severity: Severity, measured: Measured, message: String, advice: &str) -> Finding {
     Finding {
         id: id.to_owned(),
@@ -99,7 +100,7 @@ fn finding(id: &str, severity: Severity, measured: Measured, message: String, ad
     }
 }
 
-/// What was measured against what.
+/// A measured value and its threshold.
 #[derive(Clone, Copy)]
 struct Measured {
     value: f64,
@@ -122,7 +123,7 @@ impl Measured {
     }
 }
 
-/// Fail above `fail`, warn above `warn`; None below both. A value that is not a number fails.
+/// Fail above `fail`, warn above `warn`, otherwise None. NaN fails.
 fn severity_above(value: f64, warn: f64, fail: f64) -> Option<(Severity, f64)> {
     if value.is_nan() || value > fail {
         Some((Severity::Fail, fail))

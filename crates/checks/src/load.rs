@@ -1,4 +1,4 @@
-//! The checks of one load trial.
+//! The checks of a single load.
 
 mod book;
 mod calibrated;
@@ -17,7 +17,7 @@ use hoptax_result::{Latency, LoadResult, QuantileIntervals};
 
 use crate::Check;
 
-/// All of them.
+/// All checks.
 pub const ALL: &[Check<LoadResult>] = &[
     book::BALANCES,
     ended::BACKLOG,
@@ -50,7 +50,8 @@ pub const ALL: &[Check<LoadResult>] = &[
     subject::DELAYED,
 ];
 
-/// Withholds everything that describes the subject. The evidence (book, send lag, generator) stays.
+/// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
+/// kept.
 pub(crate) fn withhold_all(result: &mut LoadResult) {
     let stages = result.stages.iter_mut().map(|stage| &mut stage.rate);
     for rate in stages.chain([&mut result.rate]) {
@@ -59,7 +60,7 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
     withhold_times(result);
 }
 
-/// Withholds how long answers took; how many there were stays.
+/// Withholds times; the number of answers is kept.
 fn withhold_times(result: &mut LoadResult) {
     let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
     for latency in stages.chain([&mut result.latency]) {
@@ -85,12 +86,12 @@ pub(crate) mod tests {
     use crate::judge_load;
     use crate::thresholds::Limits;
 
-    /// A result that no check objects to; each test spoils one thing.
+    /// A result without findings; each test invalidates one aspect of it.
     pub(crate) fn sound() -> LoadResult {
         hoptax_result::sample::load()
     }
 
-    /// The same with some thresholds set.
+    /// As [`fired`], with some thresholds set.
     pub(crate) fn fired_with(
         id: &str,
         set: &[(&str, f64)],
@@ -108,7 +109,8 @@ pub(crate) mod tests {
         (severity, result)
     }
 
-    /// Judges a spoilt result; the worst severity of the findings called `id`, if it fired.
+    /// Judges an invalidated result. Returns the worst severity of the findings with this `id`, if
+    /// any.
     pub(crate) fn fired(id: &str, spoil: impl FnOnce(&mut LoadResult)) -> (Option<Severity>, LoadResult) {
         fired_with(id, &[], spoil)
     }

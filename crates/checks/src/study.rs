@@ -1,4 +1,4 @@
-//! The checks of one study.
+//! The checks of a study.
 
 mod arms;
 mod generator;
@@ -12,7 +12,7 @@ use hoptax_result::{ArmKind, StudyResult};
 
 use crate::Check;
 
-/// All of them.
+/// All checks.
 pub const ALL: &[Check<StudyResult>] = &[
     arms::BOOK,
     arms::OFFERED,
@@ -40,12 +40,12 @@ pub const ALL: &[Check<StudyResult>] = &[
     rounds::ENDED_EARLY,
 ];
 
-/// Whether something is left of a study's main question: a cost in CPU time of an arm with proxies; where no arm has any, a
-/// cost in response time or a ratio of rates.
+/// Whether something is left of a study's main question: a cost in CPU time of an arm with proxies; if no arm has
+/// proxies, a cost in response time or a ratio of rates.
 pub(crate) fn is_answered(result: &StudyResult) -> bool {
     let compared = || result.arms.iter().filter(|arm| arm.compared_with.is_some());
     if compared().any(|arm| !arm.hops.is_empty()) {
-        // The A/A arm is no answer, unless nothing else was asked.
+        // The A/A arm does not count, unless it is the only one.
         let has_others = compared().any(|arm| arm.kind != ArmKind::Same && !arm.hops.is_empty());
         return compared()
             .filter(|arm| arm.kind != ArmKind::Same || !has_others)
@@ -124,7 +124,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A result that no check objects to; each test spoils one thing.
+    /// A result without findings; each test invalidates one aspect of it.
     pub(crate) fn sound() -> StudyResult {
         let load = |name: &str, loop_: Loop| LoadSpec {
             name: name.to_owned(),
@@ -195,7 +195,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The numbers that are there, as `arm load measure`, with `+` before those that are differences.
+    /// The numbers that are present, as `arm load measure`, with `+` before differences.
     pub(crate) fn left(result: &mut StudyResult) -> Vec<String> {
         let mut left = Vec::new();
         result.for_each_number(&mut |place, number| {
@@ -207,7 +207,7 @@ pub(crate) mod tests {
         left
     }
 
-    /// Judges a spoilt result; the places whose numbers that took away.
+    /// Judges an invalidated result. Returns the numbers that were withheld.
     pub(crate) fn taken(spoil: impl FnOnce(&mut StudyResult)) -> Vec<String> {
         let mut result = sound();
         spoil(&mut result);
@@ -227,7 +227,7 @@ pub(crate) mod tests {
         assert!(taken.contains(&"+lua saturation Cpu".to_owned()), "{taken:?}");
     }
 
-    /// Judges a spoilt result; the worst severity of the findings called `id`, if it fired.
+    /// Judges an invalidated result. Returns the worst severity of the findings with this `id`, if any.
     pub(crate) fn fired(id: &str, spoil: impl FnOnce(&mut StudyResult)) -> (Option<Severity>, StudyResult) {
         let mut result = sound();
         spoil(&mut result);

@@ -1,7 +1,7 @@
-//! All thresholds of the checks, with their source. A threshold without a source is our own choice.
+//! All thresholds of the checks, with their sources. Thresholds without a source are our own choice.
 //!
-//! Each can be set by its name. Tightening one is nobody's business but the user's; one that was loosened stands in the
-//! result and beside the verdict.
+//! Each can be set by its name. The result, and the output beside the verdict, list thresholds that were loosened;
+//! tightened ones are not listed.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use hoptax_result::Loosened;
 /// One threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
-    /// Its name, as it is set by.
+    /// Its name, used to set it.
     pub name: &'static str,
-    /// What it is unless set. Shares are from 0 to 1.
+    /// Its default value. Shares are from 0 to 1.
     pub default: f64,
-    /// Whether a larger value is the stricter one.
+    /// Whether larger values are stricter.
     pub larger_is_tighter: bool,
-    /// What it is, with its source.
+    /// Its meaning, with its source.
     pub about: &'static str,
 }
 
-/// A threshold that values must stay below.
+/// An upper limit.
 const fn most(name: &'static str, default: f64, about: &'static str) -> Threshold {
     Threshold { name, default, larger_is_tighter: false, about }
 }
 
-/// A threshold that values must stay above.
+/// A lower limit.
 const fn least(name: &'static str, default: f64, about: &'static str) -> Threshold {
     Threshold { name, default, larger_is_tighter: true, about }
 }
@@ -35,7 +35,7 @@ macro_rules! thresholds {
     ($($(#[$doc:meta])* $id:ident = $kind:ident($name:literal, $default:expr, $about:literal);)*) => {
         $(#[doc = $about] pub const $id: Threshold = $kind($name, $default, $about);)*
 
-        /// All of them.
+        /// All thresholds.
         pub const ALL: &[Threshold] = &[$($id),*];
     };
 }
@@ -91,17 +91,17 @@ thresholds! {
     PROXY_RUN_DELAY = most("proxy-run-delay", 0.02, "Share of its slices that a proxy waited for its processor.");
 }
 
-/// The thresholds that hold for a judgement.
+/// The thresholds in effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
     set: BTreeMap<&'static str, f64>,
 }
 
 impl Limits {
-    /// Sets one by its name.
+    /// Sets a threshold by its name.
     ///
     /// # Errors
-    /// When there is none of that name, or the value is no number of zero or more.
+    /// If there is no threshold with that name, or the value is negative or not a number.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), String> {
         let threshold = ALL.iter().find(|threshold| threshold.name == name);
         let threshold = threshold.ok_or_else(|| {
@@ -115,12 +115,12 @@ impl Limits {
         Ok(())
     }
 
-    /// What holds of one.
+    /// The value in effect of a threshold.
     pub fn of(&self, threshold: &Threshold) -> f64 {
         self.set.get(threshold.name).copied().unwrap_or(threshold.default)
     }
 
-    /// Those that are looser than they are by default.
+    /// Thresholds that are looser than their defaults.
     pub fn loosened(&self) -> Vec<Loosened> {
         let looser = |threshold: &&Threshold| {
             let value = self.of(threshold);

@@ -1,4 +1,4 @@
-//! How a function is named in a study or on the command line: `rbac`, or `route/path{routes=200}`.
+//! The name of a function in a study or on the command line: `rbac`, or `route/path{routes=200}`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,20 +8,20 @@ use hoptax_nearest::suggestion;
 
 use crate::knob::KnobValue;
 
-/// A function by its id, and the knobs that are not at their defaults. Whether the catalogue knows them is asked
-/// with [`Catalogue::resolve`](crate::Catalogue::resolve).
+/// A function id with the knobs that are set. [`Catalogue::resolve`](crate::Catalogue::resolve) checks that the
+/// catalogue has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionCall {
     /// The id of the function.
     pub id: String,
-    /// The knobs that were named.
+    /// The knobs that are set.
     pub knobs: BTreeMap<String, KnobValue>,
 }
 
-/// Why a call names no function, or not properly.
+/// Why a call is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The text is not of the form `id` or `id{knob=value,…}`.
+    /// The text does not have the form `id` or `id{knob=value,…}`.
     #[error("cannot read `{text}` as a function: {why}; write `id` or `id{{knob=value,knob=value}}`")]
     Malformed {
         /// The text.
@@ -29,27 +29,27 @@ pub enum CallError {
         /// What is wrong with it.
         why: String,
     },
-    /// The catalogue has no function of this id.
+    /// The catalogue has no function with this id.
     #[error("unknown function `{id}`{}", suggestion(.nearest))]
     UnknownFunction {
         /// The id.
         id: String,
-        /// Ids like it, best first.
+        /// Similar ids, best match first.
         nearest: Vec<String>,
     },
-    /// The function has no knob of this name.
+    /// The function has no knob with this name.
     #[error("function `{id}` has no knob `{knob}`{}", knob_hint(.nearest, .known))]
     UnknownKnob {
         /// The id of the function.
         id: String,
         /// The name.
         knob: String,
-        /// Knobs like it, best first.
+        /// Similar knobs, best match first.
         nearest: Vec<String>,
         /// Every knob of the function.
         known: Vec<String>,
     },
-    /// The knob does not take this value.
+    /// The knob does not accept this value.
     #[error("knob `{knob}` of function `{id}` cannot be `{value}`: it takes {takes}")]
     KnobValue {
         /// The id of the function.
@@ -58,16 +58,16 @@ pub enum CallError {
         knob: String,
         /// The value.
         value: String,
-        /// The values that it takes.
+        /// The values that it accepts.
         takes: String,
     },
 }
 
 impl FunctionCall {
-    /// Reads `id` or `id{knob=value,…}`.
+    /// Parses `id` or `id{knob=value,…}`.
     ///
     /// # Errors
-    /// [`CallError::Malformed`] when the text has another form. Nothing is looked up yet.
+    /// [`CallError::Malformed`] when the text has another form. The catalogue is not consulted.
     pub fn parse(text: &str) -> Result<Self, CallError> {
         let malformed = |why: &str| CallError::Malformed { text: text.to_owned(), why: why.to_owned() };
         let (id, inner) = match text.split_once('{') {

@@ -1,4 +1,4 @@
-//! The catalogue as a whole: every function of the folder, read, checked and looked up by id.
+//! The catalogue: loads and checks all function files, and looks functions up by id.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,50 +13,50 @@ use crate::knob::Knobs;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/catalogue");
 
-/// Every function that hoptax knows.
+/// All functions that hoptax supports.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     functions: BTreeMap<String, Function>,
 }
 
-/// Why a file of the catalogue cannot be used.
+/// Why a file of the catalogue is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("catalogue file `{path}`: {cause}")]
 pub struct CatalogueError {
     /// The file, relative to the catalogue.
     pub path: String,
-    /// What is wrong with it.
+    /// The cause.
     #[source]
     pub cause: FileError,
 }
 
 impl Catalogue {
-    /// Reads the catalogue that was built into the program.
+    /// Loads the catalogue embedded in the program.
     ///
     /// # Errors
-    /// Every file that cannot be used.
+    /// All invalid files.
     pub fn load() -> Result<Self, Vec<CatalogueError>> {
         let mut files = Vec::new();
         collect(&FILES, &mut files);
         Self::read(files)
     }
 
-    /// The function of this id.
+    /// The function with this id.
     pub fn get(&self, id: &str) -> Option<&Function> {
         self.functions.get(id)
     }
 
-    /// Every function, by id.
+    /// All functions, sorted by id.
     pub fn iter(&self) -> impl Iterator<Item = &Function> {
         self.functions.values()
     }
 
-    /// The ids most like `id`, best first; none when nothing is near.
+    /// The ids most similar to `id`, best match first; empty if none is similar.
     pub fn nearest(&self, id: &str) -> Vec<&str> {
         nearest(id, self.functions.keys().map(String::as_str))
     }
 
-    /// The function that a call names, and the value of every one of its knobs.
+    /// The function that a call names, and the values of all its knobs.
     ///
     /// # Errors
     /// Everything that is wrong with the call: an unknown function, or each knob that is unknown or out of range.
@@ -98,8 +98,8 @@ fn read_file(path: &Path, contents: &[u8]) -> Result<Function, FileError> {
     file::read(id, contents)
 }
 
-/// Every arm of a study carries the headers of all its functions, so that no two functions may need different values
-/// of one header.
+/// Every arm of a study sends the headers of all functions, so two functions must not need different values of one
+/// header.
 fn header_conflicts(functions: &BTreeMap<String, Function>) -> Vec<CatalogueError> {
     let mut seen: BTreeMap<&str, &Function> = BTreeMap::new();
     let mut errors = Vec::new();
@@ -179,7 +179,7 @@ mod tests {
             });
             let files: Vec<&Path> = fragment.files.iter().map(|(path, _)| path.as_path()).collect();
             assert_eq!(named.map(Path::new).into_iter().collect::<Vec<_>>(), files, "{}", function.id);
-            // Envoy loads it, and nothing else can be loaded.
+            // Envoy loads these files as shared objects, so all of them must be ELF.
             assert!(fragment.files.iter().all(|(_, bytes)| bytes.starts_with(b"\x7fELF")), "{}", function.id);
             assert_eq!(function.id == "control/burn", named.is_some(), "{}", function.id);
         }

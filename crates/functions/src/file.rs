@@ -1,4 +1,4 @@
-//! The file of a function: its shape, and everything that is checked before the function is used.
+//! The file format of a function, with all checks on a file.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -11,20 +11,20 @@ use crate::function::{
 };
 use crate::knob::{Knob, KnobRange, KnobValue};
 
-/// Variables of every fragment beside the knobs of its function: the arm's directory, for log files, the path of the
-/// requests, and where the companion listens.
+/// Variables of every fragment besides the knobs of its function: the arm's directory, for log files, the path of the
+/// requests, and the address of the companion.
 const VARIABLES: [&str; 6] = ["directory", PATH, COMPANION[0], COMPANION[1], WASM, BURN_MODULE];
-/// That of a function that runs our filters of WebAssembly: their bytes in base64.
+/// Variable of a function that runs our WebAssembly filters: their bytes in base64.
 const WASM: &str = "wasm_filters";
-/// That of a function that runs our dynamic module: its path.
+/// Variable of a function that runs our dynamic module: its path.
 const BURN_MODULE: &str = "burn_module";
-/// Those of a function that asks a companion.
+/// Variables of a function that calls the companion.
 const COMPANION: [&str; 2] = ["companion_address", "companion_port"];
 
 /// What is wrong with a file of the catalogue.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It is something else than a function's file.
+    /// It is not a function file.
     #[error("its name does not end in `.yaml`: only functions belong into the catalogue")]
     Name,
     /// Its bytes are not UTF-8.
@@ -33,38 +33,38 @@ pub enum FileError {
     /// It is not YAML, a key is unknown or missing, or a value has the wrong type.
     #[error("{0}")]
     Syntax(#[from] Box<serde_saphyr::Error>),
-    /// The id is not the path.
+    /// The id does not match the path.
     #[error(
         "its id `{id}` does not match its path: name the file `{id}.yaml` or give it the id `{expected}`"
     )]
     Id {
         /// The id in the file.
         id: String,
-        /// The id that its path asks for.
+        /// The id that matches its path.
         expected: String,
     },
-    /// A text that readers need is empty.
+    /// A required text is empty.
     #[error("its {0} is empty")]
     Empty(&'static str),
-    /// The source is no address of a page.
+    /// The source is not the address of a page.
     #[error("its source `{0}` is no https address")]
     Source(String),
-    /// A change of no release.
+    /// A change names no release.
     #[error("its change is of `{0}`, which is no release: write it as `1.40`, in quotes")]
     Release(String),
-    /// Nothing would show that the function was at work.
+    /// Nothing would show that the function was active.
     #[error("it has no `proof`: name a statistic of Envoy that moves when the function is at work")]
     Proof,
-    /// The known answer is about nothing, or about two things.
+    /// The known answer has no quantity, or two.
     #[error("its `known_answer` needs either `response_p50_us` or `cpu_us`")]
     KnownAnswer,
-    /// No origin stands behind the proxy.
+    /// There is no origin behind the proxy.
     #[error("its `upstreams` is 0: give it at least one, or leave the key out")]
     Upstreams,
-    /// Header names compare by case here, and travel in lower case.
+    /// Header names are compared case-sensitively here, and sent in lower case.
     #[error("header `{0}` of its request is not in lower case")]
     HeaderCase(String),
-    /// Two functions could not be in one study.
+    /// Two functions exclude each other in a study.
     #[error("its request needs another `{header}` than that of `{other}`: rename one of the two headers")]
     HeaderConflict {
         /// The header.
@@ -75,20 +75,20 @@ pub enum FileError {
     /// The knob's range is missing or ambiguous.
     #[error("knob `{0}` needs either `min` and `max` or `choices`")]
     KnobRange(String),
-    /// The knob does not take its own default.
+    /// The default is outside the knob's range.
     #[error("knob `{knob}` has the default `{default}`, but takes {takes}")]
     KnobDefault {
         /// The knob.
         knob: String,
         /// Its default.
         default: KnobValue,
-        /// The values that it takes.
+        /// The values that it accepts.
         takes: String,
     },
-    /// The knob would hide a variable.
+    /// The knob would shadow a variable.
     #[error("knob `{0}` has the name of a variable that every fragment has: choose another")]
     KnobName(String),
-    /// A point of something that is neither a knob nor a condition of a study.
+    /// A point names neither a knob nor a condition of a study.
     #[error("its points name `{0}`, which is neither one of its knobs nor `{conditions}`", conditions = NUMBERED_CONDITIONS.join("`, `"))]
     PointName(String),
     /// A point that cannot be measured.
@@ -98,16 +98,16 @@ pub enum FileError {
         name: String,
         /// The point.
         value: KnobValue,
-        /// The values that it takes.
+        /// The values that it accepts.
         takes: String,
     },
-    /// Its points of something are none, or one of them is there twice.
+    /// Its list of points is empty or has duplicates.
     #[error("its points of `{0}` are none, or hold one twice")]
     PointsRepeat(String),
-    /// A knob that the fragment does not use changes nothing.
+    /// A knob that the fragment does not use has no effect.
     #[error("knob `{0}` is not used in its fragment")]
     KnobUnused(String),
-    /// The fragment would fail when the template comes to this name.
+    /// Rendering the fragment would fail at this name.
     #[error("its fragment uses `{0}`, which is neither a knob nor a variable")]
     Undeclared(String),
     /// The fragment cannot be rendered at the defaults of the knobs.
@@ -115,7 +115,7 @@ pub enum FileError {
     Render(#[from] RenderError),
 }
 
-/// A function's file as it is written.
+/// The file of a function, as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FunctionFile {
@@ -148,7 +148,7 @@ struct FunctionFile {
     fragment: String,
 }
 
-/// What measuring a function must come to, of which one is given.
+/// The known answer of a function; exactly one field is set.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownAnswerFile {
@@ -166,7 +166,7 @@ struct KnobFile {
     summary: String,
 }
 
-/// Whether this is a release without its patch number.
+/// Whether the text is a release without its patch number.
 fn is_release(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor))
@@ -180,7 +180,7 @@ fn one() -> u16 {
     1
 }
 
-/// Reads and checks the file whose path in the catalogue is `expected`, without its suffix.
+/// Parses and checks the file whose path in the catalogue is `expected`, without its suffix.
 pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileError> {
     let file: FunctionFile = serde_saphyr::from_str(std::str::from_utf8(contents)?).map_err(Box::new)?;
     if file.id != expected {
@@ -257,8 +257,8 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     Ok(function)
 }
 
-/// Each point must be one that a study could ask for. The values of a knob are known here; those of a condition are checked where
-/// conditions are.
+/// Each point must be one that a study could request. Values of knobs are checked here, values of conditions where
+/// conditions are checked.
 fn check_points(function: &Function) -> Result<(), FileError> {
     for (name, values) in &function.points {
         let is_repeated = |(index, value)| values.iter().take(index).any(|earlier| earlier == value);
@@ -280,8 +280,8 @@ fn check_points(function: &Function) -> Result<(), FileError> {
     Ok(())
 }
 
-/// A knob that the fragment does not use changes nothing, and a variable that nobody gives would fail only when
-/// the template comes to it. Returns the variables that it uses.
+/// A knob that the fragment does not use has no effect, and an undefined variable would fail only when the template
+/// reaches it. Returns the variables that the fragment uses.
 fn check_variables(function: &Function) -> Result<HashSet<String>, FileError> {
     let environment = environment();
     let template = environment

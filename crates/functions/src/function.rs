@@ -1,4 +1,4 @@
-//! One function of the catalogue, and rendering its fragment.
+//! A function of the catalogue, and rendering of its fragment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,75 +17,75 @@ use crate::call::{CallError, FunctionCall};
 use crate::fragment::Fragment;
 use crate::knob::{Knob, KnobValue, Knobs};
 
-/// The variable of a fragment that looks at the path of requests.
+/// The variable with the path of requests.
 pub(crate) const PATH: &str = "path";
 
-/// Our filters of WebAssembly, as `make filters` builds them.
+/// Our WebAssembly filters, as built by `make filters`.
 pub const WASM_FILTERS: &[u8] = include_bytes!("../../../filters/hoptax_filters.wasm");
 
-/// The dynamic module of `control/burn`, as `build.rs` compiles it from `modules/` for the machine that hoptax is built for.
+/// The dynamic module of `control/burn`, which `build.rs` compiles from `modules/` for hoptax's target.
 const BURN_MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hoptax_burn.so"));
 /// Its file in the arm's directory.
 const BURN_MODULE_FILE: &str = "hoptax_burn.so";
 
-/// A traffic function that Envoy performs.
+/// A traffic function of Envoy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// Its id, which is also its path in the catalogue: `rate-limit/local`.
     pub id: String,
-    /// The family that it belongs to.
+    /// Its family.
     pub family: Family,
-    /// What it does, in a line.
+    /// A one-line description.
     pub summary: String,
     /// The page of Envoy's documentation that describes it.
     pub source: String,
-    /// What releases of Envoy changed of it, newest first.
+    /// Changes to it by release of Envoy, newest first.
     pub changes: Vec<Change>,
-    /// What changes its cost, by name.
+    /// Parameters that change its cost, by name.
     pub knobs: BTreeMap<String, Knob>,
-    /// What a request must carry for the function to have work.
+    /// What a request must carry for the function to be active.
     pub request: Request,
-    /// How many origins stand behind the proxy.
+    /// Number of origins behind the proxy.
     pub upstreams: u16,
-    /// Connections that it takes to keep the proxy busy under a closed loop, where a load has fewer: requests that a
-    /// function holds back keep their connections.
+    /// Connections needed to saturate the proxy in a closed loop, if a load has fewer: requests delayed by a function
+    /// occupy their connections.
     pub connections: Option<u32>,
     /// Environment variables of the proxy's process.
     pub environment: BTreeMap<String, String>,
-    /// What measuring its response time must come to, at the defaults of its knobs.
+    /// Its known response time, at the default knobs.
     pub known_answer: Option<KnownAnswer>,
-    /// What measuring its CPU time must come to, as a template: see [`Function::known_cpu_us`].
+    /// Its known CPU time, as a template: see [`Function::known_cpu_us`].
     pub(crate) known_cpu_us: Option<String>,
-    /// Statistics of Envoy's admin interface that show the function at work, as templates: see [`Proof`].
+    /// Statistics of Envoy's admin interface that show that the function was active, as templates: see [`Proof`].
     pub(crate) proof: Vec<String>,
-    /// Requests per second that it lets pass, as a template; as many at once.
+    /// The rate limit that it enforces, in requests per second, as a template; also the burst size.
     pub(crate) limit: Option<String>,
-    /// What the application behind the proxy is told, by flag, as templates: where it is the application that does it.
+    /// Flags of the application behind the proxy with values as templates, if the application performs the function.
     pub(crate) application: BTreeMap<String, String>,
-    /// Worker threads of the proxy, where that is what the function is.
+    /// Worker threads of the proxy, if they are the function itself.
     pub workers: Option<u32>,
-    /// The values of its knobs, and of conditions that a study measures under ([`NUMBERED_CONDITIONS`](crate::NUMBERED_CONDITIONS)),
-    /// that are worth measuring beside the defaults, by name: what its cost grows with. A knob of the same name goes before a
-    /// condition.
+    /// Values of its knobs, and of conditions of a study ([`NUMBERED_CONDITIONS`](crate::NUMBERED_CONDITIONS)), that
+    /// are worth measuring besides the defaults, by name: the quantities that its cost grows with. A knob takes
+    /// precedence over a condition of the same name.
     pub points: BTreeMap<String, Vec<KnobValue>>,
-    /// Whether it asks a companion: another program that answers it.
+    /// Whether it calls a companion, a separate service.
     pub asks_companion: bool,
-    /// Whether it runs our filters of WebAssembly.
+    /// Whether it runs our WebAssembly filters.
     pub(crate) uses_wasm: bool,
     /// Whether it runs our dynamic module.
     pub(crate) uses_burn_module: bool,
-    /// How the connections on both sides are secured, if they are.
+    /// TLS on the connections on both sides.
     pub secured: Secured,
     pub(crate) fragment: String,
 }
 
-/// What a release of Envoy changed of a function: what it does, its defaults, or the work behind it.
+/// A change of a function in a release of Envoy: of its behaviour, its defaults, or its implementation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// The release, without its patch number: `1.40`.
     pub release: String,
-    /// What changed, in a line.
+    /// A one-line description.
     pub what: String,
 }
 
@@ -93,29 +93,29 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
-    /// Where a request goes.
+    /// Chooses the destination of a request.
     Routing,
-    /// When, and whether, a request goes on.
+    /// Delays, limits or rejects requests.
     #[serde(rename = "traffic shaping")]
     TrafficShaping,
-    /// Who may send it.
+    /// Controls who may send a request.
     Security,
-    /// What becomes of its bytes.
+    /// Changes the bytes of a request or an answer.
     Transformation,
-    /// What is written down about it.
+    /// Records requests.
     Observability,
-    /// What happens when an origin fails.
+    /// Handles failures of an origin.
     Resilience,
-    /// Code of one's own.
+    /// Custom code.
     Extension,
-    /// How the proxy itself is set up.
+    /// Configuration of the proxy itself.
     Server,
-    /// Nothing that anybody wants of a proxy: its cost is known beforehand, so that a measurement can be checked.
+    /// No practical use: its cost is known in advance, to validate measurements.
     Control,
 }
 
 impl Family {
-    /// The word for it.
+    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Routing => "routing",
@@ -131,20 +131,20 @@ impl Family {
     }
 }
 
-/// The statistic that every answered request moves, for functions that count nothing of their own.
+/// The statistic that every answered request increments, for functions without statistics of their own.
 const OF_EVERY_REQUEST: &str = "cluster.origin.upstream_rq_completed";
 
-/// A statistic of Envoy's admin interface that shows a function at work.
+/// A statistic of Envoy's admin interface that shows that a function was active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Its name, in which `*` stands for anything.
+    /// Its name, in which `*` is a wildcard.
     pub name: String,
-    /// The value that it must be above; without one it must move while requests are sent.
+    /// The value that it must exceed; without one it must change while requests are sent.
     pub above: Option<u64>,
 }
 
 impl Proof {
-    /// What is wrong with a function at work whose statistic went from one value to another, if anything.
+    /// Why the change of the statistic does not show an active function, if so.
     pub fn failure(&self, before: u64, now: u64) -> Option<String> {
         match self.above {
             _ if self.holds(before, now) => None,
@@ -153,15 +153,16 @@ impl Proof {
         }
     }
 
-    /// The same of a function that was taken away, whose statistic must stand still. One that every request moves says nothing
-    /// of it, and neither does one that stands above a value: it may until old connections are drained.
+    /// Why the change of the statistic does not show a removed function, if so: it must stay constant. A statistic that
+    /// every request increments is inconclusive, and so is one with a threshold, which may be exceeded until old
+    /// connections are drained.
     pub fn failure_unloaded(&self, before: u64, now: u64) -> Option<String> {
         let says = self.above.is_none() && self.name != OF_EVERY_REQUEST;
         (says && before != now)
             .then(|| format!("`{}` still moves, although the function was taken away", self.name))
     }
 
-    /// Whether it shows a function at work whose statistic went from one value to another.
+    /// Whether the change of the statistic shows an active function.
     pub fn holds(&self, before: u64, now: u64) -> bool {
         self.above.map_or(before != now, |above| now > above)
     }
@@ -188,65 +189,65 @@ impl FromStr for Proof {
     }
 }
 
-/// How the connections on both sides of a proxy are secured.
+/// TLS on the connections on both sides of a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Secured {
-    /// Those that requests come on.
+    /// Downstream connections.
     pub downstream: Option<Tls>,
-    /// Those that they go on.
+    /// Upstream connections.
     pub upstream: Option<Tls>,
 }
 
-/// How a connection is secured.
+/// A mode of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tls {
-    /// The server shows a certificate.
+    /// TLS with a server certificate.
     Tls,
-    /// Both sides do.
+    /// Mutual TLS.
     Mtls,
 }
 
-/// What a request must carry for a function to have work. Every arm of a study carries what any of them needs, so
-/// that the function is the only difference between them.
+/// What a request must carry for a function to be active. Every arm of a study sends what any of them needs, so that
+/// the function is the only difference between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
     /// Headers, by lower-case name.
     pub headers: BTreeMap<String, String>,
-    /// The query without `?`. Since it changes what the origin answers, a function that has one is compared with a
-    /// baseline that has the same.
+    /// The query without `?`. It changes the origin's answer, so a function that has one is compared with a baseline
+    /// that has the same.
     pub query: Option<String>,
-    /// Headers of its own requests alone; compared with a baseline that has the same.
+    /// Headers of its own arm's requests only; compared with a baseline that has the same.
     pub own_headers: BTreeMap<String, String>,
-    /// A body, which makes it a `POST`; compared with a baseline that has the same.
+    /// A body, which makes the request a `POST`; compared with a baseline that has the same.
     pub body: Option<String>,
-    /// A body that is no text, in base64.
+    /// A binary body, in base64.
     pub body_base64: Option<String>,
 }
 
 impl Request {
-    /// The body that is sent; None for a request without one.
+    /// The body; None for a request without one.
     pub fn body(&self) -> Option<Vec<u8>> {
         let coded = self.body_base64.as_ref().map(|coded| BASE64_STANDARD.decode(coded).unwrap_or_default());
         coded.or_else(|| self.body.as_ref().map(|body| body.as_bytes().to_vec()))
     }
 }
 
-/// What measuring a function's response time must come to.
+/// The known response time of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
-    /// Lowest and highest cost in response time at the median, microseconds.
+    /// Lower and upper limit of the cost at the median of response time, us.
     pub response_p50_us: (u64, u64),
 }
 
-/// Where a fragment will be used.
+/// The environment that a fragment is rendered for.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The arm's run directory, in which Envoy may write log files.
     pub directory: &'a Path,
-    /// Where the companion listens; none where there is none.
+    /// The address of the companion, if any.
     pub companion: Option<SocketAddr>,
 }
 
@@ -258,45 +259,45 @@ pub enum RenderError {
     Template {
         /// The id of the function.
         id: String,
-        /// What the template engine says.
+        /// The error of the template engine.
         source: minijinja::Error,
     },
-    /// What the template evaluates to is no fragment.
+    /// The template does not evaluate to a fragment.
     #[error("the fragment of function `{id}` renders to something that is no fragment: {source}")]
     Fragment {
         /// The id of the function.
         id: String,
-        /// What the parser says, with line and column of the rendered text.
+        /// The parser's error, with line and column of the rendered text.
         source: Box<serde_saphyr::Error>,
     },
-    /// What a proof evaluates to is none.
+    /// A template does not evaluate to a proof.
     #[error("the proof `{proof}` of function `{id}` is none: {reason}")]
     Proof {
         /// The id of the function.
         id: String,
-        /// What it evaluates to.
+        /// The rendered text.
         proof: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What ought to evaluate to a number, zero or above, does not.
+    /// A template does not evaluate to a number of zero or above.
     #[error("the {what} `{text}` of function `{id}` is no number")]
     Number {
         /// The id of the function.
         id: String,
-        /// What it is.
+        /// The name of the value.
         what: &'static str,
-        /// What it evaluates to.
+        /// The rendered text.
         text: String,
     },
-    /// The directory cannot be written into YAML.
+    /// The directory is not valid UTF-8, so it cannot be written into YAML.
     #[error(
         "cannot render the fragment of function `{id}`: the run directory `{directory}` is not valid UTF-8"
     )]
     Directory {
         /// The id of the function.
         id: String,
-        /// The directory, as far as it can be shown.
+        /// The directory, with invalid parts replaced.
         directory: String,
     },
 }
@@ -307,23 +308,23 @@ impl Function {
         &self.fragment
     }
 
-    /// Whether its fragment looks at the path of requests, and so takes [`REQUEST_PATH`] alone.
+    /// Whether its fragment uses the path of requests, and so supports [`REQUEST_PATH`] only.
     pub fn looks_at_path(&self) -> bool {
         let environment = environment();
         let template = environment.template_from_str(&self.fragment);
-        // One that is no template is refused when its file is read.
+        // An invalid template is rejected when its file is read.
         template.is_ok_and(|template| template.undeclared_variables(false).contains(PATH))
     }
 
-    /// Every knob at its default.
+    /// All knobs at their defaults.
     pub fn default_knobs(&self) -> Knobs {
         Knobs(self.knobs.iter().map(|(name, knob)| (name.clone(), knob.default.clone())).collect())
     }
 
-    /// The knobs that `call` names, the others at their defaults.
+    /// The knobs that `call` sets, and the others at their defaults.
     ///
     /// # Errors
-    /// Every knob of the call that the function has not, or that does not take its value.
+    /// All knobs of the call that the function lacks, or that do not accept the value.
     pub fn knobs_of(&self, call: &FunctionCall) -> Result<Knobs, Vec<CallError>> {
         let mut knobs = self.default_knobs();
         let mut errors = Vec::new();
@@ -344,7 +345,7 @@ impl Function {
         if errors.is_empty() { Ok(knobs) } else { Err(errors) }
     }
 
-    /// The fragment that turns the function on.
+    /// The fragment that enables the function.
     ///
     /// # Errors
     /// The template does not evaluate with these knobs, or not to a fragment.
@@ -358,7 +359,7 @@ impl Function {
         Ok(fragment)
     }
 
-    /// The text of the fragment with everything filled in.
+    /// The rendered text of the fragment.
     ///
     /// # Errors
     /// The template does not evaluate with these knobs.
@@ -377,7 +378,7 @@ impl Function {
             variables.insert("burn_module", path.to_string_lossy().into_owned().into());
         }
         if self.asks_companion {
-            // A function is checked without one.
+            // Functions are checked without a companion.
             let companion = context.companion.unwrap_or_else(|| ([127, 0, 0, 1], 1).into());
             variables.insert("companion_address", companion.ip().to_string().into());
             variables.insert("companion_port", companion.port().into());
@@ -387,10 +388,10 @@ impl Function {
             .map_err(|source| RenderError::Template { id: self.id.clone(), source })
     }
 
-    /// What shows the function at work with these knobs.
+    /// The proofs of the function with these knobs.
     ///
     /// # Errors
-    /// A template does not evaluate, or to no proof.
+    /// A template does not evaluate, or not to a proof.
     pub fn proofs(&self, knobs: &Knobs) -> Result<Vec<Proof>, RenderError> {
         let render = |template: &String| {
             let text = self.rendered_text(template, knobs)?;
@@ -399,23 +400,24 @@ impl Function {
         self.proof.iter().map(render).collect()
     }
 
-    /// Requests per second that it lets pass with these knobs, and as many at once; None for one that does not limit.
+    /// The rate limit with these knobs, in requests per second, which is also the burst size; None for a function that
+    /// does not limit.
     ///
     /// # Errors
-    /// The template does not evaluate, or to no number.
+    /// The template does not evaluate, or not to a number.
     pub fn limit(&self, knobs: &Knobs) -> Result<Option<f64>, RenderError> {
         self.number("limit", self.limit.as_ref(), knobs)
     }
 
-    /// CPU time that the proxy uses for each request with these knobs, microseconds, beyond what it uses with knobs for which
-    /// this is 0; None for a function whose CPU time is not known beforehand.
+    /// CPU time that the proxy uses per request with these knobs, us, in addition to that with knobs for which this is
+    /// 0; None for a function without known CPU time.
     ///
-    /// So it is a difference between two arms of the function that must come to a known number, or a slope over several: that
-    /// a function is there at all costs something too, which nobody knows. It is known as far as the rest of a request costs
-    /// the same in both arms, which is not so on a machine that others use at the same time.
+    /// Only the difference between two arms of the function is known, or the slope over several: the presence of the
+    /// function has an unknown cost too. It is exact only if the rest of a request costs the same in both arms, which
+    /// does not hold on a machine with other load.
     ///
     /// # Errors
-    /// The template does not evaluate, or to no number.
+    /// The template does not evaluate, or not to a number.
     pub fn known_cpu_us(&self, knobs: &Knobs) -> Result<Option<f64>, RenderError> {
         self.number("known CPU time", self.known_cpu_us.as_ref(), knobs)
     }
@@ -432,7 +434,7 @@ impl Function {
         number.map(Some).ok_or_else(|| RenderError::Number { id: self.id.clone(), what, text })
     }
 
-    /// What the application behind the proxy is told with these knobs, by flag.
+    /// Flags of the application behind the proxy with these knobs, with their values.
     ///
     /// # Errors
     /// A template does not evaluate.
@@ -461,7 +463,7 @@ impl Function {
     }
 }
 
-/// The values of knobs, as templates have them.
+/// The values of knobs, as template variables.
 fn variables(knobs: &Knobs) -> BTreeMap<&str, minijinja::Value> {
     let value = |value: &KnobValue| match value {
         KnobValue::Integer(integer) => (*integer).into(),
@@ -470,7 +472,7 @@ fn variables(knobs: &Knobs) -> BTreeMap<&str, minijinja::Value> {
     knobs.iter().map(|(name, one)| (name, value(one))).collect()
 }
 
-/// The template engine as every fragment is rendered with it: a name that nothing defines is an error.
+/// The template engine for all fragments: an undefined name is an error.
 pub(crate) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

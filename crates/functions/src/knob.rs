@@ -1,25 +1,25 @@
-//! Knobs: what changes the cost of a function, and the values that they take.
+//! Knobs: the parameters that change the cost of a function, and their values.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 
-/// One thing that changes the cost of a function.
+/// A parameter that changes the cost of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knob {
-    /// Its value when a call names none.
+    /// Its default value.
     pub default: KnobValue,
-    /// The values that it takes.
+    /// The values that it accepts.
     pub range: KnobRange,
-    /// What it is, in a line.
+    /// A one-line description.
     pub summary: String,
 }
 
-/// The values that a knob takes.
+/// The values that a knob accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KnobRange {
-    /// An integer, both ends included.
+    /// An integer in a range, both ends included.
     Integer {
         /// The smallest value.
         min: u64,
@@ -39,12 +39,12 @@ pub enum KnobValue {
     Word(String),
 }
 
-/// The value of every knob of a function, those that the call did not name at their defaults.
+/// The values of all knobs of a function, those not set at their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Knobs(pub(crate) BTreeMap<String, KnobValue>);
 
 impl KnobRange {
-    /// Whether a knob of this range takes `value`.
+    /// Whether `value` is in this range.
     pub fn contains(&self, value: &KnobValue) -> bool {
         match (self, value) {
             (Self::Integer { min, max }, KnobValue::Integer(value)) => (min..=max).contains(&value),
@@ -64,7 +64,8 @@ impl fmt::Display for KnobRange {
 }
 
 impl KnobValue {
-    /// Reads a value: digits are an integer, anything else of the permitted characters a word.
+    /// Parses a value: digits are an integer, anything else of the permitted characters a
+    /// word.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Ok(integer) = text.parse() {
             return Some(Self::Integer(integer));
@@ -113,12 +114,12 @@ impl Visitor<'_> for KnobValueVisitor {
 }
 
 impl Knobs {
-    /// The value of one knob.
+    /// The value of a knob.
     pub fn get(&self, name: &str) -> Option<&KnobValue> {
         self.0.get(name)
     }
 
-    /// Every knob with its value, by name.
+    /// All knobs with their values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &KnobValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

@@ -1,8 +1,8 @@
-//! The catalogue of traffic functions: what Envoy can be told to do, as data, one small file per function.
+//! The catalogue of Envoy's traffic functions, as data, one small file per function.
 //!
-//! A file of `catalogue/` says what a function is, which knobs change its cost, what a request must carry for the
-//! function to have work, and the fragment of Envoy configuration that turns it on. Adding a function is adding a
-//! file; its path under `catalogue/` is its id.
+//! A file of `catalogue/` describes a function, the knobs that change its cost, what a request must carry for the
+//! function to be active, and the fragment of Envoy configuration that enables it. To add a function, add a file;
+//! its path under `catalogue/` is its id.
 //!
 //! ```
 //! use hoptax_functions::{Catalogue, Context, FunctionCall};
@@ -31,10 +31,10 @@ pub use function::{
 };
 pub use knob::{Knob, KnobRange, KnobValue, Knobs};
 
-/// The conditions of a study, beside the function, that a function may name points of. Each is a number.
+/// The numeric conditions of a study that a function may list points of.
 pub const NUMBERED_CONDITIONS: [&str; 5] =
     ["connections", "headers", "request_bytes", "response_bytes", "workers"];
 
-/// The path that every request of a study carries unless its load says otherwise. Functions that look at the path
-/// are rendered for it.
+/// The path of every request of a study, unless its load states another. Functions that use the path are rendered
+/// for it.
 pub const REQUEST_PATH: &str = "/hoptax";

@@ -1,5 +1,5 @@
-//! Messages of gRPC: from a proto file or what a server says of itself, the path of a call and JSON to the bytes of a
-//! message.
+//! gRPC messages: encodes JSON to the bytes of a message, given the path of a call and a proto file or a server's
+//! reflection.
 
 mod reflection;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 pub use reflection::{PATHS as REFLECTION_PATHS, Reflection};
 
-/// The services of a proto file and of what it imports, or of a server.
+/// The services of a proto file with its imports, or of a server.
 #[derive(Clone, Debug)]
 pub struct Services {
     pool: DescriptorPool,
@@ -19,39 +19,39 @@ pub struct Services {
     source_name: String,
 }
 
-/// One call that a service takes.
+/// A method of a service.
 #[derive(Clone, Debug)]
 pub struct Call {
     method: MethodDescriptor,
 }
 
-/// Why there is no message.
+/// Why a message cannot be encoded.
 #[derive(Debug, Error)]
 pub enum ProtoError {
-    /// The file cannot be read or is not in the language.
+    /// The file cannot be read or is invalid.
     #[error("cannot use the proto file `{}`: {reason}", file.display())]
     File {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// The server's reflection is of no use.
+    /// The server's reflection is unusable.
     #[error("cannot use what `{server}` says of its services: {reason}")]
     Reflection {
         /// The server.
         server: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// The path names no service.
+    /// The path names no known service.
     #[error("`{source_name}` has no service `{service}`; it has {}", listed(known))]
     Service {
         /// The file, or the server.
         source_name: String,
-        /// As asked for.
+        /// The requested service.
         service: String,
-        /// Those that it has.
+        /// The known services.
         known: Vec<String>,
     },
     /// The service has no such method.
@@ -59,17 +59,17 @@ pub enum ProtoError {
     Method {
         /// The service.
         service: String,
-        /// As asked for.
+        /// The requested method.
         method: String,
-        /// Those that it has.
+        /// The known methods.
         known: Vec<String>,
     },
-    /// The JSON is no message of that kind.
+    /// The JSON does not match the message type.
     #[error("the message is no `{kind}`: {reason}")]
     Json {
-        /// The kind of message.
+        /// The message type.
         kind: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }
@@ -79,10 +79,10 @@ fn listed(names: &[String]) -> String {
 }
 
 impl Services {
-    /// Reads a proto file; what it imports is looked for beside it.
+    /// Parses a proto file; imports are searched in its folder.
     ///
     /// # Errors
-    /// When it, or what it imports, cannot be read or is not in the language.
+    /// When it, or an import, cannot be read or is invalid.
     pub fn read(file: &Path) -> Result<Self, ProtoError> {
         let bad = |reason: String| ProtoError::File { file: file.to_owned(), reason };
         let folder = match file.parent() {
@@ -95,7 +95,7 @@ impl Services {
         Ok(Self { pool, source_name: file.display().to_string() })
     }
 
-    /// The call that a path names: `/package.Service/Method`.
+    /// The call with this path: `/package.Service/Method`.
     ///
     /// # Errors
     /// When there is no such service or method.
@@ -123,15 +123,15 @@ fn names(path: &str) -> (&str, &str) {
 }
 
 impl Call {
-    /// Whether it takes several messages.
+    /// Whether it is client-streaming.
     pub fn takes_stream(&self) -> bool {
         self.method.is_client_streaming()
     }
 
-    /// The bytes of a message that JSON says; an empty text is the empty message.
+    /// Encodes a message from JSON; an empty text is the empty message.
     ///
     /// # Errors
-    /// When it is no message of the kind that the call takes.
+    /// When the JSON does not match the call's message type.
     pub fn encode(&self, json: &str) -> Result<Vec<u8>, ProtoError> {
         let kind = self.method.input();
         if json.trim().is_empty() {
@@ -179,7 +179,7 @@ mod tests {
     fn json_becomes_a_message() {
         let (_folder, services) = services();
         let call = services.call("/a.v1.Shop/Buy").unwrap();
-        // Field 1 as text, field 2 as a number, field 3 as the number of its word.
+        // Field 1 as text, field 2 as a number, field 3 as the number of its enum value.
         let bytes = call.encode(r#"{"name": "ab", "count": 3, "kind": "FINE"}"#).unwrap();
         assert_eq!(bytes, [0x0a, 2, b'a', b'b', 0x10, 3, 0x18, 2]);
         assert!(call.encode("").unwrap().is_empty());

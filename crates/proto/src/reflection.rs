@@ -1,5 +1,5 @@
-//! Reflection: what a server says about its own services (`grpc.reflection.v1`), message by message; who carries the
-//! messages to it and back is somebody else's business.
+//! Server reflection (`grpc.reflection.v1`): discovers a server's services, message by message, without I/O; the caller
+//! transports the messages.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 
 use crate::{ProtoError, Services};
 
-/// The paths of the call, the newer first. They take and give the same messages.
+/// The paths of the call, the newer first. Both use the same messages.
 pub const PATHS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
-/// Most files that a server may have; one that names ever more is given up.
+/// Maximum number of files of a server; discovery fails beyond it.
 const MAX_FILES: usize = 1000;
 
-/// What is asked; one of its fields is set.
+/// A request; one of its fields is set.
 #[derive(Clone, PartialEq, Message)]
 struct Question {
     #[prost(string, optional, tag = "3")]
@@ -28,7 +28,7 @@ struct Question {
     list_services: Option<String>,
 }
 
-/// What is answered; one of its fields is set.
+/// A response; one of its fields is set.
 #[derive(Clone, PartialEq, Message)]
 struct Answer {
     #[prost(message, optional, tag = "4")]
@@ -65,20 +65,20 @@ struct Refusal {
     message: String,
 }
 
-/// A conversation with a server about the services of some calls.
+/// A reflection session with a server about the services of some calls.
 #[derive(Debug)]
 pub struct Reflection {
     server: String,
-    /// What is still to be asked.
+    /// Pending requests.
     questions: Vec<Question>,
-    /// What was asked last.
+    /// The last request.
     asked: Question,
     wanted: BTreeSet<String>,
     files: Vec<FileDescriptorProto>,
 }
 
 impl Reflection {
-    /// A conversation with `server` about the services that are called by these paths.
+    /// A session with `server` about the services of these call paths.
     pub fn new<'a>(server: &str, paths: impl IntoIterator<Item = &'a str>) -> Self {
         let services: BTreeSet<&str> = paths.into_iter().map(|path| crate::names(path).0).collect();
         let about = |service: &str| Question {
@@ -94,16 +94,16 @@ impl Reflection {
         }
     }
 
-    /// The next message for the server; None when everything is known.
+    /// The next message for the server; None when the session is complete.
     pub fn ask(&mut self) -> Option<Vec<u8>> {
         self.asked = self.questions.pop()?;
         Some(self.asked.encode_to_vec())
     }
 
-    /// Takes the server's answer to the last message.
+    /// Processes the server's answer to the last message.
     ///
     /// # Errors
-    /// When it is none, or says that there is no such service.
+    /// When it is invalid, or reports that there is no such service.
     pub fn take(&mut self, answer: &[u8]) -> Result<(), ProtoError> {
         let answer = Answer::decode(answer).map_err(|error| self.bad(&error.to_string()))?;
         if let Some(listed) = answer.services {
@@ -115,8 +115,8 @@ impl Reflection {
             let Some(service) = self.asked.file_containing_symbol.take() else {
                 return Err(self.bad(&refusal.message));
             };
-            // The server knows no such service: which does it know? Its answer ends the conversation. What is asked there is
-            // not looked at, so that it can say what was missing.
+            // The server has no such service: ask which it has. That answer ends the session, and is only used for the
+            // error message.
             self.questions = vec![Question { list_services: Some(service), ..Question::default() }];
             return Ok(());
         }
@@ -140,10 +140,10 @@ impl Reflection {
         Ok(())
     }
 
-    /// What was learnt.
+    /// The discovered services.
     ///
     /// # Errors
-    /// When the files contradict each other.
+    /// When the files are inconsistent.
     pub fn services(self) -> Result<Services, ProtoError> {
         let bad = |reason: String| ProtoError::Reflection { server: self.server.clone(), reason };
         let set = FileDescriptorSet { file: self.files };
@@ -172,7 +172,7 @@ mod tests {
         protox::compile(["shop.proto"], [folder.path()]).unwrap().file
     }
 
-    /// A server that gives one file for one question.
+    /// A server that returns one file per request.
     fn answer(question: &[u8]) -> Vec<u8> {
         let question = Question::decode(question).unwrap();
         let name = match (&question.file_containing_symbol, &question.file_by_filename) {

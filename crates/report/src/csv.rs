@@ -1,10 +1,10 @@
-//! The slices and the arms of a study as comma-separated values, for whoever wants to compute with them.
+//! The slices and the arms of a study as comma-separated values, for further computation.
 
 use std::collections::BTreeSet;
 
 use hoptax_result::{ArmLoad, ArmResult, Cost, Disturbance, HopUse, Interval, Sample, StudyResult};
 
-/// Columns before those of what was measured.
+/// Columns before those of the measures.
 const COLUMNS: [&str; 8] = ["round", "load", "block", "arm", "copy", "began_s", "set_aside", "slowdown"];
 
 /// Numbers with intervals, each with its name and unit.
@@ -37,7 +37,7 @@ const OF_LOAD: [Named<ArmLoad>; 8] = [
     ("response_p99_us", |load| load.response_us.p99),
 ];
 
-/// Of an arm, and of an arm under a load.
+/// Costs of an arm, overall or under a load.
 const OF_COST: [Named<Cost>; 8] = [
     ("cost_cpu_us_per_request", |cost| cost.cpu_us_per_request),
     ("cost_cpu_share", |cost| cost.cpu_share),
@@ -49,9 +49,9 @@ const OF_COST: [Named<Cost>; 8] = [
     ("cost_memory_per_connection_bytes", |cost| cost.memory_per_connection_bytes),
 ];
 
-/// One line for each number of each arm that is there, with its interval. `cost_` is a difference from the arm that it is compared
-/// with. `load` is empty for numbers that belong to none or are taken from the usual one; `proxy` names the proxy of which a number
-/// is, and is empty for all of them together.
+/// One line for each number of each arm, with its interval. The prefix `cost_` marks a difference from the arm that it
+/// is compared with. `load` is empty for numbers that belong to no load or come from the default one. `proxy` names the
+/// proxy that the number describes, and is empty for all proxies together.
 pub fn numbers(result: &StudyResult) -> String {
     let mut text = "arm,compared_with,load,proxy,number,estimate,low,high\n".to_owned();
     for arm in &result.arms {
@@ -71,7 +71,7 @@ pub fn numbers(result: &StudyResult) -> String {
     text
 }
 
-/// The lines of those numbers that are there.
+/// The lines of those numbers that are present.
 fn of<T>(numbers: &[Named<T>], whole: &T, place: &str) -> String {
     let line = |(name, number): &Named<T>| {
         let Interval { estimate, low, high } = number(whole)?;
@@ -80,10 +80,11 @@ fn of<T>(numbers: &[Named<T>], whole: &T, place: &str) -> String {
     numbers.iter().filter_map(line).collect()
 }
 
-/// One line for each slice of the complete rounds, in the order of time; only the header without any. After the columns that
-/// every slice has follows one for each measure of the study, with its unit in its name. `set_aside` is empty for a slice
-/// that counts, and otherwise has what disturbed it, joined by `+`. `slowdown` is by what factor the machine was slower than
-/// usual; costs in CPU time are differences of values divided by it. What was not measured is empty.
+/// One line for each slice of the complete rounds, in chronological order; only the header if there are none. The
+/// columns of every slice are followed by one for each measure of the study, with its unit in its name. `set_aside` is
+/// empty for a slice that counts, and otherwise lists its disturbances, joined by `+`. `slowdown` is the factor by
+/// which the machine was slower than usual; costs in CPU time are differences of values divided by it. Values that were
+/// not measured are empty.
 pub fn slices(result: &StudyResult) -> String {
     let samples = || result.rounds.iter().flat_map(|round| &round.samples);
     let measures: BTreeSet<&String> = samples().flat_map(|sample| sample.values.keys()).collect();
@@ -124,13 +125,13 @@ fn line(round: u32, sample: &Sample, number: usize, measures: &[&String]) -> Str
     fields.join(",") + "\n"
 }
 
-/// The shortest text that reads as the same number.
+/// The shortest text that parses as the same number.
 fn value(values: Option<&Vec<Option<f64>>>, number: usize) -> String {
     let value = values.and_then(|values| values.get(number).copied().flatten());
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Ids have commas between knobs.
+/// Quotes an id, since ids have commas between knobs.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

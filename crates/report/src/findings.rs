@@ -1,28 +1,28 @@
-//! Findings as people read them: one paragraph for each check that fired, what it takes away, and what comes first when a
-//! study is void or was cut short.
+//! Findings for human readers: one paragraph per check that fired, with the numbers it withholds, and the lead of a
+//! study that is void or was cut short.
 
 use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
 
 use crate::numbers::{Piece, grouped, pieces};
 use crate::probe;
 
-/// Findings of one check and weight, told once: a check that fires on every arm would bury the others.
+/// Findings of one check and severity, reported once, since a check that fires on every arm would bury the others.
 #[derive(Clone, Debug)]
 pub(crate) struct FindingGroup<'a> {
-    /// The first of them, whose words are used.
+    /// The first finding, whose text is used.
     pub(crate) finding: &'a Finding,
-    /// The arms that they are about; empty for all.
+    /// The arms in their scope; empty for all.
     arms: Vec<&'a str>,
-    /// The loads that they are about; empty for all.
+    /// The loads in their scope; empty for all.
     loads: Vec<&'a str>,
-    /// All of them, the first included.
+    /// All findings, including the first.
     all: Vec<&'a Finding>,
 }
 
-/// Arms that are named before the rest is only counted.
+/// Number of arms that are named before the rest is only counted.
 const NAMED: usize = 3;
 
-/// The findings by check, weight and what they take away, in their order.
+/// Groups findings by check, severity and what they withhold, in their order.
 pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     for finding in findings {
@@ -50,7 +50,7 @@ pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
 }
 
 impl FindingGroup<'_> {
-    /// What they are about: ` [lua, rbac under fixed-rate]`; empty for the whole result.
+    /// Their scope: ` [lua, rbac under fixed-rate]`; empty for the whole result.
     pub(crate) fn scope(&self) -> String {
         let loads = self.loads.join(", ");
         match (named(&self.arms), self.loads.is_empty()) {
@@ -61,8 +61,8 @@ impl FindingGroup<'_> {
         }
     }
 
-    /// What they say, each number from the least to the greatest of them: `4,320 to 8,640 answers`. Where they say it in different
-    /// words, what the first says of its arm.
+    /// Their message, with each number as a range: `4,320 to 8,640 answers`. If the messages differ in words, the
+    /// message of the first, which names its arm.
     pub(crate) fn message(&self) -> String {
         let first = pieces(&self.finding.message);
         let others: Vec<Vec<Piece<'_>>> = self.all.iter().map(|finding| pieces(&finding.message)).collect();
@@ -92,7 +92,7 @@ impl FindingGroup<'_> {
         }
     }
 
-    /// Value against threshold: `212 us, threshold 200 us`, the values from the least to the greatest.
+    /// Value and threshold: `212 us, threshold 200 us`, the values as a range.
     pub(crate) fn measured(&self) -> String {
         let finding = self.finding;
         let is_whole = |value: f64| value.fract() == 0.0;
@@ -105,7 +105,7 @@ impl FindingGroup<'_> {
         format!("{values}{unit}, threshold {threshold}{unit}")
     }
 
-    /// What they take away: `takes p50 and p99 under fixed-rate`; none where every number stands.
+    /// The numbers that they withhold: `takes p50 and p99 under fixed-rate`; none if they withhold nothing.
     pub(crate) fn takes(&self) -> Option<String> {
         let finding = self.finding;
         if !finding.withholds {
@@ -124,7 +124,7 @@ impl FindingGroup<'_> {
     }
 }
 
-/// The first few names, and how many more there are; none without names.
+/// The first few names, and the number of the others; none without names.
 fn named(names: &[&str]) -> Option<String> {
     let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
@@ -134,7 +134,7 @@ fn named(names: &[&str]) -> Option<String> {
     }
 }
 
-/// `a, b and c`.
+/// Joins words: `a, b and c`.
 pub(crate) fn listed(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -143,7 +143,7 @@ pub(crate) fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Values with their decimals as `least to greatest`, or as one where they are printed alike.
+/// Formats values with their decimals as `least to greatest`, or as one if they print alike.
 fn range(values: impl Iterator<Item = (f64, usize)>) -> String {
     let mut sorted: Vec<(f64, usize)> = values.collect();
     sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -154,18 +154,18 @@ fn range(values: impl Iterator<Item = (f64, usize)>) -> String {
     if least == greatest { least } else { format!("{least} to {greatest}") }
 }
 
-/// What stands above everything else where a study is void or was cut short: what failed, what helps, what to run next.
+/// The lead of a report on a study that is void or was cut short: the failed checks, what helps, and what to run next.
 #[derive(Clone, Debug)]
 pub(crate) struct Lead<'a> {
     /// The checks that failed.
     pub(crate) failed: Vec<FindingGroup<'a>>,
-    /// Where and why the study ended before its last round.
+    /// When and why the study ended before its last round.
     pub(crate) cut: Option<String>,
-    /// What to run next.
+    /// The next command to run.
     pub(crate) next: String,
 }
 
-/// The lead; none for a complete study of which something is left.
+/// The lead; none for a complete study that is not void.
 pub(crate) fn lead(result: &StudyResult) -> Option<Lead<'_>> {
     let plan = &result.plan;
     if result.verdict != Verdict::Void && plan.ended_early.is_none() {
@@ -186,7 +186,7 @@ pub(crate) fn lead(result: &StudyResult) -> Option<Lead<'_>> {
     Some(Lead { failed, cut, next: next(result) })
 }
 
-/// The findings that the lead does not tell.
+/// The findings that are not in the lead.
 pub(crate) fn below_the_lead(result: &StudyResult) -> Vec<FindingGroup<'_>> {
     let lead = lead(result);
     let told = |group: &FindingGroup<'_>| {
@@ -198,10 +198,10 @@ pub(crate) fn below_the_lead(result: &StudyResult) -> Vec<FindingGroup<'_>> {
     groups(&result.findings).into_iter().filter(|group| !told(group)).collect()
 }
 
-/// Rounds below which more of them are the first thing to ask for.
+/// With fewer rounds than this, the first advice is to measure more.
 const FEW_ROUNDS: u32 = 5;
 
-/// Whether something else than a number of rounds ends it.
+/// Whether the study ends by something other than a number of rounds.
 fn is_open_ended(plan: &StudyPlan) -> bool {
     plan.budget_s.is_some() || plan.sequential.is_some()
 }
@@ -248,7 +248,7 @@ mod tests {
             finding.load = Some("fixed-rate".to_owned());
             findings.push(finding.clone());
         }
-        // What takes something else is told by itself.
+        // Findings that withhold different numbers form groups of their own.
         findings.push(Finding { measures: vec![Measure::Cpu], ..finding });
         let scopes: Vec<String> = groups(&findings).iter().map(FindingGroup::scope).collect();
         assert_eq!(scopes, ["", " [a, b, c and 2 more under fixed-rate]", " [e under fixed-rate]"]);
@@ -316,7 +316,7 @@ mod tests {
         let told = lead(&cut).unwrap();
         assert_eq!(told.cut.as_deref(), Some("the study ended after 4 of 10 rounds: it was interrupted"));
         assert!(told.failed.is_empty() && told.next.contains("--resume") && told.next.ends_with("(6)"));
-        // Nobody knows how many rounds a study lacks that ends with its time.
+        // The number of missing rounds is unknown for a study that ends with its time budget.
         let mut timed = cut.clone();
         timed.plan.budget_s = Some(600.0);
         let told = lead(&timed).unwrap();

@@ -1,4 +1,4 @@
-//! Results to show, in the tests of all outputs.
+//! Sample results for the tests of all outputs.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ fn load_spec(name: &str, loop_: Loop, rate: Option<f64>) -> LoadSpec {
     }
 }
 
-/// A study with something of everything.
+/// A study with every kind of content.
 pub(crate) fn study() -> StudyResult {
     let function =
         |id: &str, cpu_us: f64, p50_us: f64| arm(id, ArmKind::Function, Some("baseline"), cpu_us, p50_us);
@@ -245,7 +245,7 @@ fn round() -> StudyRound {
     }
 }
 
-/// A machine whose wake-ups take so long, as it is and on processors that never halt.
+/// A machine with the given wake-up times, with and without halting.
 pub(crate) fn machine(halting_us: f64, never_halted_us: f64) -> MachineProbe {
     let wakes = |p50_us: f64| {
         let lateness = Some(Lateness { p50_us, p99_us: 3.0 * p50_us, samples: 500 });
@@ -265,7 +265,7 @@ pub(crate) fn machine(halting_us: f64, never_halted_us: f64) -> MachineProbe {
     }
 }
 
-/// The same with two rates beside the closed loop, and costs under each.
+/// The sample study with two rates besides the closed loop, and costs under each.
 pub(crate) fn loaded() -> StudyResult {
     let mut result = study();
     let half = LoadSpec { name: "half".to_owned(), rate: Some(10_000.0), ..result.plan.loads[1].clone() };
@@ -292,7 +292,7 @@ pub(crate) fn loaded() -> StudyResult {
     result
 }
 
-/// The same, interrupted after its fourth round.
+/// The sample study, interrupted after its fourth round.
 pub(crate) fn cut() -> StudyResult {
     let mut result = study();
     result.plan.rounds_completed = 4;
@@ -310,7 +310,7 @@ pub(crate) fn cut() -> StudyResult {
     result
 }
 
-/// The same, void: every number withheld.
+/// The sample study, void, with every number withheld.
 pub(crate) fn void() -> StudyResult {
     let mut result = study();
     result.verdict = Verdict::Void;
@@ -334,7 +334,7 @@ pub(crate) fn void() -> StudyResult {
     result
 }
 
-/// A load with something of everything.
+/// A load with every kind of content.
 pub(crate) fn load() -> LoadResult {
     let mut load = sample::load();
     load.verdict = Verdict::Caution;

@@ -1,36 +1,37 @@
-//! The geometry of a forest plot: a row per arm, a point with its interval, families of functions together, one axis for all.
+//! The layout of a forest plot: a row per arm with its estimate and interval, grouped by family of functions, on one
+//! axis.
 //!
-//! Where a few arms cost many times as much as most, the axis is linear around zero and logarithmic beyond (the inverse
-//! hyperbolic sine, after Burbidge, Magee and Robb 1988), so that none is pushed onto zero.
+//! If a few arms cost many times as much as most, the axis is linear around zero and logarithmic beyond (the inverse
+//! hyperbolic sine, after Burbidge, Magee and Robb 1988), so that small costs remain distinguishable from zero.
 
 use hoptax_result::Interval;
 use serde::Serialize;
 
 use crate::numbers::grouped;
 
-/// Widths and heights, pixels of the picture's own coordinates.
+/// Widths and heights in the picture's coordinates.
 const LABEL: f64 = 210.0;
-/// Width of a character of a label, about: labels may be longer than the usual room for them.
+/// Approximate width of a label's character, for labels longer than the usual width.
 const CHARACTER: f64 = 7.4;
 const PLOT: f64 = 640.0;
 const VALUE: f64 = 120.0;
 const ROW: f64 = 21.0;
-/// Room between two families.
+/// Space between two families.
 const GAP: f64 = 9.0;
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = 46.0;
-/// Room that the label of a tick needs.
+/// Space for the label of a tick.
 const TICK: f64 = 34.0;
-/// Where an arm lies this many times beyond the next, the axis ends before it.
+/// An arm this many times beyond the next one is cut off by the end of the axis.
 const OUTLIER: f64 = 8.0;
-/// Where the largest estimate is this many times the median one, a linear axis would push most arms onto zero.
+/// If the largest estimate is this many times the median one, a linear axis would push most arms onto zero.
 const CROWDED: f64 = 8.0;
-/// How many times the median half of an interval the axis is linear.
+/// Size of the linear range, in median half-widths.
 const NOISE: f64 = 4.0;
-/// How far beyond the estimates the axis goes for the ends of intervals, as a share of its length.
+/// How far the axis extends beyond the estimates for the ends of intervals, as a share of its length.
 const BEYOND: f64 = 0.12;
 
-/// A forest plot, ready to be drawn.
+/// A forest plot, ready to draw.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Forest {
     pub(crate) width: f64,
@@ -39,9 +40,9 @@ pub(crate) struct Forest {
     pub(crate) right: f64,
     pub(crate) axis_y: f64,
     pub(crate) zero_x: f64,
-    /// The A/A arm's interval, drawn as a band: where it begins, and its width.
+    /// The A/A arm's interval, drawn as a band: start and width.
     pub(crate) band: Option<(f64, f64)>,
-    /// Up to which value the axis is linear; none where all of it is.
+    /// The upper end of the linear range; none if the whole axis is linear.
     pub(crate) linear_to: Option<String>,
     pub(crate) ticks: Vec<Tick>,
     /// Lines between families.
@@ -49,7 +50,7 @@ pub(crate) struct Forest {
     pub(crate) rows: Vec<ForestRow>,
 }
 
-/// A mark of the axis.
+/// A tick of the axis.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Tick {
     pub(crate) x: f64,
@@ -62,31 +63,31 @@ pub(crate) struct ForestRow {
     pub(crate) label: String,
     pub(crate) value: String,
     pub(crate) y: f64,
-    /// Where its estimate lies; none beyond an end of the axis.
+    /// Position of its estimate; none beyond an end of the axis.
     pub(crate) x: Option<f64>,
     pub(crate) low_x: f64,
     pub(crate) high_x: f64,
     pub(crate) is_near_zero: bool,
-    /// Whether its interval leaves the plot on the left: an arrow is drawn there.
+    /// Whether its interval exceeds the plot on the left, where an arrow is drawn.
     pub(crate) leaves_left: bool,
-    /// The same on the right.
+    /// Whether its interval exceeds the plot on the right.
     pub(crate) leaves_right: bool,
 }
 
-/// What is plotted of one arm.
+/// The input for one arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// What it is drawn together with.
+    /// The family that it is drawn with.
     pub(crate) family: String,
     pub(crate) label: String,
     pub(crate) value: String,
     pub(crate) interval: Interval,
 }
 
-/// How values lie on the axis.
+/// The mapping from values to the axis.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
-    /// Up to which value it is linear; none where all of it is.
+    /// The upper end of the linear range; none if the whole axis is linear.
     linear_to: Option<f64>,
     from: f64,
     to: f64,
@@ -94,7 +95,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// The axis of `items`; none without any.
+    /// The axis of `items`; none if empty.
     fn of(items: &[Item], left: f64) -> Option<Self> {
         let mut estimates: Vec<f64> = items.iter().map(|item| item.interval.estimate.abs()).collect();
         estimates.sort_by(f64::total_cmp);
@@ -114,7 +115,7 @@ impl Axis {
         let bent = |value: f64| axis.bend(value);
         let low = on_axis().map(|one| bent(one.estimate)).fold(0.0, f64::min);
         let high = on_axis().map(|one| bent(one.estimate)).fold(0.0, f64::max);
-        // Of nothing but zeros there is an axis, too.
+        // An axis is needed even if all values are zero.
         let length = if high - low > 0.0 { high - low } else { bent(1.0) };
         let lowest = on_axis().map(|one| bent(one.low)).fold(low, f64::min);
         let highest = on_axis().map(|one| bent(one.high)).fold(high, f64::max);
@@ -140,7 +141,7 @@ impl Axis {
         round(self.left + (bent - self.from) / (self.to - self.from) * PLOT)
     }
 
-    /// Marks at round numbers that leave room for each other's labels, zero among them.
+    /// Ticks at round numbers, zero among them, spaced so that labels do not overlap.
     fn ticks(self) -> Vec<Tick> {
         let mut values = match self.linear_to {
             None => {
@@ -151,7 +152,7 @@ impl Axis {
             Some(zone) => round_numbers(zone),
         };
         values.retain(|value| !self.is_left(*value) && !self.is_right(*value));
-        // Those of weight first: zero, then powers of ten, then what is between.
+        // In order of priority: zero, powers of ten, then the rest.
         values.sort_by(|a, b| weight(*a).total_cmp(&weight(*b)).then(a.total_cmp(b)));
         let mut kept: Vec<f64> = Vec::new();
         for value in values {
@@ -165,7 +166,8 @@ impl Axis {
     }
 }
 
-/// Lays out a plot; none without anything to plot. Families come by their dearest, and within a family the dearest comes first.
+/// Lays out a plot; none if there are no items. Families are in order of their most expensive arm; within a family,
+/// arms are in descending order of cost.
 pub(crate) fn forest(items: &[Item], band: Option<Interval>) -> Option<Forest> {
     let longest = items.iter().map(|item| item.label.chars().count()).max().unwrap_or(0);
     let left = round(LABEL.max(longest as f64 * CHARACTER + 10.0));
@@ -222,8 +224,8 @@ fn families(items: &[Item]) -> Vec<Vec<&Item>> {
     families
 }
 
-/// Up to where the axis is linear: a few times the median half of an interval, as a round number. What is below it is noise,
-/// and needs no more room than that.
+/// The size of the linear range: a few times the median half-width, as a round number. Values below it are noise and
+/// need no more space.
 fn linear_zone(items: &[Item]) -> f64 {
     let mut halves: Vec<f64> = items.iter().map(|item| item.interval.half_width()).collect();
     halves.sort_by(f64::total_cmp);
@@ -231,19 +233,19 @@ fn linear_zone(items: &[Item]) -> f64 {
     if half > 0.0 { round_up(NOISE * half) } else { 0.0 }
 }
 
-/// 1, 2 or 5 times a power of ten, so that there are four to ten ticks.
+/// 1, 2 or 5 times a power of ten, chosen to give four to ten ticks.
 fn tick_step(range: f64) -> f64 {
     round_up((range / 6.0).max(1e-6))
 }
 
-/// The next of 1, 2 and 5 times a power of ten; `value` is above zero.
+/// Rounds a positive `value` up to 1, 2 or 5 times a power of ten.
 fn round_up(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= value).unwrap_or(10.0);
     factor * power
 }
 
-/// Zero, and 1, 2 and 5 times the powers of ten from the linear zone on, both ways.
+/// Zero, and 1, 2 and 5 times the powers of ten beyond the linear range, in both directions.
 fn round_numbers(zone: f64) -> Vec<f64> {
     let first = zone.log10().floor() as i32;
     let sizes =
@@ -252,7 +254,7 @@ fn round_numbers(zone: f64) -> Vec<f64> {
     sizes.iter().map(|size| -size).chain([0.0]).chain(sizes.iter().copied()).collect()
 }
 
-/// The order in which ticks get room: zero, powers of ten, the rest.
+/// The priority of a tick: zero, powers of ten, the rest.
 fn weight(value: f64) -> f64 {
     let log = value.abs().log10();
     if value.abs() < 1e-12 {
@@ -264,7 +266,7 @@ fn weight(value: f64) -> f64 {
     }
 }
 
-/// Decimals that a round number needs.
+/// Number of decimals that a round number needs.
 fn decimals_of(value: f64) -> usize {
     [0, 1, 2]
         .into_iter()
@@ -312,7 +314,7 @@ mod tests {
         assert_eq!(plot.linear_to.as_deref(), Some("2"));
         let x_of = |value: f64| plot.rows.iter().rev().nth((value * 2.0) as usize - 1).unwrap().x.unwrap();
         assert!(x_of(2.0) - plot.zero_x > PLOT / 5.0, "{plot:?}");
-        // Where values are alike, a straight axis is the plainest.
+        // For similar values the axis is linear.
         assert!(forest(&items[..20], None).unwrap().linear_to.is_none());
     }
 

@@ -1,4 +1,4 @@
-//! The table of a load that opens connections anew: how many in a second, with which handshakes, and how busy the proxy was.
+//! The table of a load that reopens connections: connections and handshakes per second, and processor use of the proxy.
 
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, Place, StudyResult};
 
@@ -6,7 +6,7 @@ use crate::numbers::{grouped, level};
 use crate::side::SideTable;
 use crate::words;
 
-/// A column of rates: its heading, and what it has of an arm.
+/// A column of rates: its heading, and its value for an arm.
 type Column = (&'static str, fn(&ArmLoad) -> Option<Interval>);
 
 const COLUMNS: [Column; 3] = [
@@ -15,8 +15,8 @@ const COLUMNS: [Column; 3] = [
     ("resumed handshakes/s", |load| load.resumed_handshakes_per_second),
 ];
 
-/// New connections and handshakes of every arm under one load; none where the load keeps its connections, and where nothing of
-/// them was measured.
+/// New connections and handshakes of every arm under one load; none if the load keeps its connections, and if nothing
+/// was measured.
 pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> {
     load.requests_per_connection?;
     let of = |arm| under(arm, load);
@@ -47,7 +47,7 @@ fn under<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<(&'a ArmResult, &'a 
     Some((arm, arm.loads.iter().find(|one| one.load == load.name)?))
 }
 
-/// A rate with its interval, `withheld` where a finding took it away, `-` where there is none.
+/// A rate with its interval, `withheld` if a finding withheld it, `-` if there is none.
 fn rate(result: &StudyResult, arm: &ArmResult, under: &ArmLoad, rate: Option<Interval>) -> String {
     if let Some(rate) = rate {
         return level(&rate);

@@ -1,4 +1,4 @@
-//! A study as one self-contained page: no script, nothing fetched.
+//! A study as a self-contained HTML page without scripts or external resources.
 
 use hoptax_result::{ArmKind, Interval, Measure, StudyResult};
 use minijinja::value::Serde;
@@ -18,7 +18,7 @@ const TEMPLATES: [(&str, &str); 2] = [
     ("plots.html", include_str!("../templates/plots.html")),
 ];
 
-/// Why there is no page, which is a fault of hoptax.
+/// Why the page could not be generated, which is a bug in hoptax.
 #[derive(Debug, thiserror::Error)]
 #[error("the page cannot be made: {0}; this is a fault of hoptax")]
 pub struct HtmlError(#[from] minijinja::Error);
@@ -69,7 +69,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
     Ok(environment.get_template("study.html")?.render(Value::from(Serde(page)))?)
 }
 
-/// Text with what stands between backticks as code, escaped by itself.
+/// Escapes text and marks parts between backticks as code.
 #[expect(clippy::needless_pass_by_value, reason = "filters are given their own")]
 fn code(text: String) -> Value {
     let parts = text.split('`').enumerate().map(|(number, part)| match (number % 2, HtmlEscape(part)) {
@@ -113,20 +113,21 @@ fn plot(rows: &[Row<'_>], cost: impl Fn(&Row<'_>) -> (String, Option<Interval>))
         let (value, interval) = cost(row);
         Some(Item { family: family(row), label: row.name.clone(), value, interval: interval? })
     };
-    // What goes without a proxy lies so far on the other side of zero that the functions would have half of the axis.
+    // The arm without a proxy lies so far on the other side of zero that it would leave only half of the axis for the
+    // functions.
     let proxied = rows.iter().filter(|row| row.arm.kind != ArmKind::Direct);
     let items: Vec<Item> = proxied.filter_map(item).collect();
     let same = rows.iter().find(|row| row.arm.kind == ArmKind::Same);
     forest(&items, same.and_then(|row| cost(row).1))
 }
 
-/// What an arm is drawn together with: the first part of its function's id.
+/// The family that an arm is drawn with: the first part of its function's id.
 fn family(row: &Row<'_>) -> String {
     let id = row.arm.function.as_ref().unwrap_or(&row.arm.id);
     id.split(['/', '{']).next().unwrap_or_default().to_owned()
 }
 
-/// Which columns of the main table have a number in them.
+/// Which columns of the main table have a number.
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each column")]
 struct PageColumns {

@@ -1,4 +1,4 @@
-//! What a function costs in use: CPU time per request by load, and how CPU time and the tail move as the load rises.
+//! Costs of a function by load: CPU time per request, and how CPU time and the tail change with the rate.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
 use serde::Serialize;
@@ -7,8 +7,7 @@ use crate::numbers::{grouped, level};
 use crate::rows::{self, cell, rows};
 use crate::side::SideTable;
 
-/// CPU time that is added to each request, one row for each arm and one column for each load; none where no more than
-/// one load says anything.
+/// CPU time added per request, one row per arm and one column per load; none unless at least two loads have numbers.
 pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     let rows: Vec<&ArmResult> =
         rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect();
@@ -41,40 +40,40 @@ fn load_of<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<&'a ArmLoad> {
     arm.loads.iter().find(|one| one.load == load.name)
 }
 
-/// Widths and heights, pixels of the picture's own coordinates.
+/// Widths and heights in the picture's coordinates.
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 110.0;
 const LEFT: f64 = 40.0;
 const RIGHT: f64 = 10.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 18.0;
-/// Room above the highest point, as a share of it.
+/// Space above the highest point, as a share of it.
 const HEADROOM: f64 = 0.1;
 
-/// The pictures of one function.
+/// The charts of one function.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Multiple {
     pub(crate) name: String,
     pub(crate) charts: Vec<Chart>,
 }
 
-/// What pictures are drawn against.
+/// The horizontal axis of the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
-    /// The share of what each arm can take.
+    /// Share of each arm's capacity.
     Utilisation,
     /// Requests per second.
     Rate,
 }
 
 impl Axis {
-    /// That of a study: the rate, unless two loads or more are a share of what each arm can take.
+    /// The axis of a study: the rate, unless at least two loads are a share of each arm's capacity.
     fn of(result: &StudyResult) -> Self {
         let shares = result.plan.loads.iter().filter(|load| load.utilisation.is_some());
         if shares.count() > 1 { Self::Utilisation } else { Self::Rate }
     }
 
-    /// Where a load lies on it, if it does.
+    /// The position of a load on the axis, if it has one.
     fn place(self, load: &LoadSpec) -> Option<f64> {
         match self {
             Self::Utilisation => load.utilisation,
@@ -89,7 +88,7 @@ impl Axis {
         }
     }
 
-    /// What its numbers are.
+    /// The unit of its numbers.
     fn unit(self) -> &'static str {
         match self {
             Self::Utilisation => "of what it can take",
@@ -98,7 +97,7 @@ impl Axis {
     }
 }
 
-/// One picture: a measure against the load.
+/// One chart: a measure against the load.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chart {
     pub(crate) title: &'static str,
@@ -108,16 +107,16 @@ pub(crate) struct Chart {
     pub(crate) right: f64,
     pub(crate) bottom: f64,
     pub(crate) top: f64,
-    /// The largest value of the axis, which begins at zero.
+    /// The maximum of the vertical axis, which begins at zero.
     pub(crate) highest: String,
     /// The loads at both ends.
     pub(crate) first: String,
     pub(crate) last: String,
-    /// What these are.
+    /// Their unit.
     pub(crate) unit: &'static str,
-    /// Where the first load lies.
+    /// Position of the first load.
     pub(crate) first_x: f64,
-    /// The line of the function, and that of what it is compared with, as points of a polyline.
+    /// The lines of the function and of the arm that it is compared with, as points of a polyline.
     pub(crate) line: String,
     pub(crate) baseline: String,
     pub(crate) points: Vec<Point>,
@@ -130,17 +129,17 @@ pub(crate) struct Point {
     pub(crate) y: f64,
     pub(crate) low_y: f64,
     pub(crate) high_y: f64,
-    /// The numbers in words.
+    /// The numbers as text.
     pub(crate) text: String,
 }
 
-/// What is plotted: its title, and where it is in an arm under a load.
+/// A charted measure: its title, and its value for an arm under a load.
 type Plotted = (&'static str, fn(&ArmLoad) -> Option<Interval>);
 
 const PLOTTED: [Plotted; 2] =
     [("CPU per request, us", |load| load.cpu_us_per_request), ("p99, us", |load| load.response_us.p99)];
 
-/// A picture of each function that was measured under two open loads or more, in the order of the main table.
+/// The charts of each function that was measured under at least two open loops, in the order of the main table.
 pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
     let of_row = |row: &rows::Row<'_>| {
         let baseline = rows::compared_with(result, row.arm);
@@ -152,7 +151,7 @@ pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
     rows(result).iter().filter_map(of_row).collect()
 }
 
-/// Places of open loops on the axis and what an arm shows under them, ascending.
+/// Positions of open loops on the axis with the values of an arm, ascending.
 fn series(
     result: &StudyResult,
     arm: &ArmResult,
@@ -165,7 +164,7 @@ fn series(
     series
 }
 
-/// The picture; none with fewer than two loads.
+/// The chart; none with fewer than two loads.
 fn chart(
     result: &StudyResult,
     arm: &ArmResult,
@@ -178,7 +177,7 @@ fn chart(
     let ((first, _), (last, _)) = (own.first().copied()?, own.last().copied()?);
     let estimates = own.iter().chain(&other).map(|(_, value)| value.estimate);
     let highest = estimates.fold(0.0, f64::max) * (1.0 + HEADROOM);
-    // A second load, and anything above zero, or there is no axis.
+    // An axis needs at least two loads and a value above zero.
     if first >= last || highest <= 0.0 {
         return None;
     }

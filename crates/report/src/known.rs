@@ -1,10 +1,10 @@
-//! Arms whose cost is known beforehand, and what they came to: the reader's own proof that the rig measures what it says.
+//! Arms with known costs and their measured costs, as evidence that the setup measures correctly.
 
 use hoptax_result::{ArmResult, Interval, StudyResult};
 
 use crate::numbers::{difference, grouped};
 
-/// A sentence for each known answer, in the order of the arms.
+/// One sentence per known answer, in the order of the arms.
 pub(crate) fn answers(result: &StudyResult) -> Vec<String> {
     let of_arm = |arm: &ArmResult| [response_time(arm), cpu_time(result, arm)];
     result.arms.iter().flat_map(of_arm).flatten().collect()
@@ -17,8 +17,8 @@ fn response_time(arm: &ArmResult) -> Option<String> {
     Some(format!("{}: must cost {} to {} us at p50, {seen}", arm.id, plain(low_us), plain(high_us)))
 }
 
-/// What burns CPU time is compared with the arm of the same function that burns none: what the function costs by itself is not
-/// known.
+/// The arm that burns CPU time is compared with the arm of the same function that burns none, since the function's own
+/// cost is not known.
 fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let known_us = |arm: &ArmResult| arm.known_answer?.cpu_us;
     let expected_us = known_us(arm).filter(|us| *us > 0.0)?;
@@ -28,7 +28,7 @@ fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let empty = result.arms.iter().find(is_empty)?;
     let both = arm.cost.cpu_us_per_request.zip(empty.cost.cpu_us_per_request);
     let seen = both.map(|(full, empty)| {
-        // Two arms beside each other: their errors are taken as independent.
+        // The errors of the two arms are treated as independent.
         let (estimate, half) = (full.estimate - empty.estimate, full.half_width().hypot(empty.half_width()));
         Interval { estimate, low: estimate - half, high: estimate + half }
     });

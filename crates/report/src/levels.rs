@@ -1,4 +1,4 @@
-//! The table of the arms that others are compared with: what plain proxying takes by itself.
+//! The table of the baselines: the cost of plain proxying.
 
 use hoptax_result::{ArmKind, ArmResult, StudyResult};
 
@@ -6,7 +6,7 @@ use crate::numbers::{grouped, level};
 use crate::rows::{baselines, memory_mib, memory_per_connection_kb};
 use crate::side::SideTable;
 
-/// A column: its heading, and what it has of an arm.
+/// A column: its heading, and its value for an arm.
 type Column = (&'static str, fn(&ArmResult) -> Option<String>);
 
 const COLUMNS: [Column; 7] = [
@@ -19,7 +19,7 @@ const COLUMNS: [Column; 7] = [
     ("kB/connection", |arm| memory_per_connection_kb(arm).as_ref().map(level)),
 ];
 
-/// The levels of all baselines, the main one first; none where no number of them is left.
+/// The levels of all baselines, the main one first; none if none of their numbers is left.
 pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
     let arms = baselines(result);
     let columns: Vec<&Column> =
@@ -44,7 +44,8 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
     })
 }
 
-/// What is not compared with the main baseline, a line for each other one; and whose numbers are means of copies.
+/// One line per baseline other than the main one with the arms compared with it, and the arms whose numbers are
+/// means of copies.
 pub(crate) fn notes(result: &StudyResult) -> Vec<String> {
     let of = |arm: &ArmResult| {
         let compared = result

@@ -1,7 +1,7 @@
-//! The outputs of a result: pure functions from what was found to what people read.
+//! The outputs of a result: pure functions from results to text.
 //!
-//! All of them show the same rows in the same order ([`rows`]), with the same numbers ([`numbers`]); a number that
-//! was withheld is shown by none.
+//! All outputs show the same rows in the same order ([`rows`]), with the same numbers ([`numbers`]). None shows a
+//! withheld number.
 
 pub mod csv;
 mod findings;

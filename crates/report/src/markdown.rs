@@ -1,4 +1,4 @@
-//! A study as Markdown, to be pasted into an issue or a page.
+//! A study as Markdown, for issues and web pages.
 
 use hoptax_result::{CostMeasure, Measure, PricesResult, SittingsResult, StudyResult};
 
@@ -76,7 +76,7 @@ pub fn prices(result: &PricesResult) -> String {
     text + "\n" + &side(&prices::table(result))
 }
 
-/// What failed, what helps, and what to run next.
+/// The failed checks, what helps, and what to run next.
 fn lead(lead: &Lead<'_>) -> String {
     let mut text = String::new();
     if let Some(cut) = &lead.cut {
@@ -102,7 +102,7 @@ fn finding(group: &FindingGroup<'_>) -> String {
     )
 }
 
-/// A column of the main table: its measure, its heading, and what it says of an arm.
+/// A column of the main table: its measure, its heading, and its text for an arm.
 type Column = (Option<Measure>, &'static str, fn(&Row<'_>) -> String);
 
 const COLUMNS: [Column; 11] = [
@@ -161,7 +161,7 @@ fn side(table: &SideTable) -> String {
     text + "\n"
 }
 
-/// Keeps what comes from a file from becoming markup.
+/// Escapes markup in text from a file.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,18 +1,18 @@
-//! Numbers as people read them: digits that the interval supports, thousands apart, a sign where it is a difference.
+//! Number formatting: digits that the interval supports, thousands separators, and a sign for differences.
 
 use hoptax_result::Interval;
 pub(crate) use hoptax_result::grouped;
 
-/// A piece of a sentence: its numbers, and what stands between them.
+/// A part of a sentence: a number, or the text between numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece<'a> {
     /// Words, or digits that are part of one: `p99`, `1.40.0`, `127.0.0.1:80`.
     Text(&'a str),
-    /// A number by itself, and its decimals.
+    /// A separate number, with its decimals.
     Number(f64, usize),
 }
 
-/// The numbers of a sentence and what stands between them.
+/// Splits a sentence into numbers and the text between them.
 pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     let is_part = |c: char| c.is_alphanumeric() || "._-:/".contains(c);
     let mut pieces = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
         let end = rest.find(|c: char| is_part(c) != is_word).unwrap_or(rest.len());
         let (piece, behind) = rest.split_at(end);
         rest = behind;
-        // What ends a sentence or follows a rate is no part of its number.
+        // The full stop of a sentence and the unit of a rate are not part of the number.
         let digits = piece.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(piece.len());
         let (number, unit) = piece.split_at(digits);
         let (number, unit) = match number.strip_suffix('.') {
@@ -41,13 +41,14 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The same with its sign, for differences.
+/// As [`grouped`], with a sign, for differences.
 pub(crate) fn signed(value: f64, decimals: usize) -> String {
     let text = grouped(value, decimals);
     if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// Decimals that an interval of this half-width supports: two digits of the half-width, two decimals at most.
+/// Number of decimals that an interval of this half-width supports: two digits of the half-width, at most two
+/// decimals.
 pub(crate) fn decimals(half_width: f64) -> usize {
     match half_width {
         wide if wide >= 10.0 => 0,

@@ -1,7 +1,7 @@
-//! The result of a load in the text format of `OpenMetrics`, which Prometheus reads as well: for a push gateway, or for the
-//! folder of text files that a node exporter collects.
+//! The result of a load in the `OpenMetrics` text format, which Prometheus also reads, for a push gateway or the node
+//! exporter's textfile collector.
 //!
-//! Format: `OpenMetrics` 1.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>. What was withheld has no sample.
+//! Format: `OpenMetrics` 1.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>. Withheld values have no sample.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -78,7 +78,7 @@ impl Text {
         let _ = writeln!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}");
     }
 
-    /// One sample; none of a value that is not known.
+    /// Writes one sample; nothing if the value is unknown.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let labels: Vec<String> =
@@ -108,10 +108,10 @@ impl Text {
         ];
         quantiles.extend(more);
         quantiles.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // A sample stands once, also where a usual percentile was asked for.
+        // A standard percentile that was also requested appears only once.
         quantiles.dedup_by(|a, b| (a.0 - b.0).abs() < 1e-9);
         for (percentile, us) in quantiles {
-            // Divided as a decimal: 99.9 becomes 0.999, not 0.9990000000000001.
+            // Rounded as a decimal: 99.9 becomes 0.999, not 0.9990000000000001.
             let quantile = (percentile * 1e7).round() / 1e9;
             self.sample(name, &[("quantile", &quantile.to_string())], seconds(us));
         }
@@ -123,7 +123,7 @@ impl Text {
     }
 }
 
-/// A label's value, as the format wants it.
+/// Escapes a label value.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

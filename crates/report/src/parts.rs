@@ -1,11 +1,11 @@
-//! The table of what the CPU time of each arm goes into.
+//! The table of the breakdown of CPU time by arm.
 
 use hoptax_result::{ArmKind, ArmResult, Interval, Parts, StudyResult};
 
 use crate::numbers::{difference, level};
 use crate::side::SideTable;
 
-/// A column: its heading, and the part that it has.
+/// A column: its heading, and its part.
 type Column = (&'static str, fn(&Parts) -> Option<Interval>);
 
 const COLUMNS: [Column; 6] = [
@@ -17,8 +17,8 @@ const COLUMNS: [Column; 6] = [
     ("page faults", |parts| parts.minor_faults),
 ];
 
-/// What a request makes the proxies do with each arm: the levels of those that others are compared with, and what each of the
-/// others adds. Under the load that costs in CPU time are taken from; none where the kernel told nothing.
+/// Activity of the proxies per request: the levels of the baselines, and the difference of each other arm. Under the
+/// load that costs in CPU time are taken from; none if the kernel reports nothing.
 pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     let load = &result.plan.cpu_load()?.name;
     let of = |arm: &ArmResult| -> Option<(String, Vec<String>)> {

@@ -1,11 +1,11 @@
-//! Prices in lines and a table, for every output that shows them.
+//! Prices as lines and a table, for all outputs.
 
 use hoptax_result::{CarriedTo, CarryError, Interval, PricedMachine, PricesResult};
 
 use crate::numbers::{difference, ends, grouped, level, signed};
 use crate::side::SideTable;
 
-/// Where the prices are from, how they were carried, and how far such prices are off.
+/// The source of the prices, how they were carried, and their errors.
 pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
     let mut lines = vec![format!("listed: study `{}` on {}", result.study, machine(&result.listed))];
     let Some(here) = &result.here else { return lines };
@@ -34,7 +34,7 @@ fn machine(machine: &PricedMachine) -> String {
     )
 }
 
-/// How far carried prices are off where the truth is known, a line for each class.
+/// Errors of carried prices where the truth is known, one line per class.
 fn errors(here: &CarriedTo) -> Vec<String> {
     let mut below: Option<f64> = None;
     let mut lines = Vec::new();
@@ -63,7 +63,7 @@ fn class(error: &CarryError, below: Option<f64>) -> String {
     }
 }
 
-/// One row for each function.
+/// One row per function.
 pub(crate) fn table(result: &PricesResult) -> SideTable {
     let or_dash = |interval: Option<&Interval>, say: fn(&Interval) -> String| {
         interval.map_or_else(|| "-".to_owned(), say)
@@ -129,7 +129,7 @@ pub(crate) mod fixture {
         }
     }
 
-    /// A list that was carried.
+    /// A carried list.
     pub(crate) fn carried() -> PricesResult {
         let error = |from_share, factor| CarryError {
             from_share,
@@ -159,7 +159,7 @@ pub(crate) mod fixture {
         }
     }
 
-    /// The same as it was measured.
+    /// The same list as measured.
     pub(crate) fn listed() -> PricesResult {
         let mut result = carried();
         result.here = None;

@@ -1,28 +1,29 @@
-//! What the probe of the machine saw, in words.
+//! The probe of the machine in words.
 
 use hoptax_result::{MachineProbe, WakeUps};
 
-/// The slowest median of all processors and kinds of wake-ups, microseconds; none where none was seen.
+/// The slowest median over all processors and kinds of wake-ups, us; none without wake-ups.
 fn slowest_us(wake_ups: &[WakeUps]) -> Option<f64> {
     let all = wake_ups.iter().flat_map(|each| [each.by_another, each.by_timer]).flatten();
     all.map(|lateness| lateness.p50_us).reduce(f64::max)
 }
 
-/// A median wake-up above this is worth a word, microseconds: as slow as a request costs CPU time.
+/// Median wake-ups above this are mentioned, us; it is about the CPU time of a request.
 const SLOW_US: f64 = 15.0;
 
-/// How long a wake-up takes as the machine is and on processors that never halt, where that at least halves slow ones.
+/// Wake-up times with and without halting, if wake-ups are slow and the latter at least halves them.
 pub(crate) fn slow_wake_ups_mended(machine: &MachineProbe) -> Option<(f64, f64)> {
     let halting_us = slowest_us(&machine.halting)?;
     let never_halted_us = slowest_us(machine.never_halted.as_ref()?)?;
     (halting_us > SLOW_US && 2.0 * never_halted_us <= halting_us).then_some((halting_us, never_halted_us))
 }
 
-/// What the probe said, and whether the processors were kept from being halted; none where there is nothing to say.
+/// The result of the probe, and whether the processors were kept from being halted; none if there is nothing to
+/// report.
 pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Option<String> {
     let kept = if never_halted { "processors kept from being halted" } else { "processors halted when idle" };
     let Some(probe) = probe else {
-        // Results without a probe do not say how they were measured, unless they do.
+        // Results without a probe state it only if the processors were kept from being halted.
         return never_halted.then(|| kept.to_owned());
     };
     let mut parts = Vec::new();

@@ -1,11 +1,11 @@
-//! The rows of a study: one for each arm that is compared, dearest first, with what every output says of it.
+//! The rows of a study, for all outputs: one per compared arm, in descending order of cost.
 
 use hoptax_result::{ArmKind, ArmResult, HopUse, Interval, Measure, Place, StudyResult};
 
 use crate::findings::listed;
 use crate::numbers::{difference, percent_difference, percent_of};
 
-/// Bytes of a MiB, in which the memory of processes is shown, and of a kB, in which that of connections is.
+/// Bytes of a MiB, the unit of memory of processes, and of a kB, that of memory of connections.
 const MIB: f64 = 1_048_576.0;
 const KB: f64 = 1_000.0;
 
@@ -16,7 +16,7 @@ pub(crate) struct Row<'a> {
     pub(crate) name: String,
     pub(crate) cpu: Cell,
     pub(crate) cpu_percent: String,
-    /// The same without its interval, where there is no room for it.
+    /// Without the interval, for narrow outputs.
     pub(crate) cpu_percent_alone: String,
     pub(crate) p50: Cell,
     pub(crate) p90: Cell,
@@ -25,9 +25,9 @@ pub(crate) struct Row<'a> {
     pub(crate) max_rate_percent: String,
     /// Resident memory that it adds, MiB.
     pub(crate) memory: Cell,
-    /// The same for each connection, kB.
+    /// Resident memory that it adds per connection, kB.
     pub(crate) memory_per_connection: Cell,
-    /// Whether its CPU cost cannot be told from zero.
+    /// Whether its CPU cost is indistinguishable from zero.
     pub(crate) is_near_zero: bool,
 }
 
@@ -35,13 +35,13 @@ pub(crate) struct Row<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) text: String,
-    /// Whether there is a number.
+    /// Whether the number is present.
     is_there: bool,
-    /// The checks that took it away.
+    /// The checks that withheld it.
     withheld_by: Vec<String>,
 }
 
-/// What the main table has a column for.
+/// The columns of the main table.
 const MEASURES: [Measure; 7] = [
     Measure::Cpu,
     Measure::ResponseP50,
@@ -71,18 +71,18 @@ impl Row<'_> {
     }
 }
 
-/// The columns of the main table: those with a number in them, and why others are not there.
+/// The columns of the main table that have a number, and why others are left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     shown: Vec<Measure>,
-    /// A line for the reader where columns were left out because every cell of them is withheld.
+    /// A note if columns were left out because all of their cells are withheld.
     pub(crate) left_out: Option<String>,
 }
 
 impl Columns {
     pub(crate) fn of(rows: &[Row<'_>]) -> Self {
         let mut columns = Self::default();
-        // What was left out, by the checks that took it.
+        // The columns left out, by the checks that withheld them.
         let mut left_out: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
         for measure in MEASURES {
             let cells = || rows.iter().filter_map(|row| row.cell(measure));
@@ -111,18 +111,18 @@ impl Columns {
         columns
     }
 
-    /// Whether there is a column of it.
+    /// Whether the measure has a column.
     pub(crate) fn has(&self, measure: Measure) -> bool {
         self.shown.contains(&measure)
     }
 
-    /// Whether there is nothing to make a table of.
+    /// Whether the table has no columns.
     pub(crate) fn is_empty(&self) -> bool {
         self.shown.is_empty()
     }
 }
 
-/// The rows, dearest first; arms without a CPU cost come last.
+/// The rows in descending order of cost, followed by arms without a CPU cost.
 pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> =
         result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline).map(|arm| row(result, arm)).collect();
@@ -146,7 +146,7 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
-/// Resident memory of all proxies of an arm together, MiB; none without one, or where one of them is not known.
+/// Resident memory of all proxies of an arm together, MiB; none without one, or if that of one of them is not known.
 pub(crate) fn memory_mib(arm: &ArmResult) -> Option<Interval> {
     let hops: Option<Vec<Interval>> = arm.hops.iter().map(hop_memory_mib).collect();
     let hops = hops.filter(|hops| !hops.is_empty())?;
@@ -155,7 +155,7 @@ pub(crate) fn memory_mib(arm: &ArmResult) -> Option<Interval> {
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
 
-/// Resident memory of the first proxy of an arm for each connection to it, kB; none where none is opened to one.
+/// Resident memory per connection of an arm's first proxy, kB; none if it has no connections.
 pub(crate) fn memory_per_connection_kb(arm: &ArmResult) -> Option<Interval> {
     hop_memory_per_connection_kb(arm.hops.first()?)
 }
@@ -165,7 +165,7 @@ pub(crate) fn hop_memory_mib(hop: &HopUse) -> Option<Interval> {
     hop.memory_bytes.as_ref().map(|bytes| in_units(bytes, MIB))
 }
 
-/// The same for each connection to it, kB.
+/// Resident memory of one proxy per connection, kB.
 pub(crate) fn hop_memory_per_connection_kb(hop: &HopUse) -> Option<Interval> {
     hop.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB))
 }
@@ -174,8 +174,8 @@ fn in_units(interval: &Interval, unit: f64) -> Interval {
     Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
 }
 
-/// Resident memory that an arm adds to that of the arm it is compared with, MiB. Results of earlier versions have it of both
-/// alone: processes share nothing that changes from round to round, so the errors of both are taken as independent.
+/// Resident memory of an arm less that of the arm it is compared with, MiB. Results of earlier versions only have both
+/// levels: processes share nothing that varies from round to round, so the errors of both are treated as independent.
 fn added_memory_mib(arm: &ArmResult, baseline: &ArmResult) -> Option<Interval> {
     if let Some(cost) = &arm.cost.memory_bytes {
         return Some(in_units(cost, MIB));
@@ -193,9 +193,9 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             .and_then(|(cost, whole)| percent_of(cost.estimate, whole.estimate))
             .unwrap_or_default()
     };
-    // Without a proxy there is no CPU time and no rate of one to be measured.
+    // Without a proxy there is neither its CPU time nor its rate to measure.
     let has_proxy = !arm.hops.is_empty();
-    // Response times are those of an open loop.
+    // Response times require an open loop.
     let has_schedule = result.plan.response_load().is_some();
     let response =
         |measure, cost| cell(result, arm, (measure, usual_load(result, measure)), cost, has_schedule);
@@ -235,7 +235,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     }
 }
 
-/// A cost as people read it: with its interval, `withheld` where a finding took it away, `-` where it was not measured.
+/// A formatted cost: with its interval, `withheld` if a finding withheld it, `-` if not measured.
 pub(crate) fn cell(
     result: &StudyResult,
     arm: &ArmResult,
@@ -253,7 +253,7 @@ pub(crate) fn cell(
     Cell { text: text.to_owned(), is_there: false, withheld_by }
 }
 
-/// The load that a cost is taken from where none is named.
+/// The load that a cost is taken from by default.
 fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
     let load = match measure {
         Measure::Memory | Measure::MemoryPerConnection => None,

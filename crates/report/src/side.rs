@@ -1,4 +1,4 @@
-//! The tables beside the main one: what every arm did under each load, and what each proxy used.
+//! The secondary tables: every arm under each load, and every proxy.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, StudyResult};
 use hoptax_stats::standard_error;
@@ -7,28 +7,28 @@ use crate::numbers::{difference, grouped, level};
 use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb};
 use crate::{handshakes, in_use, parts, words};
 
-/// A table, for every output.
+/// A table, for all outputs.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct SideTable {
     pub(crate) title: String,
     pub(crate) header: Vec<String>,
-    /// Names and cells.
+    /// Row names with cells.
     pub(crate) rows: Vec<(String, Vec<String>)>,
 }
 
-/// How much room there is.
+/// The available space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// A terminal: what the main table nearly says is left out.
+    /// A terminal: tables that nearly repeat the main table are left out.
     Terminal,
     /// A page.
     Page,
 }
 
-/// The tables that a study has beside the main one.
+/// The secondary tables of a study.
 pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     let mut tables = Vec::new();
-    // The usual two loads are in the main table.
+    // The default two loads are in the main table.
     let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count();
     if room == Room::Page || open > 1 {
         tables.extend(in_use::table(result));
@@ -63,10 +63,10 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A column: its heading, and what it has of an arm.
+/// A column: its heading, and its value for an arm.
 type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 
-/// What an arm can say under a load; a column in which no arm has anything is left out.
+/// Columns of a load; those without any value are left out.
 const COLUMNS: [Column; 11] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("times", |load| load.rate_ratio.as_ref().map(level)),
@@ -81,12 +81,12 @@ const COLUMNS: [Column; 11] = [
     ("bytes carried", |load| load.link_bytes_per_request.as_ref().map(level)),
 ];
 
-/// What every arm did under one load.
+/// Every arm under one load.
 fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
     let of = |arm: &ArmResult| arm.loads.iter().find(|one| one.load == load.name).cloned();
     let arms: Vec<(&ArmResult, ArmLoad)> =
         result.arms.iter().filter_map(|arm| Some((arm, of(arm)?))).collect();
-    // At a fixed rate all rates are the same.
+    // In an open loop all rates are the same.
     let says = |column: &Column| {
         !(column.0 == "times" && load.loop_ == Loop::Open)
             && arms.iter().any(|(_, load)| column.1(load).is_some())
@@ -105,7 +105,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
     }
 }
 
-/// The answers of every arm under one load, by status; none where it expects one alone.
+/// The answers of every arm under one load, by status; none if it expects a single status.
 fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
     let mut rows = Vec::new();
     for arm in &result.arms {
@@ -134,7 +134,7 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
     }
 }
 
-/// What functions cost that ask a companion: the proxy's part and that of the companion.
+/// The costs of functions that call a companion: the proxy's part and the companion's.
 fn companion(result: &StudyResult) -> SideTable {
     let row = |arm: &ArmResult| {
         let companion = arm.companion_cpu_us_per_request?;
@@ -150,7 +150,7 @@ fn companion(result: &StudyResult) -> SideTable {
     }
 }
 
-/// What each proxy used, arm by arm.
+/// Resource use of each proxy, by arm.
 fn hops(result: &StudyResult) -> SideTable {
     let mut rows = Vec::new();
     for arm in &result.arms {
@@ -169,10 +169,10 @@ fn hops(result: &StudyResult) -> SideTable {
     }
 }
 
-/// A/A arms from which on they are a study of the rig itself.
+/// Minimum number of A/A arms for the null table.
 const NULL_ARMS: usize = 5;
 
-/// A measure of the null study: its name, and what an A/A arm seems to cost in it.
+/// A measure of the null study: its name, and the apparent cost of an A/A arm.
 type NullMeasure = (&'static str, fn(&ArmResult) -> Option<Interval>);
 
 const NULL_MEASURES: [NullMeasure; 8] = [
@@ -186,7 +186,8 @@ const NULL_MEASURES: [NullMeasure; 8] = [
     ("memory per connection", |arm| arm.cost.memory_per_connection_bytes),
 ];
 
-/// What many A/A arms say of the rig: how many of their intervals hold zero, and where their estimates lie.
+/// Summary of many A/A arms as a test of the setup: how many of their intervals cover zero, and where their
+/// estimates lie.
 fn null(result: &StudyResult) -> Option<SideTable> {
     let same: Vec<&ArmResult> = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same).collect();
     if same.len() < NULL_ARMS {
@@ -236,7 +237,7 @@ mod tests {
             result.arms.push(twin);
         }
         let table = null(&result).unwrap();
-        // Ten rounds: half a width is 2.262 standard errors, so these are 0.45, -3.62, 0.90, 4.07 and 0.
+        // Ten rounds: a half-width is 2.262 standard errors, so these are 0.45, -3.62, 0.90, 4.07 and 0.
         let expected = ["3 of 5", "+0.36", "2.48"].map(str::to_owned).to_vec();
         assert_eq!(table.rows[0], ("CPU time".to_owned(), expected));
     }

@@ -1,11 +1,12 @@
-//! Several sittings of a study as tables: a cost in each sitting, and in all of them together.
+//! Tables of several sittings of a study: each cost by sitting and combined.
 
 use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, Verdict};
 
 use crate::numbers::{decimals, difference, ends, grouped};
 use crate::side::SideTable;
 
-/// A table for each of `measures` that any arm has a cost in: a row for each arm, a column for each sitting, then all together.
+/// A table for each of `measures` that any arm has a cost in: one row per arm, one column per sitting, then the
+/// combined cost.
 pub(crate) fn tables(result: &SittingsResult, measures: &[CostMeasure]) -> Vec<SideTable> {
     let tables = measures.iter().map(|measure| table(result, *measure));
     tables.filter(|table| !table.rows.is_empty()).collect()
@@ -36,7 +37,7 @@ fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
     }
 }
 
-/// The cost of all sittings together, where another is expected, and by how much sittings differ.
+/// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings.
 fn together_cells(cost: &SittingCost) -> [String; 3] {
     let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
         return ["one sitting only".to_owned(), "-".to_owned(), "-".to_owned()];
@@ -50,7 +51,7 @@ fn together_cells(cost: &SittingCost) -> [String; 3] {
     ]
 }
 
-/// A share in per cent; everything else as it is.
+/// Converts a share to percent; other measures are unchanged.
 fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
     if measure != CostMeasure::CpuShare {
         return interval;
@@ -63,7 +64,7 @@ fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
     }
 }
 
-/// A line for each sitting: its number, when it was, how long, what came of it.
+/// One line per sitting: its number, time, length and verdict.
 pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
     let line = |(number, sitting): (usize, &hoptax_result::SittingRecord)| {
         let verdict = match sitting.verdict {
@@ -83,7 +84,7 @@ pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
     result.sittings.iter().enumerate().map(line).collect()
 }
 
-/// What the intervals hold for.
+/// The scope of the intervals.
 pub(crate) fn holds(result: &SittingsResult) -> String {
     let confidence = result.confidence * 100.0;
     match result.holds_for {
@@ -181,7 +182,7 @@ pub(crate) mod fixture {
         }
     }
 
-    /// The first of them alone.
+    /// Only the first of them.
     pub(crate) fn one() -> SittingsResult {
         let mut result = three();
         result.holds_for = HoldsFor::Sitting;
@@ -210,7 +211,7 @@ mod tests {
         }
         assert_eq!(tables[0].rows[0].1[3], "+20.3 ±2.2");
         assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "one sitting only"]);
-        // 0.045 of the numbers above, in per cent.
+        // 0.045 of the numbers above, in percent.
         assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
     }
 

@@ -1,4 +1,4 @@
-//! A result in a terminal.
+//! Results for a terminal.
 
 mod calibration;
 mod crosscheck;
@@ -19,7 +19,7 @@ pub use sittings::sittings;
 pub use study::study;
 pub use tune::tune;
 
-/// How a table is to look.
+/// The style of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal.
@@ -28,7 +28,7 @@ pub struct Style {
     pub colour: bool,
 }
 
-/// The few colours that are used.
+/// The colours in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Paint {
     Bold,
@@ -69,7 +69,7 @@ impl Style {
         }
     }
 
-    /// Text broken into lines of the terminal's width, those after the first indented by `indent`.
+    /// Wraps text to the terminal's width, with lines after the first indented by `indent`.
     fn wrap(self, text: &str, indent: usize) -> String {
         let mut lines = vec![String::new()];
         for word in text.split(' ') {
@@ -88,12 +88,12 @@ impl Style {
     }
 }
 
-/// The findings, a paragraph for each check that fired.
+/// The findings, one paragraph per check that fired.
 fn findings(groups: &[FindingGroup<'_>], style: Style) -> String {
     groups.iter().map(|group| finding(group, &group.finding.advice, style)).collect()
 }
 
-/// A finding with what to do about it, if that is not said elsewhere.
+/// A finding with advice, unless the advice is given elsewhere.
 fn finding(group: &FindingGroup<'_>, advice: &str, style: Style) -> String {
     let finding = group.finding;
     let head = format!("{:<4} {}", finding.severity.word(), finding.id);

@@ -1,11 +1,11 @@
-//! Sentences that every output of a study says.
+//! Sentences shared by all outputs of a study.
 
 use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Slices, StudyResult, Verdict};
 
 use crate::numbers::{difference, grouped};
 use crate::probe;
 
-/// What the A/A arm says of the study.
+/// The result of the A/A arm.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
     let arm = result.arms.iter().find(|arm| arm.kind == ArmKind::Same)?;
     let cost = arm.cost.cpu_us_per_request?;
@@ -17,10 +17,10 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
     Some(format!("A/A: the same configuration again seems to cost {} us, {verdict}", difference(&cost)))
 }
 
-/// What the main table has of each arm.
+/// The caption of the main table.
 pub(crate) const ADDED: &str = "what is added to that; CPU time and response time per request";
 
-/// How it was measured.
+/// How the study was measured.
 pub(crate) fn method(result: &StudyResult) -> String {
     let plan = &result.plan;
     let loads: Vec<String> = plan
@@ -58,7 +58,7 @@ pub(crate) fn method(result: &StudyResult) -> String {
     )
 }
 
-/// What ended a study that was given a time or a precision.
+/// What ended a study with a time budget or a target precision.
 fn until(result: &StudyResult) -> String {
     let plan = &result.plan;
     let budget = plan
@@ -75,7 +75,7 @@ fn until(result: &StudyResult) -> String {
     )
 }
 
-/// How requests of a load are released.
+/// How the requests of a load are released.
 pub(crate) fn loop_of(load: &LoadSpec) -> String {
     match (load.loop_, load.rate) {
         (Loop::Open, rate) => {
@@ -90,13 +90,13 @@ pub(crate) fn loop_of(load: &LoadSpec) -> String {
     }
 }
 
-/// Half of an interval that is narrow, as a share of plain proxying.
+/// Half-width of a narrow interval, as a share of plain proxying.
 const NARROW: f64 = 0.01;
 
-/// What the intervals are.
+/// The meaning of the intervals.
 pub(crate) fn intervals(result: &StudyResult) -> String {
     let level_of = |id: &String| result.arms.iter().find(|arm| arm.id == *id)?.cpu_us_per_request;
-    // Half an interval, as a share of what the arm is compared with.
+    // Half-width as a share of the arm compared with.
     let half = |arm: &ArmResult| {
         let cost = arm.cost.cpu_us_per_request?;
         Some((cost.high - cost.low) / 2.0 / level_of(arm.compared_with.as_ref()?)?.estimate)
@@ -109,7 +109,7 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
              {weight:.2})"
         )
     });
-    // With many intervals it is likely that some miss.
+    // With many intervals, some are likely to miss the truth.
     let missing = (costs as f64 * (1.0 - result.plan.confidence)).round();
     let missing = if missing < 1.0 {
         String::new()
@@ -133,7 +133,7 @@ pub(crate) fn intervals(result: &StudyResult) -> String {
     )
 }
 
-/// Slices that count and slices that do not.
+/// Numbers of slices that count and that do not.
 pub(crate) fn slices(result: &StudyResult) -> String {
     let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
     let (used, set_aside, lost) =
@@ -207,14 +207,14 @@ pub(crate) fn machine(result: &StudyResult) -> String {
     )
 }
 
-/// The same with a capital letter in front.
+/// The text with a capital first letter.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(char::to_uppercase).into_iter().flatten();
     first.chain(characters).collect()
 }
 
-/// What the verdict on a load means.
+/// The meaning of a load's verdict.
 pub(crate) fn verdict_of_load(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Sound => "sound: no check of weight has fired",
@@ -223,7 +223,7 @@ pub(crate) fn verdict_of_load(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What the verdict on a study means.
+/// The meaning of a study's verdict.
 pub(crate) fn verdict(result: &StudyResult) -> &'static str {
     let withholds = result.findings.iter().any(|finding| finding.withholds);
     match result.verdict {

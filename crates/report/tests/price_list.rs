@@ -1,5 +1,5 @@
-//! The outputs of a real result, the price list of the documentation. They are left in the folder for temporary files of
-//! tests, so that they can be looked at: `HOPTAX_RESULT` names another result to look at.
+//! All outputs of a real result, the price list of the documentation. They are written to the temporary folder of tests
+//! for inspection; `HOPTAX_RESULT` selects another result.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn every_function_of_the_price_list_is_in_every_output() {
             );
         }
     }
-    // Nearly everything that has a cost has a place on the axis of the first plot.
+    // Nearly all costs have a point on the axis of the first plot.
     let plot = page.split("</svg>").next().unwrap();
     let costs = result.arms.iter().filter(|arm| arm.cost.cpu_us_per_request.is_some()).count();
     let points = plot.matches("class=\"point\"").count();

@@ -1,42 +1,42 @@
-//! How wrong the load generator is on a machine.
+//! The accuracy of the load generator on a machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Environment, MachineSpeeds};
 
-/// What a calibration found.
+/// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CalibrationResult {
     /// Name and version of this format: `hoptax.calibration/1`.
     pub format: String,
-    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
-    /// The smallest latency that can be resolved, at 1,000 requests/s on 16 connections: processors fall asleep between
+    /// The smallest latency that can be resolved, at 1,000 requests/s on 16 connections, where processors sleep between
     /// requests and are woken for each.
     pub floor: Floor,
-    /// The same at each of the rates that were tried for the ceiling, as far as every request was sent.
+    /// The floor at each of the rates tried for the ceiling, as far as every request was sent.
     #[serde(default)]
     pub floors: Vec<FloorAt>,
-    /// The recorder, fed with known values.
+    /// Test of the recorder with known values.
     pub recorder: Recorder,
     /// Experiments with known answers.
     pub experiments: Vec<Experiment>,
-    /// The largest rate that is offered on time; null when none of those tried was.
+    /// The highest rate sent on time; null if none of the rates tried was.
     pub ceiling: Option<Ceiling>,
-    /// The rates that were tried for it, in their order.
+    /// The rates tried for the ceiling, in order.
     #[serde(default)]
     pub tried: Vec<RateTried>,
-    /// How fast the machine does what the cost of a function is made of; null where it was not measured.
+    /// Speeds of the operations that make up the cost of a function; null if not measured.
     #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
     /// The machine.
     pub environment: Environment,
 }
 
-/// Response time of an origin that answers at once, microseconds: what every latency contains.
+/// Response time of an origin that answers immediately, us. Every measured latency includes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Floor {
@@ -48,18 +48,18 @@ pub struct Floor {
     pub p99_us: f64,
 }
 
-/// Response time of an origin that answers at once, at one rate. A busier machine sleeps less, and wakes sooner, so the
-/// floor of one rate is not that of another.
+/// Response time of an origin that answers immediately, at one rate. A busier machine sleeps less and wakes sooner, so
+/// each rate has its own floor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FloorAt {
-    /// Requests per second, evenly released by one worker.
+    /// Requests per second, evenly spaced, from one worker.
     pub rate: f64,
-    /// Connections that they were spread over.
+    /// Number of connections.
     pub connections: u32,
-    /// Median, microseconds.
+    /// Median, us.
     pub p50_us: f64,
-    /// 99th percentile, microseconds.
+    /// 99th percentile, us.
     pub p99_us: f64,
 }
 
@@ -69,21 +69,20 @@ pub struct FloorAt {
 pub struct Experiment {
     /// Its name.
     pub name: String,
-    /// What it is, in a line.
+    /// A one-line description.
     pub summary: String,
-    /// Requests in it.
+    /// Number of requests.
     pub requests: u64,
-    /// Response time that was measured of a request, less the one that it should have had; null where answers were not
-    /// waited for.
+    /// Measured response time of a request less its true one; null if answers were not waited for.
     pub error: Option<PerRequestError>,
     /// Quantiles of response time, measured and true.
     pub quantiles: Vec<QuantileError>,
-    /// 99th percentile of service time, microseconds, where it hides what response time shows: what a generator that
-    /// only looks at service times would report.
+    /// 99th percentile of service time, us, where it hides what response time shows: the value that a generator that
+    /// measures only service time would report.
     pub service_p99_us: Option<f64>,
-    /// Requests per second of a closed loop, measured and by theory.
+    /// Requests per second of a closed loop, measured and predicted by theory.
     pub rate: Option<RateError>,
-    /// Requests whose answer was not waited for to the end.
+    /// Requests whose answer was not fully received.
     pub unfinished: u64,
 }
 
@@ -93,29 +92,29 @@ pub struct Experiment {
 pub struct RateError {
     /// As measured.
     pub reported: f64,
-    /// By theory.
+    /// Predicted by theory.
     pub analytic: f64,
 }
 
-/// The recorder of distributions, fed with known values.
+/// Test of the recorder of distributions with known values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recorder {
-    /// How many values.
+    /// Number of values.
     pub values: u64,
-    /// Most that a quantile was above the value that it stands for, as a share of it.
+    /// Largest amount by which a quantile exceeded the true value, as a share of it.
     pub most_above_share: f64,
-    /// Most that one was below.
+    /// Largest amount by which a quantile fell below the true value, as a share of it.
     pub most_below_share: f64,
-    /// Whether two halves put together are exactly what the whole is.
+    /// Whether merging two halves gives exactly the whole.
     pub merges_exactly: bool,
 }
 
-/// Error of single requests, microseconds.
+/// Error of single requests, us.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PerRequestError {
-    /// Smallest. Below zero only when a clock is wrong.
+    /// Smallest. Negative only if a clock is wrong.
     pub min_us: f64,
     /// Median.
     pub p50_us: f64,
@@ -125,68 +124,68 @@ pub struct PerRequestError {
     pub max_us: f64,
 }
 
-/// One quantile of response time, microseconds.
+/// One quantile of response time, us.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuantileError {
-    /// Which: 0.99 for p99.
+    /// The quantile: 0.99 for p99.
     pub quantile: f64,
     /// As `hoptax load` reports it.
     pub reported_us: f64,
-    /// Whether it reports that only as a lower bound.
+    /// Whether it is reported only as a lower bound.
     pub is_lower_bound: bool,
-    /// Of the response times that these requests should have had.
+    /// The quantile of the true response times of these requests.
     pub true_us: f64,
-    /// Of the distribution that they were drawn from, where it is known in closed form.
+    /// The quantile of the distribution that they were drawn from, if it has a closed form.
     pub analytic_us: Option<f64>,
 }
 
-/// The largest rate, of those tried, at which 99 of 100 requests leave within 50 us of their time.
+/// The highest of the rates tried at which 99 of 100 requests are sent within 50 us of their time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
     /// Requests per second.
     pub rate: f64,
-    /// 99th percentile of send lag at that rate, microseconds.
+    /// 99th percentile of send lag at that rate, us.
     pub send_lag_p99_us: f64,
 }
 
-/// One rate that was tried for the ceiling.
+/// One of the rates tried for the ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateTried {
     /// Requests per second.
     pub rate: f64,
-    /// Requests that were sent, as a share of those planned.
+    /// Requests sent, as a share of those planned.
     pub sent_share: f64,
-    /// 99th percentile of send lag, microseconds; null when nothing was sent.
+    /// 99th percentile of send lag, us; null when nothing was sent.
     pub send_lag_p99_us: Option<f64>,
 }
 
-/// The part of a calibration that other results are held against.
+/// The part of a calibration that other results are compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Calibrated {
     /// When it was measured.
     pub measured_at: String,
-    /// Response time of an origin that answers at once at 1,000 requests/s: median, microseconds.
+    /// Median response time of an origin that answers immediately, at 1,000 requests/s, us.
     pub floor_p50_us: f64,
-    /// The same, 99th percentile.
+    /// 99th percentile of the same, us.
     pub floor_p99_us: f64,
-    /// The same at other rates.
+    /// The floor at other rates.
     #[serde(default)]
     pub floors: Vec<FloorAt>,
-    /// The largest rate that was offered on time; null when none of those tried was.
+    /// The highest rate sent on time; null if none of the rates tried was.
     pub ceiling: Option<f64>,
-    /// The rates that were tried for it.
+    /// The rates tried for the ceiling.
     #[serde(default)]
     pub tried: Vec<RateTried>,
 }
 
 impl Calibrated {
-    /// Median response time of an origin that answers at once when it is asked `rate` times a second, microseconds:
-    /// interpolated between the logarithms of the two rates on either side. Beyond the rates that were measured it is that
-    /// of the nearest; None when none was, or when `rate` is not a rate.
+    /// Median response time of an origin that answers immediately at `rate` requests per second, us, interpolated over
+    /// the logarithms of the two nearest measured rates. Outside the measured range it is that of the nearest rate;
+    /// None without measurements, or when `rate` is not positive and finite.
     pub fn floor_p50_us_at(&self, rate: f64) -> Option<f64> {
         if !(rate.is_finite() && rate > 0.0) {
             return None;

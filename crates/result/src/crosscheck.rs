@@ -1,54 +1,54 @@
-//! What load generators report of the same load, and what the server saw of it.
+//! Comparison of load generators: what each reports of the same load, and what the server saw.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Environment;
 
-/// What a crosscheck found.
+/// The result of a crosscheck.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrosscheckResult {
     /// Name and version of this format: `hoptax.crosscheck/1`.
     pub format: String,
-    /// Requests per second that each was asked for; null for as fast as possible.
+    /// Requests per second requested of each tool; null for full speed.
     pub rate: Option<f64>,
-    /// Connections that each was asked for.
+    /// Connections requested of each tool.
     pub connections: u32,
     /// Length of each run, seconds.
     pub seconds: u32,
     /// Runs of each tool in each scenario, alternating.
     pub rounds: u32,
-    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
-    /// What was asked, scenario by scenario.
+    /// The scenarios.
     pub scenarios: Vec<Scenario>,
-    /// Tools that could not be asked, with the reason.
+    /// Tools that were left out, with the reason.
     pub left_out: Vec<LeftOut>,
     /// The machine.
     pub environment: Environment,
 }
 
-/// One server, and what every tool made of it.
+/// One server, and the results of every tool against it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name, or the URL.
     pub name: String,
-    /// What it is, in a line.
+    /// A one-line description.
     pub summary: String,
     /// The tools.
     pub tools: Vec<ToolRuns>,
 }
 
-/// A tool that could not be asked.
+/// A tool that was left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// The tool.
     pub tool: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -58,11 +58,11 @@ pub struct LeftOut {
 pub struct ToolRuns {
     /// The tool.
     pub tool: String,
-    /// Its version, where it tells.
+    /// Its version, if it reports one.
     pub version: Option<String>,
     /// Its runs.
     pub runs: Vec<ToolRun>,
-    /// Runs that failed, with what the tool said last.
+    /// Runs that failed, with the tool's last message.
     pub failed: Vec<String>,
 }
 
@@ -70,32 +70,32 @@ pub struct ToolRuns {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolRun {
-    /// What it reports.
+    /// The numbers that the tool reports.
     pub reported: ToolNumbers,
-    /// What the server saw: from the arrival of a request to its answer.
+    /// The numbers that the server saw: from the arrival of a request to its answer.
     pub seen: ToolNumbers,
-    /// What users who come at that rate would have waited, by the server's own plan; null where there is no rate or no
-    /// plan.
+    /// The response times of users arriving at that rate, computed from the server's own schedule; null without a rate
+    /// or a schedule.
     pub known: Option<ToolNumbers>,
     /// The gaps between arrivals at the server.
     pub gaps: Gaps,
     /// Connections that carried a request.
     pub connections: u64,
-    /// CPU time of the tool for each request that the server saw, microseconds.
+    /// CPU time of the tool per request that the server saw, us.
     pub cpu_us_per_request: f64,
 }
 
-/// Rate and quantiles; null where they are not told.
+/// Rate and quantiles; null if not reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolNumbers {
     /// Requests per second.
     pub rate: Option<f64>,
-    /// Median, microseconds.
+    /// Median, us.
     pub p50_us: Option<f64>,
-    /// 90th percentile, microseconds.
+    /// 90th percentile, us.
     pub p90_us: Option<f64>,
-    /// 99th percentile, microseconds.
+    /// 99th percentile, us.
     pub p99_us: Option<f64>,
 }
 
@@ -103,16 +103,16 @@ pub struct ToolNumbers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gaps {
-    /// Mean, microseconds.
+    /// Mean, us.
     pub mean_us: f64,
-    /// Median, microseconds.
+    /// Median, us.
     pub p50_us: f64,
-    /// 99th percentile, microseconds.
+    /// 99th percentile, us.
     pub p99_us: f64,
     /// Share of gaps below a tenth of the mean, 0 to 1: arrivals in bursts.
     pub burst_share: f64,
-    /// How far a gap was from the planned one, which is even, 99th percentile, microseconds; null without a rate.
+    /// 99th percentile of the deviation of a gap from the planned, even gap, us; null without a rate.
     pub error_p99_us: Option<f64>,
-    /// Standard deviation over mean: 0 for even arrivals, 1 for Poisson ones.
+    /// Coefficient of variation: 0 for even arrivals, 1 for Poisson arrivals.
     pub variation: f64,
 }

@@ -1,6 +1,7 @@
-//! Numbers as every output writes them.
+//! Number formatting shared by all outputs.
 
-/// A number with `decimals` decimals and commas between thousands: `1,500`. What rounds to zero has no sign.
+/// Formats a number with `decimals` decimals and commas between thousands: `1,500`. A value that rounds to
+/// zero has no sign.
 pub fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

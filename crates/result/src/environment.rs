@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Calibrated;
 
-/// What was captured of the machine. A number without it cannot be compared with another.
+/// The recorded properties of the machine. Numbers are comparable only if these are known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
@@ -13,13 +13,13 @@ pub struct Environment {
     pub started_at: String,
     /// Version of hoptax.
     pub hoptax_version: String,
-    /// The commit of git that hoptax was built from, with `-dirty` behind it where files of it had been changed; null for a
-    /// development build, and where there was no git.
+    /// The git commit that hoptax was built from, with `-dirty` appended if files had been changed; null for a
+    /// development build, and without git.
     #[serde(default)]
     pub hoptax_commit: Option<String>,
-    /// Version that the proxy printed of itself; absent where there is no proxy.
+    /// Version that the proxy reports; absent without a proxy.
     pub proxy_version: Option<String>,
-    /// SHA-256 of the proxy's program; null where there is no proxy, and in results of earlier versions.
+    /// SHA-256 of the proxy's executable; null without a proxy, and in results of earlier versions.
     #[serde(default)]
     pub proxy_sha256: Option<String>,
     /// Kernel release, as `uname -r` prints it.
@@ -30,18 +30,18 @@ pub struct Environment {
     pub cpus: u32,
     /// Memory, bytes.
     pub memory_bytes: u64,
-    /// Whether the processor says that it runs under a hypervisor.
+    /// Whether the processor reports a hypervisor.
     pub virtual_machine: bool,
     /// The kernel's clock source, for example `tsc` or `kvm-clock`.
     pub clock_source: String,
-    /// Frequency governor of the first processor; absent where the host does not show one.
+    /// Frequency governor of the first processor; absent if the host does not expose it.
     pub frequency_governor: Option<String>,
-    /// Load average of the last minute when the measurement began.
+    /// One-minute load average when the measurement began.
     pub load_average: f64,
-    /// Which processors the proxy was pinned to.
+    /// Processors that the proxy was pinned to.
     pub proxy_cpus: Vec<u32>,
-    /// Which processors the generator and the origin were pinned to.
+    /// Processors that the generator and the origin were pinned to.
     pub generator_cpus: Vec<u32>,
-    /// How wrong the generator is on this machine, as measured by `hoptax calibrate`; null where it never was.
+    /// The accuracy of the generator on this machine, as measured by `hoptax calibrate`; null if it was not calibrated.
     pub calibration: Option<Calibrated>,
 }

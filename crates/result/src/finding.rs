@@ -1,58 +1,58 @@
-//! Findings: what a validity check says about a result, and the verdict that they add up to.
+//! Findings of validity checks, and the verdict that follows from them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Measure;
 
-/// How much a finding weighs.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; changes no verdict.
+    /// Informational; does not affect the verdict.
     Info,
-    /// The numbers stand, with a caution beside them.
+    /// The numbers are reported with a caution.
     Warn,
-    /// The numbers in its scope are not supported by their evidence and are withheld.
+    /// The numbers in its scope are not supported by the evidence and are withheld.
     Fail,
 }
 
-/// What the findings of a result add up to.
+/// The overall judgement of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// No check of weight has fired.
+    /// No check warned or failed.
     Sound,
-    /// The numbers stand, but read the findings before using them.
+    /// The numbers are reported, but read the findings before using them.
     Caution,
     /// The numbers are withheld.
     Void,
 }
 
-/// One failed or warned validity check.
+/// A finding of a validity check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// Which check fired, for example `send-lag`.
+    /// The id of the check, for example `send-lag`.
     pub id: String,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
-    /// The arm that it concerns; absent when it concerns the whole result.
+    /// The arm in its scope; absent if it concerns the whole result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
-    /// The load that it concerns; absent when it concerns all.
+    /// The load in its scope; absent if it concerns all loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<String>,
-    /// What it concerns of a study's numbers; empty when it concerns all.
+    /// The measures of a study in its scope; empty if it concerns all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<Measure>,
     /// Whether the numbers in its scope (arm, load and measures), and differences from them, are withheld.
     #[serde(default)]
     pub withholds: bool,
-    /// Whether only differences are in its scope, and the arm's own level stands.
+    /// Whether only differences are in its scope, so the arm's own level is kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub costs_alone: bool,
-    /// What was seen, in a sentence.
+    /// The observation, in one sentence.
     pub message: String,
     /// The measured value that crossed the threshold.
     pub value: f64,
@@ -65,8 +65,8 @@ pub struct Finding {
 }
 
 impl Verdict {
-    /// What the findings add up to. `is_void` says whether nothing is left of what was asked: a failure that takes away less
-    /// is a caution.
+    /// The verdict that follows from the findings. `is_void` states whether nothing of the main question is left; a
+    /// failure that withholds less is a caution.
     pub fn of(findings: &[Finding], is_void: bool) -> Self {
         let weighs = |finding: &Finding| finding.severity > Severity::Info;
         if is_void {
@@ -78,7 +78,7 @@ impl Verdict {
         }
     }
 
-    /// The word for it, as printed and serialised.
+    /// Its name, as printed and serialised.
     pub fn word(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -89,7 +89,7 @@ impl Verdict {
 }
 
 impl Severity {
-    /// The word for it, as printed and serialised.
+    /// Its name, as printed and serialised.
     pub fn word(self) -> &'static str {
         match self {
             Self::Info => "info",

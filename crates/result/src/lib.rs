@@ -1,6 +1,6 @@
-//! The one type that every measurement ends in, and that every output is made from.
+//! The result types that measurements produce and outputs read.
 //!
-//! [`LoadResult`] is what one `hoptax load` found, [`StudyResult`] what one study found. Both are plain data:
+//! [`LoadResult`] is the result of one `hoptax load`, [`StudyResult`] that of one study. Both are plain data:
 //! statistics fill them, checks judge them, outputs only read them. Their serialised form is a published
 //! contract: the JSON Schemas in `schemas/` are generated from these types.
 

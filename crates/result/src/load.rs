@@ -1,4 +1,4 @@
-//! What one run of the load generator found.
+//! The result of one run of the load generator.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ pub use evidence::{
 };
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 
-/// When a request may leave.
+/// How requests are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loop {
-    /// A connection sends again when it is answered.
+    /// A connection sends its next request when it is answered.
     Closed,
-    /// Requests leave when planned.
+    /// Requests are sent at planned times.
     Open,
 }
 
@@ -30,25 +30,25 @@ pub enum Loop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
-    /// As it was planned.
+    /// As planned.
     Plan,
     /// As many requests were recorded as were asked for.
     Requests,
     /// It was interrupted.
     Interrupt,
-    /// So many requests waited that they could never have been sent.
+    /// So many requests were waiting that they could never have been sent.
     Backlog,
 }
 
-/// What came of a condition of `--fail-on`.
+/// The outcome of a condition of `--fail-on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FailOnOutcome {
     /// The condition does not hold.
     Passed,
-    /// It does.
+    /// The condition holds.
     Failed,
-    /// It cannot be told: the value is withheld, not measured, or only bounded; or the result is void. That is no pass.
+    /// Cannot be decided: the value is withheld, not measured, or only bounded; or the result is void. Not a pass.
     Unknown,
 }
 
@@ -58,33 +58,33 @@ pub enum FailOnOutcome {
 pub struct FailOn {
     /// The condition, as it was given.
     pub condition: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: FailOnOutcome,
-    /// The value that was compared; null where it is not known.
+    /// The value that was compared; null if not known.
     pub value: Option<f64>,
-    /// What it is at least, where only that is known.
+    /// A lower bound of the value, if only that is known.
     pub at_least: Option<f64>,
-    /// The unit of both: `us`, `%`, `/s`, or `requests`.
+    /// The unit of value and bound: `us`, `%`, `/s`, or `requests`.
     pub unit: String,
 }
 
-/// Everything that one load trial recorded.
+/// The complete record of one load trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadResult {
     /// Name and version of this format: `hoptax.load/1`.
     pub format: String,
-    /// What the findings add up to.
+    /// The verdict that follows from the findings.
     pub verdict: Verdict,
-    /// Failed and warned checks.
+    /// Findings of validity checks.
     pub findings: Vec<Finding>,
-    /// What was asked for.
+    /// The requested load.
     pub plan: LoadPlan,
-    /// Time that was recorded, seconds, and that all numbers speak of: what was planned, unless the trial ended early.
+    /// Recorded time, seconds, which all numbers refer to: the planned time, unless the trial ended early.
     pub recorded_s: f64,
     /// Why it ended: `plan`, `requests`, `interrupt` or `backlog`.
     pub ended_by: EndedBy,
-    /// Where each request went, exactly.
+    /// Exact accounts of all requests.
     pub book: Book,
     /// Requests that were not sent, by reason: `busy`, `late` or `end`.
     pub unsent: BTreeMap<String, u64>,
@@ -96,42 +96,42 @@ pub struct LoadResult {
     pub statuses: BTreeMap<u16, u64>,
     /// Requests per second.
     pub rate: LoadRate,
-    /// Distributions. Response and service time are those of answered requests and of those whose answer was still
-    /// awaited, the others those of answered requests.
+    /// Distributions. Response and service time are of answered requests and of those whose answer was still pending;
+    /// the others are of answered requests.
     pub latency: LatencySet,
-    /// Percentiles of choice, those of `--percentiles` and of `--fail-on`, in rising order.
+    /// The percentiles requested by `--percentiles` and `--fail-on`, ascending.
     pub percentiles: Vec<Percentile>,
-    /// The conditions of `--fail-on`, and what came of each.
+    /// The conditions of `--fail-on`, with their outcomes.
     pub fail_on: Vec<FailOn>,
-    /// 95 % intervals of the quantiles of response time.
+    /// 95 % confidence intervals of the quantiles of response time.
     pub response_intervals: QuantileIntervals,
-    /// Response time, up to the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
+    /// Response time until the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
     pub outcomes: BTreeMap<String, Latency>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
-    /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial in stages.
+    /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial with stages.
     pub windows: Vec<Window>,
-    /// How well releases kept their times; null in a closed loop.
+    /// Accuracy of release times; null in a closed loop.
     pub pacing: Option<Pacing>,
-    /// Rank correlation (Spearman) of the response times of one request and the next; null with too few.
+    /// Rank correlation (Spearman) of the response times of consecutive requests; null with too few requests.
     pub serial_correlation: Option<f64>,
-    /// Requests in flight, counted and computed.
+    /// Requests in flight, observed and computed.
     pub in_flight: Option<InFlight>,
-    /// Workers and connections whose response times are apart from the others'.
+    /// Workers and connections whose response times differ from those of the others.
     pub apart: Vec<Apart>,
-    /// What the kernel's time stamps say, where they were asked for.
+    /// Kernel timestamps, if requested.
     pub kernel: Option<KernelStamps>,
-    /// What the handshakes of TLS came to; null without TLS.
+    /// TLS handshakes; null without TLS.
     pub tls: Option<TlsResult>,
-    /// Connections that the server wanted no further request on (GOAWAY of HTTP/2, the end of WebSocket), by its reason.
+    /// Connections that the server closed for further requests (GOAWAY of HTTP/2, close of WebSocket), by its reason.
     pub retired: BTreeMap<String, u64>,
-    /// The stages that began of a load that has some, each with its own numbers.
+    /// The stages that began, if the load has stages, each with its own numbers.
     pub stages: Vec<Stage>,
-    /// First against last third of the trial.
+    /// Comparison of the first and last third of the trial.
     pub drift: Option<Drift>,
-    /// What the generator itself used.
+    /// Resource use of the generator.
     pub generator: Generator,
-    /// The tool that a result was imported from, with what it does not tell.
+    /// The tool that a result was imported from, with the quantities that it does not report.
     pub imported: Option<Imported>,
     /// Thresholds of checks that were loosened.
     pub loosened: Vec<Loosened>,
@@ -139,78 +139,78 @@ pub struct LoadResult {
     pub environment: Environment,
 }
 
-/// The load that was asked for.
+/// The requested load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
-    /// Where the requests went: a URL, or what they were taken from.
+    /// The target of the requests: a URL, or the source that they were read from.
     pub url: String,
-    /// What was spoken: `http1`, `http2`, `grpc`, `tcp` or `websocket`.
+    /// Protocol: `http1`, `http2`, `grpc`, `tcp` or `websocket`.
     pub protocol: String,
-    /// Request method; empty where the protocol has none.
+    /// Request method; empty if the protocol has none.
     pub method: String,
-    /// Different requests that were sent.
+    /// Number of distinct requests.
     pub requests: u32,
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
-    /// How release times were drawn, as `--arrivals` says it; absent in a closed loop.
+    /// Spacing of release times, in the syntax of `--arrivals`; absent in a closed loop.
     pub arrivals: Option<String>,
     /// Connections.
     pub connections: u32,
-    /// Requests at once on each of them.
+    /// Concurrent requests per connection.
     pub streams: u32,
-    /// What the generator allows of HTTP/2; null where that is not spoken.
+    /// HTTP/2 settings of the generator; null with other protocols.
     pub http2: Option<Http2Plan>,
-    /// How a request found its connection.
+    /// How a connection is chosen for a request.
     pub pool: String,
-    /// What became of a request while all connections were busy: `wait`, `queue=N` or `skip`.
+    /// What happens to a request while all connections are busy: `wait`, `queue=N` or `skip`.
     pub when_busy: String,
-    /// What became of a request that the generator was late with: `send` or `skip`.
+    /// What happens to a request that the generator is late with: `send` or `skip`.
     pub when_late: String,
-    /// When connections were opened: `ahead` or `on-demand`.
+    /// When connections are opened: `ahead` or `on-demand`.
     pub connect: String,
-    /// Requests after which a connection was closed and opened anew, as a number or a range; null for as many as the
-    /// server took.
+    /// Requests after which a connection is closed and reopened, as a number or a range; null for as many as the server
+    /// allows.
     pub requests_per_connection: Option<String>,
-    /// Age at which it was, seconds; null for none.
+    /// Age at which a connection is closed and reopened, seconds; null for none.
     pub connection_age_s: Option<f64>,
-    /// Time between an answer and the next request of a closed loop, as `--think` says it; null for none.
+    /// Time between an answer and the next request of a closed loop, in the syntax of `--think`; null for none.
     pub think: Option<String>,
-    /// How the rate changed, as `--stages` says it; null for one rate.
+    /// Rate over time, in the syntax of `--stages`; null for a constant rate.
     pub stages: Option<String>,
-    /// What was expected of every answer, as `--expect` says it; empty for a status below 400.
+    /// What every answer must match, in the syntax of `--expect`; empty for a status below 400.
     pub expect: String,
     /// Worker threads.
     pub workers: u32,
     /// Recorded time, seconds; the longest that it could be where requests are limited.
     pub duration_s: f64,
-    /// Requests after which the record was to end; null for as many as fit.
+    /// Number of requests after which recording was to end; null for as many as fit.
     pub request_limit: Option<u64>,
-    /// Time before it that was left out of the record, seconds.
+    /// Warm-up before the recorded time, seconds.
     pub warmup_s: f64,
     /// Time after which a request counts as timed out, seconds.
     pub timeout_s: f64,
     /// Seed of the release times.
     pub seed: u64,
-    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
-    /// Share of failed, timed-out and unfinished requests that is tolerated.
+    /// Tolerated share of failed, timed-out and unfinished requests.
     pub max_error_share: f64,
 }
 
-/// Settings of HTTP/2.
+/// HTTP/2 settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Http2Plan {
-    /// Bytes of an answer that may be under way.
+    /// Flow-control window of a stream, bytes.
     pub stream_window_bytes: u32,
-    /// Bytes of all answers of a connection that may be.
+    /// Flow-control window of a connection, bytes.
     pub connection_window_bytes: u32,
-    /// Bytes of the table of header fields, in both directions.
+    /// Size of the HPACK dynamic table in both directions, bytes.
     pub header_table_bytes: u32,
-    /// Bytes of a frame at most.
+    /// Largest frame, bytes.
     pub max_frame_bytes: u32,
 }
 
@@ -218,31 +218,31 @@ pub struct Http2Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Waiting {
-    /// Most of them at once.
+    /// Largest number waiting at once.
     pub most: u64,
-    /// How long requests waited, all together, until they were sent or until the end, seconds.
+    /// Total time that requests waited until they were sent or the trial ended, seconds.
     pub total_s: f64,
 }
 
-/// The exact book: `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
+/// The exact accounts: `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Book {
-    /// Requests whose release fell into the recorded time.
+    /// Requests whose planned release was in the recorded time.
     pub planned: u64,
-    /// Of these, handed to a connection.
+    /// Of these, assigned to a connection.
     pub sent: u64,
-    /// Of these, never handed to a connection, because none was free before the end.
+    /// Of these, never assigned to a connection, because none was free before the end.
     pub unsent: u64,
-    /// Of the sent, released late because every connection was busy.
+    /// Of the sent, delayed because every connection was busy.
     pub blocked: u64,
     /// Of the sent, answered in full with a status below 400.
     pub answered: u64,
-    /// Of the sent, failed; `failures` says how.
+    /// Of the sent, failed; `failures` lists them by kind.
     pub failed: u64,
     /// Of the sent, not answered within the timeout.
     pub timed_out: u64,
-    /// Of the sent, still in flight when the drain after the end was over.
+    /// Of the sent, still in flight after the final drain.
     pub unfinished: u64,
 }
 
@@ -262,7 +262,7 @@ impl Book {
         }
     }
 
-    /// Adds another book to this one.
+    /// Adds the counts of another book.
     pub fn add(&mut self, other: &Self) {
         self.planned += other.planned;
         self.sent += other.sent;
@@ -279,7 +279,7 @@ impl Book {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadRate {
-    /// What was asked for; absent in a closed loop.
+    /// Requested; absent in a closed loop.
     pub target: Option<f64>,
     /// Sent.
     pub offered: f64,
@@ -295,9 +295,9 @@ pub struct Stage {
     pub from_rate: f64,
     /// Requests per second at its end.
     pub to_rate: f64,
-    /// How long it lasted, seconds: its length, unless the trial ended early.
+    /// Its duration, seconds: as planned, unless the trial ended early.
     pub duration_s: f64,
-    /// Where its requests went.
+    /// Accounts of its requests.
     pub book: Book,
     /// Requests that were not sent, by reason.
     pub unsent: BTreeMap<String, u64>,

@@ -1,69 +1,69 @@
-//! What the machine can give to a measurement, as probed in the seconds before it.
+//! The suitability of the machine for measurements, probed in the seconds before one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a machine wakes its tasks, and who else wants its processors. Probed while nothing of a study runs.
+/// Wake-up latencies of a machine, and the use of its processors by others. Probed while nothing of a study runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MachineProbe {
-    /// Processors that the placement names.
+    /// Number of processors in the placement.
     pub processors: u32,
-    /// Wake-ups on processors that were idle before, as the machine is.
+    /// Wake-ups on idle processors, with the machine's own settings.
     pub halting: Vec<WakeUps>,
-    /// The same with a spinner on each of the processors, which keeps the host from halting them; null where that was not to be
-    /// had.
+    /// The same with a spinner on each processor, which keeps the host from halting it; null if not possible.
     pub never_halted: Option<Vec<WakeUps>>,
-    /// Why there could be no spinner; null where there was one.
+    /// Why a spinner was not possible; null if it was.
     pub spinner_refused: Option<String>,
-    /// Median time that a cache line takes from the generator's first processor to the proxy's first and back, nanoseconds;
-    /// null where they share one.
+    /// Median round trip of a cache line between the generator's first processor and the proxy's first, nanoseconds;
+    /// null if they share one.
     pub handover_ns: Option<f64>,
-    /// Share of the time that the host took from the probed processors while they had work.
+    /// Stolen share of the probed processors' time while they were busy.
     pub steal_share: f64,
-    /// Share of the time in which a task that always had work was kept from its processor by others; of the processors the
-    /// worst.
+    /// Share of the time that a permanently runnable task waited for its processor because of other tasks; the largest
+    /// over processors.
     pub run_delay_share: f64,
-    /// The kernel's clock source, for example `tsc` or `kvm-clock`; empty where the kernel does not show it.
+    /// The kernel's clock source, for example `tsc` or `kvm-clock`; empty if the kernel does not expose it.
     pub clock_source: String,
-    /// What one reading of the clock takes, nanoseconds.
+    /// Duration of one clock reading, nanoseconds.
     pub clock_read_ns: f64,
-    /// What tasks that are not the probe's used of each probed processor.
+    /// Use of each probed processor by tasks other than the probe's.
     pub used_by_others: Vec<UsedByOthers>,
-    /// How long the probe took, seconds.
+    /// Duration of the probe, seconds.
     pub seconds: f64,
 }
 
-/// How late a task runs on one processor after it was to wake.
+/// Wake-up latency of a task on one processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WakeUps {
     /// The processor on which the task sleeps.
     pub processor: u32,
-    /// From the moment at which a task on another processor asks the kernel to wake it; null where there is no other processor.
+    /// From when a task on another processor asks the kernel to wake it; null if there is no other processor.
     pub by_another: Option<Lateness>,
-    /// From the moment at which its timer falls due; null where it never woke in the time of the probe.
+    /// From when its timer expires; null if it never woke during the probe.
     pub by_timer: Option<Lateness>,
 }
 
-/// Quantiles of how late something was.
+/// Quantiles of a latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
-    /// Median, microseconds.
+    /// Median, us.
     pub p50_us: f64,
-    /// 99th percentile, microseconds.
+    /// 99th percentile, us.
     pub p99_us: f64,
-    /// Wake-ups that these rest on.
+    /// Number of wake-ups.
     pub samples: u64,
 }
 
-/// What tasks that are not ours used of a processor.
+/// Use of a processor by tasks other than ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsedByOthers {
     /// The processor.
     pub processor: u32,
-    /// Share of the time of the probe. The kernel counts in hundredths of a second, so a difference of a percent is none.
+    /// Share of the probe's duration. The kernel counts in hundredths of a second, so differences of one percent are
+    /// not significant.
     pub share: f64,
 }

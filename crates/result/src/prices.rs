@@ -1,23 +1,23 @@
-//! What functions cost: a published list, or the same as it should be on another machine.
+//! Price lists: what functions cost, as published or as predicted for another machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Interval};
 
-/// A list of prices.
+/// A price list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PricesResult {
     /// Name and version of this format: `hoptax.prices/1`.
     pub format: String,
-    /// The study that the list was measured by.
+    /// The study that measured the list.
     pub study: String,
     /// The machine that it was measured on.
     pub listed: PricedMachine,
-    /// The machine that it was carried to; null for the list as it was measured.
+    /// The machine that the prices are predicted for; null for the list as measured.
     pub here: Option<CarriedTo>,
-    /// One entry for each function, dearest first.
+    /// One entry per function, in descending order of cost.
     pub prices: Vec<Price>,
 }
 
@@ -30,82 +30,83 @@ impl PricesResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PricedMachine {
-    /// What it is.
+    /// Its properties.
     pub environment: Environment,
-    /// CPU time of plain proxying per request, microseconds.
+    /// CPU time of plain proxying per request, us.
     pub plain_us: Option<Interval>,
     /// Whether its processors were kept from being halted.
     pub never_halted: bool,
 }
 
-/// How a list was carried to a machine, and how well that works elsewhere.
+/// How a list was carried to a machine, and the errors of the method on known machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedTo {
     /// The machine.
     pub machine: PricedMachine,
-    /// By what factor a function of the usual stretch is dearer here.
+    /// The factor by which a function of average stretch costs more here.
     pub factor: f64,
-    /// How many times as much the differences of stretch count here as between the machines that stretch is known from.
+    /// The effect of stretch here, relative to that between the machines that stretch was estimated from.
     pub slope: f64,
-    /// What the line was drawn through: functions by their ids, and `plain proxying`.
+    /// The points that the line was fitted to: functions by their ids, and `plain proxying`.
     pub anchors: Vec<String>,
-    /// How far carried prices were off on machines where the truth is known, by class of cost.
+    /// Errors of carried prices on machines where the true costs are known, by class of cost.
     pub errors: Vec<CarryError>,
 }
 
-/// How far carried prices are off.
+/// Errors of carried prices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarryError {
-    /// The least cost of the class on the list, as a share of plain proxying there, 0.1 for a tenth; up to that of the class before.
+    /// Lower limit of the class: cost on the list as a share of plain proxying there, 0.1 for a tenth. The upper limit
+    /// is that of the class before.
     pub from_share: f64,
-    /// Prices that were carried and held against a measurement.
+    /// Number of carried prices that were compared with a measurement.
     pub count: u32,
-    /// Functions that they are of.
+    /// Number of functions among them.
     pub functions: u32,
-    /// Error, as a share of the true cost: the median.
+    /// Median error, as a share of the true cost.
     pub median_share: f64,
-    /// The 90th percentile.
+    /// 90th percentile of the error.
     pub p90_share: f64,
-    /// The factor that the true cost is within, both ways: so far off was the worst of nearly all functions.
+    /// The factor within which the true cost lies, either way: the largest error of nearly all functions.
     pub factor: f64,
-    /// For which share of other functions the factor holds on all machines like these.
+    /// The share of other functions for which the factor holds on all machines like these.
     pub confidence: f64,
 }
 
-/// What one function costs.
+/// The price of one function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// The arm of the list, for example `route/path{routes=200}`.
     pub id: String,
-    /// CPU time of the proxy that it adds to a request, microseconds, as listed.
+    /// CPU time that it adds to the proxy per request, us, as listed.
     pub listed_us: Option<Interval>,
-    /// The same here; null where the list was not carried.
+    /// The same on this machine; null if the list was not carried.
     pub here_us: Option<Interval>,
-    /// How the price was made.
+    /// The origin of the price.
     pub made: PriceMade,
     /// Why it was not carried.
     pub reason: Option<String>,
 }
 
-/// How a price was made.
+/// The origin of a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PriceMade {
-    /// As it stands in the list.
+    /// As listed.
     Listed,
     /// Measured on this machine.
     Measured,
     /// Carried to this machine by the model.
     Carried,
-    /// The model does not reach it.
+    /// Outside the range of the model.
     NotCarried,
 }
 
 impl PriceMade {
-    /// The words for it.
+    /// Its name in outputs.
     pub fn words(self) -> &'static str {
         match self {
             Self::Listed => "listed",

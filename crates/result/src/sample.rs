@@ -1,4 +1,4 @@
-//! A load result that no check objects to, for the tests of checks and outputs.
+//! A load result without findings, for tests of checks and outputs.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub fn latency(p50_us: f64) -> Latency {
 /// Ten seconds at 20,000 requests per second.
 pub fn load() -> LoadResult {
     let range = |us: f64| Some(Range { low: us * 0.99, high: us * 1.01 });
-    // A hundred windows that differ by a little and at no point for good.
+    // A hundred windows with small variation and no trend.
     let window = |number: u32| Window {
         planned: 2_000,
         sent: 2_000,

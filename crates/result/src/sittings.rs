@@ -1,14 +1,14 @@
-//! What several sittings found: runs of one study on one machine, hours or days apart, put together.
+//! The combined result of several sittings: runs of one study on one machine, hours or days apart.
 //!
-//! A machine has spells that last longer than a study, so that intervals over the rounds of one sitting do not hold for the next.
-//! What holds for the machine is in the differences between sittings.
+//! The state of a machine may last longer than a study, so intervals over the rounds of one sitting do not hold for the
+//! next. Only the variance between sittings shows what holds for the machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Interval, Verdict};
 
-/// The results of one study from several sittings on one machine, put together.
+/// The combined results of one study from several sittings on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SittingsResult {
@@ -16,13 +16,13 @@ pub struct SittingsResult {
     pub format: String,
     /// Name of the study.
     pub study: String,
-    /// The machine that all sittings were on.
+    /// The machine of all sittings.
     pub machine: SittingsMachine,
-    /// What the intervals hold for: the machine, where two sittings or more state a cost.
+    /// The scope of the intervals: the machine, if two or more sittings have a cost.
     pub holds_for: HoldsFor,
-    /// Confidence of every interval, 0 to 1.
+    /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
-    /// The sittings, in the order of time.
+    /// The sittings, in chronological order.
     pub sittings: Vec<SittingRecord>,
     /// One entry for each arm that is compared with another, in the order of the study file.
     pub arms: Vec<SittingArm>,
@@ -32,14 +32,14 @@ impl SittingsResult {
     /// The name of the format that is written.
     pub const FORMAT: &str = "hoptax.sittings/1";
 
-    /// Whether a sitting, by its place, states any cost. One that is void states none.
+    /// Whether the sitting with this index has any cost. A void one has none.
     pub fn states(&self, sitting: usize) -> bool {
         let mut costs = self.arms.iter().flat_map(|arm| &arm.costs);
         costs.any(|cost| cost.estimates.get(sitting).is_some_and(Option::is_some))
     }
 }
 
-/// What all sittings have in common beside their study.
+/// Properties that all sittings share besides their study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SittingsMachine {
@@ -51,19 +51,19 @@ pub struct SittingsMachine {
     pub memory_bytes: u64,
     /// Kernel release.
     pub kernel: String,
-    /// Version of the proxy; absent where there is none.
+    /// Version of the proxy; absent without one.
     pub proxy_version: Option<String>,
     /// Whether the processors were kept from being halted.
     pub never_halted: bool,
 }
 
-/// What an interval holds for.
+/// The scope of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HoldsFor {
-    /// One sitting: another one, hours later, may find something else.
+    /// One sitting: another one, hours later, may differ.
     Sitting,
-    /// The machine, whatever the sitting.
+    /// The machine, for any sitting.
     Machine,
 }
 
@@ -83,7 +83,7 @@ pub struct SittingRecord {
     pub hoptax_version: String,
 }
 
-/// What the sittings found of one arm.
+/// The results of the sittings for one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SittingArm {
@@ -91,30 +91,30 @@ pub struct SittingArm {
     pub id: String,
     /// The arm that its costs are the difference from.
     pub compared_with: String,
-    /// Its costs, in the order of [`CostMeasure`]; those that no sitting states are left out.
+    /// Its costs, in the order of [`CostMeasure`], without those that no sitting has.
     pub costs: Vec<SittingCost>,
 }
 
-/// One cost of an arm, sitting by sitting and put together.
+/// One cost of an arm, by sitting and combined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SittingCost {
-    /// What it measures, with its unit.
+    /// The measure, with its unit.
     pub measure: CostMeasure,
-    /// One entry for each sitting, in their order; null where it states no such cost.
+    /// One entry per sitting, in their order; null if it lacks the cost.
     pub estimates: Vec<Option<SittingEstimate>>,
-    /// What `combined` holds for. A cost that one sitting alone states holds for that one.
+    /// The scope of `combined`. A cost that only one sitting has holds for that sitting.
     pub holds_for: HoldsFor,
-    /// The cost with its interval: of all sittings together, or of the only one.
+    /// The cost with its interval, of all sittings together or of the only one.
     pub combined: Interval,
-    /// Standard deviation of the true costs of sittings; null where one alone states the cost. Zero when they differ by no more
-    /// than their standard errors explain.
+    /// Standard deviation of the true costs of sittings; null if only one has the cost. Zero when they differ by no
+    /// more than their standard errors explain.
     pub between_sittings: Option<f64>,
-    /// Where the estimate of another sitting, as precise as these, is expected; null where one alone states the cost.
+    /// Prediction interval for the estimate of another sitting with the same precision; null if only one has the cost.
     pub another_sitting: Option<Interval>,
 }
 
-/// A cost as one sitting measured it.
+/// A cost as measured by one sitting.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SittingEstimate {
@@ -124,26 +124,26 @@ pub struct SittingEstimate {
     pub standard_error: f64,
 }
 
-/// A cost that sittings are compared by.
+/// A cost for which sittings are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostMeasure {
-    /// CPU time of the proxies per request, microseconds.
+    /// CPU time of the proxies per request, us.
     CpuUs,
-    /// The same as a share of that of the arm compared with: 0.1 for a tenth more.
+    /// The same as a share of the CPU time of the arm compared with: 0.1 for a tenth more.
     CpuShare,
-    /// Median response time, microseconds.
+    /// Median response time, us.
     ResponseP50Us,
-    /// 90th percentile of response time, microseconds.
+    /// 90th percentile of response time, us.
     ResponseP90Us,
-    /// 99th percentile of response time, microseconds.
+    /// 99th percentile of response time, us.
     ResponseP99Us,
     /// Highest rate of the closed loop, requests per second.
     MaxRate,
 }
 
 impl CostMeasure {
-    /// All of them, in the order in which results have them.
+    /// All cost measures, in the order of results.
     pub const ALL: [Self; 6] = [
         Self::CpuUs,
         Self::CpuShare,
@@ -153,7 +153,7 @@ impl CostMeasure {
         Self::MaxRate,
     ];
 
-    /// The words for it, with its unit, as tables head it.
+    /// Its name with its unit, as in table headings.
     pub fn words(self) -> &'static str {
         match self {
             Self::CpuUs => "CPU time per request, us",

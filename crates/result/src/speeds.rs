@@ -1,27 +1,26 @@
-//! How fast a machine does the few things that the cost of a function is made of.
+//! The speeds of a machine at the elementary operations that make up the cost of a function.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
-/// The speeds of a machine, each measured on its own, on the processors that a study would give to proxy and generator.
+/// The speeds of a machine, each measured by itself, on the processors that a study would give to proxy and generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MachineSpeeds {
-    /// One for each kind of work, in the order of [`SpeedKind`]. Kinds that take two processors are left out where there
-    /// is one.
+    /// One per kind of work, in the order of [`SpeedKind`]. Kinds that need two processors are left out on one.
     pub speeds: Vec<Speed>,
-    /// Numbers that each interval is taken over.
+    /// Number of repetitions that each interval is taken over.
     pub repetitions: u32,
-    /// Bursts of work in each repetition; its number is their median.
+    /// Bursts of work per repetition, whose median is the repetition's value.
     pub bursts: u32,
-    /// How long all of it took, seconds.
+    /// Total duration, seconds.
     pub length_s: f64,
 }
 
 impl MachineSpeeds {
-    /// The speed of `kind`, where it was measured.
+    /// The speed of `kind`, if measured.
     pub fn of(&self, kind: SpeedKind) -> Option<&Speed> {
         self.speeds.iter().find(|speed| speed.kind == kind)
     }
@@ -31,17 +30,16 @@ impl MachineSpeeds {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Speed {
-    /// What was done.
+    /// The kind of work.
     pub kind: SpeedKind,
-    /// One operation of it, in a line.
+    /// A one-line description of one operation.
     pub operation: String,
-    /// Who does the work.
+    /// Where the time is spent.
     pub side: SpeedSide,
-    /// Time of one operation, nanoseconds, with its 95 % interval over repetitions: CPU time where one thread does all of
-    /// it, and time of the clock for `switch`, `wake` and `wake-delay`. The processors may sleep whenever they have nothing
-    /// to do.
+    /// Time of one operation, nanoseconds, with its 95 % confidence interval over repetitions: CPU time where a single
+    /// thread does all the work, and elapsed time for `switch`, `wake` and `wake-delay`. Idle processors may sleep.
     pub ns: Interval,
-    /// The same while no processor is allowed to sleep; null where sleeping makes no difference, or this was not measured.
+    /// The same while no processor may sleep; null where sleeping makes no difference, or where not measured.
     pub never_halted_ns: Option<Interval>,
 }
 
@@ -49,53 +47,53 @@ pub struct Speed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpeedKind {
-    /// Branches and comparisons: a route is looked for among prefixes.
+    /// Branches and comparisons: matching a route among prefixes.
     Match,
-    /// Reading a request's head byte by byte.
+    /// Parsing a request's head byte by byte.
     Parse,
-    /// A digest.
+    /// Computing a digest.
     Digest,
-    /// Arithmetic on large integers: a signature is verified.
+    /// Arithmetic on large integers: verifying a signature.
     Signature,
-    /// Table lookups in 32 KiB, as compression makes them.
+    /// Table lookups in 32 KiB, as in compression.
     Compress,
-    /// Loads that depend on each other, in a cache of the processor's own.
+    /// Dependent loads within the processor's own cache.
     NearLoad,
-    /// The same in more memory than that cache holds.
+    /// Dependent loads in more memory than that cache holds.
     FarLoad,
-    /// Code that does not fit into the caches which hold code.
+    /// Code that exceeds the instruction caches.
     WideCode,
-    /// Memory is taken and given back.
+    /// Allocating and freeing memory.
     Allocate,
-    /// Memory is copied.
+    /// Copying memory.
     Copy,
-    /// The clock is read.
+    /// Reading the clock.
     Clock,
     /// The cheapest system call.
     SystemCall,
-    /// A small write and a small read within the kernel.
+    /// A small write and a small read through a pipe.
     Pipe,
     /// A small message over TCP on loopback, within one thread.
     Loopback,
-    /// A timer is set and unset.
+    /// Arming and disarming a timer.
     Timer,
-    /// One thread hands over to another on the same processor.
+    /// Switching from one thread to another on the same processor.
     Switch,
-    /// What waking a thread on another processor costs the one that wakes it.
+    /// Waking a thread on another processor: the cost to the waking thread.
     Wake,
-    /// How long it takes until that thread runs.
+    /// Waking a thread on another processor: the time until it runs.
     WakeDelay,
 }
 
-/// Who does the work that a speed is about.
+/// Where the time of a speed is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpeedSide {
-    /// The program.
+    /// In user space.
     User,
-    /// The kernel, for the program and on its account.
+    /// In the kernel, on behalf of the program.
     Kernel,
-    /// Nobody: time passes, on no account of CPU time.
+    /// Elapsed time that is not CPU time.
     Delay,
 }
 

@@ -1,7 +1,7 @@
-//! What one study found: its plan, its evidence round by round, and the numbers that follow from it.
+//! The result of a study: its plan, its evidence by round, and the numbers computed from it.
 //!
-//! Every number is a function of `rounds`: `hoptax_study::summary::fill` computes all of them from a result whose numbers were
-//! taken away.
+//! Every number is a function of `rounds`: `hoptax_study::summary::fill` computes all of them from a result without
+//! numbers.
 
 mod arm;
 mod machine;
@@ -25,34 +25,35 @@ pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
 pub use round::{ArmRound, Disturbance, Histogram, Opened, Sample, StudyRound};
 
-/// Everything that a study found.
+/// The complete result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyResult {
-    /// Name and version of this format: `hoptax.study/2`. Results of `hoptax.study/1` can be read, too: they have no `rounds`.
+    /// Name and version of this format: `hoptax.study/2`. Results of `hoptax.study/1` are accepted too; they have no
+    /// `rounds`.
     pub format: String,
     /// Name of the study.
     pub name: String,
-    /// What it asks, in a sentence.
+    /// The question that it answers, in one sentence.
     pub summary: String,
-    /// What the findings add up to.
+    /// The verdict that follows from the findings.
     pub verdict: Verdict,
-    /// Failed and warned checks.
+    /// Findings of validity checks.
     pub findings: Vec<Finding>,
     /// The machine.
     pub environment: Environment,
-    /// What was planned, and how much of it was done.
+    /// The plan, and how much of it was completed.
     pub plan: StudyPlan,
-    /// What the generator did, one entry per load.
+    /// Use of the generator, one entry per load.
     pub generator: Vec<GeneratorUse>,
-    /// What the host took.
+    /// Effects of the host.
     pub host: HostUse,
     /// One entry per arm, in the order of the study file.
     pub arms: Vec<ArmResult>,
-    /// The machine as it was probed before the first round; null in results of `hoptax.study/1`.
+    /// The probe of the machine before the first round; null in results of `hoptax.study/1`.
     #[serde(default)]
     pub machine: Option<MachineProbe>,
-    /// Its speeds, measured before the first round; null where nobody asked for them.
+    /// The speeds of the machine, measured before the first round; null if not requested.
     #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
     /// The evidence: what was measured in each complete round.

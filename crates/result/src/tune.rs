@@ -1,27 +1,27 @@
-//! The rate at which answers stay in the fastest mode.
+//! The result of tuning: the rate at which answers stay in the fastest mode.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Mode};
 
-/// What tuning found.
+/// The result of tuning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TuneResult {
     /// Name and version of this format: `hoptax.tune/1`.
     pub format: String,
-    /// Where the requests went.
+    /// The target of the requests.
     pub url: String,
     /// Connections.
     pub connections: u32,
-    /// Share of the answers that are to be in the fastest mode, 0 to 1.
+    /// Required share of the answers in the fastest mode, 0 to 1.
     pub wanted_share: f64,
     /// The fastest mode of the first run; null when there is only one mode.
     pub fastest: Option<Mode>,
-    /// The runs, in their order; the first is as fast as possible.
+    /// The runs, in order; the first is at full speed.
     pub steps: Vec<TuneStep>,
-    /// The largest rate of those tried at which nearly all answers were in the fastest mode.
+    /// The highest of the rates tried at which nearly all answers were in the fastest mode.
     pub rate: Option<f64>,
     /// The machine.
     pub environment: Environment,
@@ -31,7 +31,7 @@ pub struct TuneResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TuneStep {
-    /// Requests per second asked for; null for as fast as possible.
+    /// Requested requests per second; null for full speed.
     pub rate: Option<f64>,
     /// Answered per second.
     pub answered_rate: f64,
@@ -39,10 +39,10 @@ pub struct TuneStep {
     pub fastest_share: f64,
     /// The modes of this run.
     pub modes: Vec<Mode>,
-    /// Mean response time, microseconds.
+    /// Mean response time, us.
     pub mean_us: Option<f64>,
-    /// Median, microseconds.
+    /// Median, us.
     pub p50_us: Option<f64>,
-    /// 99th percentile, microseconds.
+    /// 99th percentile, us.
     pub p99_us: Option<f64>,
 }

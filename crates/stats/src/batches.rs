@@ -1,19 +1,20 @@
-//! The interval of a quantile of one run, from batches of it.
+//! The confidence interval of a quantile of a single run, by batch means.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The shares between whose quantiles the `p` quantile lies with 95 % confidence, when `shares` are, for each batch of
-/// the run, the share of its values at or below the quantile of the whole run.
+/// Returns the range of ranks, as shares from 0 to 1, whose quantiles enclose the true `p` quantile with 95 %
+/// confidence. `shares` holds, for each batch of the run, the share of its values at or below the quantile of the whole
+/// run.
 ///
-/// **Method.** Batch means of the indicator: the shares are near to independent even where the values are not, as long as
-/// a batch is long against what makes neighbours alike; their mean has the standard error `s / sqrt(k)`, and Student's
-/// `t` with `k - 1` degrees of freedom turns it into an interval of ranks (A. F. Seila, "A Batching Approach to Quantile
-/// Estimation in Regenerative Simulations", *Management Science* 28, 1982). In the simulation of `tests/coverage.rs` it
-/// holds the true p99 of an M/M/1 queue at utilisation 0.7 about as often as it says, where the textbook interval does in
-/// one run of six.
+/// **Method.** Batch means of the indicator. The shares of batches are nearly independent even where the values are
+/// not, as long as a batch is long compared with the range of the autocorrelation. Their mean has the standard error
+/// `s / sqrt(k)`, and Student's `t` with `k - 1` degrees of freedom turns it into an interval of ranks (A. F. Seila,
+/// "A Batching Approach to Quantile Estimation in Regenerative Simulations", *Management Science* 28, 1982). In the
+/// simulation of `tests/coverage.rs` the interval covers the true p99 of an M/M/1 queue at utilisation 0.7 at about
+/// its nominal rate; the textbook interval covers it in one run of six.
 ///
 /// **Degenerate cases.** `None` with fewer than ten batches, or when a share is not a number from 0 to 1. An end beyond
-/// 0 or 1 is that: there the run holds no value that bounds the quantile.
+/// 0 or 1 is clamped to it: no value of the run bounds the quantile on that side.
 pub fn quantile_ranks(shares: &[f64], p: f64) -> Option<(f64, f64)> {
     let count = shares.len();
     if count < 10 || !shares.iter().all(|share| (0.0..=1.0).contains(share)) {

@@ -1,31 +1,32 @@
-//! What an interval over rounds says in standard errors, and how often chance alone shows as much.
+//! The standard error behind an interval over rounds, and its p-value.
 
 use hoptax_result::Interval;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::critical::two_sided_t;
 
-/// The probability, two-sided, that a difference whose true value is zero is estimated as far from zero as `cost`, given that
-/// `cost` is a Student interval over `rounds` rounds at `confidence`.
+/// The two-sided p-value of `cost`: the probability that a difference whose true value is zero is estimated at least as
+/// far from zero, given that `cost` is a Student interval over `rounds` rounds at `confidence`.
 ///
-/// **Method.** The standard error is the half-width over the quantile of Student's distribution with `rounds - 1` degrees of
-/// freedom that the interval was made with; the estimate over it is Student's under the hypothesis. For intervals that were
-/// made in another way it is an approximation.
+/// **Method.** The standard error is the half-width divided by the critical value of Student's distribution with
+/// `rounds - 1` degrees of freedom. The estimate divided by the standard error follows that distribution under the null
+/// hypothesis. For intervals computed in another way the result is an approximation.
 ///
-/// **Degenerate cases.** `None` with fewer than two rounds, without a width, and where a number is not finite.
+/// **Degenerate cases.** `None` with fewer than two rounds, for an interval of zero width, and when a number is not
+/// finite.
 pub fn chance_of_difference(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
     let student = StudentsT::new(0.0, 1.0, f64::from(rounds) - 1.0).ok()?;
     let t = cost.estimate.abs() / standard_error(cost, rounds, confidence)?;
     t.is_finite().then(|| 2.0 * student.cdf(-t))
 }
 
-/// The standard error of the estimate of `cost`, in its unit, given that `cost` is a Student interval over `rounds` rounds at
-/// `confidence`.
+/// The standard error of the estimate of `cost`, in its unit, given that `cost` is a Student interval over `rounds`
+/// rounds at `confidence`.
 ///
-/// **Degenerate cases.** `None` with fewer than two rounds, and without a width.
+/// **Degenerate cases.** `None` with fewer than two rounds, and for an interval of zero width.
 pub fn standard_error(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
     let quantile = two_sided_t(f64::from(rounds) - 1.0, confidence)?;
-    // False for what is not a number, too.
+    // NaN is filtered out too.
     Some(cost.half_width() / quantile).filter(|error| *error > 0.0)
 }
 
@@ -47,7 +48,8 @@ mod tests {
 
     #[test]
     fn further_from_zero_is_rarer() {
-        // Twice the integral of Student's density with 9 degrees of freedom from 2 * 2.262157163 on, by the midpoint rule.
+        // Twice the integral of Student's density with 9 degrees of freedom from 2 * 2.262157163 upwards, by the
+        // midpoint rule.
         let chance = chance_of_difference(&cost(-4.0, 2.0), 10, 0.95).unwrap();
         assert!((chance - 0.001_437_869).abs() < 1e-8, "{chance}");
     }

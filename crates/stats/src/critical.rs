@@ -1,22 +1,23 @@
-//! Critical values: by how many standard errors an interval reaches on either side.
+//! Two-sided critical values.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// The `t` that a Student variable with `freedom` degrees of freedom stays within, on either side of zero, with
-/// probability `confidence`.
+/// The two-sided critical value of Student's distribution: a variable with `freedom` degrees of freedom lies
+/// between `-t` and `t` with probability `confidence`.
 ///
-/// **Degenerate cases.** `None` when `confidence` does not lie strictly between 0 and 1, when `freedom` is not
-/// positive, and when `t` is too large for a number.
+/// **Degenerate cases.** `None` when `confidence` is not strictly between 0 and 1, when `freedom` is not positive,
+/// and when `t` is not finite.
 pub(crate) fn two_sided_t(freedom: f64, confidence: f64) -> Option<f64> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    // The lower tail keeps digits that `1 - tail` would round away.
+    // The lower tail keeps digits that `1 - tail` would lose to rounding.
     Some(-student.inverse_cdf((1.0 - confidence) / 2.0)).filter(|t| t.is_finite())
 }
 
-/// The same for a standard normal variable, which is what a Student variable becomes with many degrees of freedom.
+/// The two-sided critical value of the standard normal distribution, the limit of Student's for many degrees of
+/// freedom.
 pub(crate) fn two_sided_normal(confidence: f64) -> Option<f64> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return None;

@@ -1,14 +1,14 @@
-//! Pure mathematics on recorded numbers: what a sample says, and how sure that is.
+//! Statistics of recorded numbers: estimates and their confidence intervals.
 //!
-//! Nothing here reads a file, a clock or a random number. Every function names its method, its source and its
-//! degenerate cases, and answers `None` where there is no honest answer.
+//! All functions are pure: they read no file, clock or random number. Each documents its method, source and degenerate
+//! cases, and returns `None` where no valid answer exists.
 //!
 //! # Which interval is used where
 //!
-//! In a study there is one kind of interval: Student's, over rounds. A round starts every process afresh, and a process keeps
-//! its own level for as long as it lives, so rounds are the topmost replicate and the only independent
-//! observations of a study. All that happens below them, blocks, slices and requests, is first reduced to one
-//! number for each round.
+//! A study uses one kind of interval: Student's, over rounds. A round starts every process afresh, and a process keeps
+//! its own level of CPU time for as long as it lives. Rounds are therefore the topmost replicate and the only
+//! independent observations of a study. Everything below them, blocks, slices and requests, is first reduced to one
+//! number per round.
 //!
 //! | quantity | one number for each round | interval |
 //! |---|---|---|
@@ -16,30 +16,30 @@
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //!
-//! CPU times of slices, before they are paired, are brought to the machine's usual speed, as far as other arms tell it:
-//! [`slowdowns()`], and for a comparison [`Slowdowns::between`].
+//! Before pairing, the CPU times of slices are normalized to the machine's usual speed, which is estimated from other
+//! arms: [`slowdowns()`], and for a comparison [`Slowdowns::between`].
 //!
-//! A single load has no rounds; its quantiles get the interval of [`quantile_ranks`], from batches of its time.
+//! A single load has no rounds. Its quantiles get the interval of [`quantile_ranks`], from batches of its duration.
 //!
-//! A quantile of any sample is reported only where [`quantile_supported`] says so. Whether two studies agree is
-//! [`meets()`].
+//! A quantile of a sample is reported only if [`quantile_supported`] allows it. [`meets()`] tests whether two studies
+//! agree.
 //!
 //! `tests/coverage.rs` simulates studies with levels that live as long as a process (normal, and in two modes as
-//! measured), drift, slices with heavy tails and slices set aside, from 6 rounds of 4 blocks to 12 of 12: the 95 %
-//! interval holds the true cost in 93 to 97 % of them. It also shows what other ways come to: pooling the blocks
-//! of all rounds 60 to 80 %, a single start of 80 blocks 40 %. `tests/whole_study` does the same for all that is said of
-//! an arm, from one arm to a hundred, with copies of the baseline, on a machine that wanders and on one that does not.
+//! measured), drift, slices with heavy tails and slices set aside, from 6 rounds of 4 blocks to 12 of 12. The 95 %
+//! interval covers the true cost in 93 to 97 % of them. Alternatives do worse: pooling the blocks of all rounds covers
+//! in 60 to 80 %, a single start of 80 blocks in 40 %. `tests/whole_study` does the same for every number reported of
+//! an arm, with 1 to 100 arms, with copies of the baseline, on a machine that drifts and on one that does not.
 //!
 //! # Why there is no textbook interval of a quantile
 //!
-//! The usual distribution-free interval takes two order statistics at the ranks between which a binomial count
-//! falls with 95 %. It supposes that values are independent, and response times are not: a request that finds a
-//! queue leaves one to the next. The values beyond a high quantile come in runs, so there are far fewer separate
-//! events than values, and the interval is far too narrow. In the simulation of `tests/coverage.rs` the nominal 95 %
-//! interval of the p99 of 20,000 requests to an M/M/1 queue at utilisation 0.7 holds the true p99 in about one run
-//! of six; with the same distribution and no queue it holds it as often as it should. Resampling single requests
-//! (the bootstrap) fails in the same way. The spread between rounds needs no such assumption: whatever makes the
-//! requests of one round alike is the same for all of them, and the rounds do not know of each other.
+//! The usual distribution-free interval takes two order statistics, at the ranks between which a binomial count falls
+//! with 95 %. It assumes that values are independent. Response times are not: a request that finds a queue leaves one
+//! to the next. The values beyond a high quantile come in runs, so there are far fewer independent events than values,
+//! and the interval is far too narrow. In the simulation of `tests/coverage.rs` the nominal 95 % interval of the p99 of
+//! 20,000 requests to an M/M/1 queue at utilisation 0.7 covers the true p99 in about one run of six; with the same
+//! distribution and no queue it covers at the nominal rate. Resampling single requests (the bootstrap) fails in the
+//! same way. The spread between rounds needs no such assumption: requests within a round may be correlated, since
+//! rounds are independent of each other.
 
 mod batches;
 mod chance;

@@ -1,18 +1,18 @@
-//! Whether two measurements of the same thing agree.
+//! Tests whether two measurements of the same quantity agree.
 
 use hoptax_result::Interval;
 
-/// Whether two intervals of the same quantity, in the same unit, have a value in common, ends included.
+/// Whether two intervals of the same quantity, in the same unit, overlap, ends included.
 ///
-/// **Method.** Comparison of ends. It is how repeated studies are held against each other: two that measured the
-/// same thing should meet. That is a coarse test, and deliberately so. Two independent 95 % intervals of equal
-/// width around the same truth fail to meet in about 0.6 % of cases, so "they do not meet" is strong evidence of a
-/// difference; "they meet" is no evidence that there is none (N. Schenker and J. F. Gentleman, "On Judging the
+/// **Method.** Comparison of ends. Repeated studies are compared this way: two that measured the same thing should
+/// overlap. The test is deliberately coarse. Two independent 95 % intervals of equal width around the same truth
+/// fail to overlap in about 0.6 % of cases, so disjoint intervals are strong evidence of a difference, while
+/// overlapping ones are no evidence that there is none (N. Schenker and J. F. Gentleman, "On Judging the
 /// Significance of Differences by Examining the Overlap Between Confidence Intervals", *The American Statistician*
 /// 55(3), 2001).
 ///
-/// **Degenerate cases.** Intervals that only touch meet, and one without width meets whatever contains it. An
-/// interval with an end that is not a number meets nothing, itself included.
+/// **Degenerate cases.** Intervals that share only an end overlap. An interval of zero width overlaps every
+/// interval that contains it. An interval with a NaN end overlaps nothing, itself included.
 pub fn meets(a: &Interval, b: &Interval) -> bool {
     a.low <= b.high && b.low <= a.high
 }
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn two_starts_of_header_mutation_did_not_meet() {
-        // Microseconds of CPU per request from two starts of 80 blocks each, measured on a 2-core virtual machine.
+        // CPU time per request in us from two starts of 80 blocks each, measured on a 2-core virtual machine.
         assert!(!meets(&interval(-0.32, 1.00), &interval(1.48, 2.81)));
         // The same for the file access log.
         assert!(meets(&interval(0.76, 2.21), &interval(1.72, 2.98)));

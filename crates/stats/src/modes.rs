@@ -3,33 +3,34 @@
 /// One mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundMode {
-    /// Where it begins: the valley before it, or the smallest value.
+    /// Its lower end: the valley before it, or the smallest value.
     pub low: f64,
     /// Its peak.
     pub peak: f64,
-    /// Where it ends.
+    /// Its upper end.
     pub high: f64,
     /// Share of the values in it, 0 to 1.
     pub share: f64,
 }
 
-/// Width of a step, as a factor: fine enough to part 50 ms from 60, coarse enough to hold values.
+/// Ratio between adjacent bins: fine enough to separate 50 ms from 60, coarse enough that bins hold values.
 const STEP: f64 = 1.06;
-/// Weights that smooth neighbouring steps.
+/// Weights of the kernel that smooths adjacent bins.
 const KERNEL: [f64; 5] = [1.0, 2.0, 3.0, 2.0, 1.0];
 /// How deep the valley between two modes must be, as a share of the lower peak.
 const VALLEY: f64 = 0.6;
-/// Least share of the values in a mode.
+/// Smallest share of the values that counts as a mode.
 const LEAST_SHARE: f64 = 0.005;
 
-/// The modes of values above zero, given with how often each came, the smallest mode first.
+/// The modes of the positive values, in ascending order. Each value is given with its count.
 ///
-/// **Method.** Values are counted in steps of equal ratio, since latencies spread in ratios, and smoothed over five steps.
-/// Every local maximum is a candidate; of two neighbours, the lower is joined to the higher one unless the valley between
-/// them is below 60 % of its peak and further below it than counting noise explains (three standard deviations of a
-/// Poisson count). A mode of less than half a percent of the values is joined to its neighbour likewise. Our own.
+/// **Method.** Values are counted in bins of equal ratio, since latencies spread in ratios, and smoothed over five
+/// bins. Every local maximum is a candidate. The lower of two adjacent candidates is merged into the higher one unless
+/// the valley between them is below 60 % of its peak, and further below it than counting noise explains (three standard
+/// deviations of a Poisson count). A mode with less than half a percent of the values is merged into its neighbour
+/// likewise. The method is our own.
 ///
-/// **Degenerate cases.** Empty without values above zero.
+/// **Degenerate cases.** Empty without positive values.
 pub fn modes(values: impl Iterator<Item = (f64, u64)>) -> Vec<FoundMode> {
     let all: Vec<(f64, u64)> =
         values.filter(|(value, count)| *value > 0.0 && value.is_finite() && *count > 0).collect();
@@ -55,12 +56,12 @@ pub fn modes(values: impl Iterator<Item = (f64, u64)>) -> Vec<FoundMode> {
     parts.iter().map(mode).collect()
 }
 
-/// A stretch of places with one peak.
+/// A range of bins with one peak.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     from: usize,
     peak: usize,
-    /// Past the last.
+    /// Exclusive.
     to: usize,
     count: f64,
 }
@@ -76,7 +77,7 @@ fn smoothed(counts: &[f64]) -> Vec<f64> {
     (0..counts.len()).map(at).collect()
 }
 
-/// Cuts the places at every valley, and joins what is not apart.
+/// Splits the bins at every valley and merges modes that are not separate.
 fn parts(counts: &[f64], smooth: &[f64], total: f64) -> Vec<Part> {
     let height = |place: usize| smooth.get(place).copied().unwrap_or_default();
     let part = |from: usize, to: usize| {
@@ -118,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// So many values around each centre, spread by a tenth of it.
+    /// The modes of samples of the given sizes around each centre, spread by a tenth of it.
     fn found(around: &[(f64, usize)]) -> Vec<FoundMode> {
         let mut random = SmallRng::seed_from_u64(1);
         let values: Vec<(f64, u64)> = around

@@ -1,24 +1,23 @@
-//! An interval over rounds: the only kind that knows what a restart changes.
+//! The confidence interval over rounds, the only kind that includes the variance between restarts.
 
 use hoptax_result::Interval;
 
 use crate::critical::two_sided_t;
 
-/// The mean over rounds with its `confidence` interval, in the unit of `rounds`, which holds one number for each
-/// round.
+/// The mean over rounds with its `confidence` interval. `rounds` holds one number per round, in any unit.
 ///
 /// **Method.** Mean plus and minus `t * s / sqrt(n)`, with `s` the sample standard deviation of the `n` rounds and
-/// `t` the quantile of Student's distribution with `n - 1` degrees of freedom.
+/// `t` the critical value of Student's distribution with `n - 1` degrees of freedom.
 ///
-/// **Source.** T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013: of the nested
-/// repetitions of an experiment the topmost one, here the restart of every process, is the one to repeat and the
-/// one whose means the interval is taken over. The spread between the means of the topmost level holds the noise
-/// of all levels below it, so nothing has to be known about those.
+/// **Source.** T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013: among nested
+/// repetitions, the topmost one, here the restart of every process, is the one to repeat, and the interval is
+/// taken over its means. The variance between these means includes the noise of all levels below, so those need no
+/// model.
 ///
-/// **Degenerate cases.** `None` with fewer than two rounds, since one says nothing about what a restart changes;
-/// `None` when `confidence` does not lie strictly between 0 and 1, when a round is not finite, and when the
-/// numbers are so large that an end is not. Rounds that agree to the last digit give an interval without width.
-/// Two rounds give an honest interval that is rarely of use: `t` is 12.7 at 95 %, against 2.26 with ten.
+/// **Degenerate cases.** `None` with fewer than two rounds, since one round carries no information on the variance
+/// between restarts; `None` when `confidence` is not strictly between 0 and 1, when a round is not finite, and
+/// when an end of the interval would not be finite. Rounds that agree to the last digit give an interval of zero
+/// width. The interval of two rounds is valid but rarely useful: `t` is 12.7 at 95 %, against 2.26 with ten.
 pub fn mean_over_rounds(rounds: &[f64], confidence: f64) -> Option<Interval> {
     let count = rounds.len() as f64;
     let t = two_sided_t(count - 1.0, confidence)?;

@@ -1,57 +1,60 @@
-//! What an arm costs: its differences from the baseline, paired by block, interval over rounds.
+//! The cost of an arm: differences from the baseline, paired by block, with an interval over rounds.
 
 use hoptax_result::Interval;
 
 use crate::{hodges_lehmann, mean_over_rounds};
 
-/// The cost of an arm with its `confidence` interval, in the unit of the differences. `rounds` holds for each
-/// round the differences `arm - baseline`, one for each block in which both slices count.
+/// The cost of an arm with its `confidence` interval, in the unit of the differences. `rounds` holds for each round
+/// the differences `arm - baseline`, one for each block in which both slices count.
 ///
 /// **Method.** Within a round, the [`hodges_lehmann()`] estimate of the differences; over rounds,
-/// [`mean_over_rounds`] of these. A round weighs the same however many of its slices were set aside.
+/// [`mean_over_rounds`] of these estimates. All rounds have equal weight, however many of their slices were set
+/// aside.
 ///
 /// **Source.** Pairing by block is the randomised block design; the interval over the topmost replicate is that of
 /// T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013.
 ///
-/// **Why pair by block.** The machine drifts by far more than a function costs. Arms measured within one block,
-/// in random order, drift together, and the difference is rid of it.
+/// **Why pair by block.** The machine drifts by far more than a function costs. Arms measured within one block, in
+/// random order, drift together, so the drift cancels in the difference.
 ///
-/// **Why restarts are the topmost replicate.** A process keeps its own level for as long as it lives. Measured on
-/// a 2-core virtual machine, microseconds of CPU per request: 80 blocks from one start gave header mutation +0.40
-/// \[-0.32, +1.00\]; 80 more blocks, all processes started afresh, +2.07 \[+1.48, +2.81\]. The two do not meet;
-/// nor do those of the local rate limit, +0.38 \[-0.31, +1.03\] and +2.18 \[+1.45, +3.09\]. Ten rounds of 12
-/// blocks gave +0.64 with a half-width of 0.51, and showed why: most rounds lie near +0.3, three near +2.
+/// **Why restarts are the topmost replicate.** A process keeps its own level for as long as it lives. Measured on a
+/// 2-core virtual machine, in us of CPU time per request: 80 blocks from one start gave header mutation +0.40
+/// \[-0.32, +1.00\]; 80 more blocks, after a restart of all processes, +2.07 \[+1.48, +2.81\]. The two intervals do
+/// not overlap; nor do those of the local rate limit, +0.38 \[-0.31, +1.03\] and +2.18 \[+1.45, +3.09\]. Ten rounds
+/// of 12 blocks gave +0.64 with a half-width of 0.51 and showed the reason: most rounds lie near +0.3, three near
+/// +2.
 ///
-/// **Why not pool the blocks of all rounds.** Blocks of a round share the levels of its processes, so they are not
+/// **Why not pool the blocks of all rounds.** Blocks of a round share the levels of its processes and are not
 /// independent: 120 blocks in ten rounds are ten observations of a level, not 120. In the simulation of
-/// `tests/coverage.rs` the 95 % interval of pooled blocks covers the true cost in 60 to 80 % of studies, and the one
-/// from a single start in 40 %; this one in 93 to 97 %.
+/// `tests/coverage.rs` the 95 % interval of pooled blocks covers the true cost in 60 to 80 % of studies, and that of
+/// a single start in 40 %; this one covers in 93 to 97 %.
 ///
-/// **What it takes.** Rounds serve better than blocks: where a level varies as measured, 12 rounds of 4 blocks
-/// give a narrower interval than 6 of 12. An arm whose processes live at one of two levels needs more than six
-/// rounds once everything else is quiet: when three starts in ten land on the upper level, six rounds see only the
-/// lower one in 12 % of studies, and no arithmetic on these six finds the other (coverage falls to 89 %; ten rounds
-/// bring it back to 93.6 %). The intervals of arms that share a baseline share its error, and are not independent
-/// of each other.
+/// **How many rounds.** Rounds help more than blocks: where a level varies as measured, 12 rounds of 4 blocks give a
+/// narrower interval than 6 of 12. An arm whose processes live at one of two levels needs more than six rounds once
+/// everything else is quiet: when three starts in ten land on the upper level, 12 % of studies with six rounds see
+/// only the lower one, and no estimator can recover the other from these six (coverage falls to 89 %; ten rounds
+/// restore it to 93.6 %). The intervals of arms that share a baseline share its error and are not independent of
+/// each other.
 ///
-/// **Degenerate cases.** Rounds without a pair are left out. `None` when fewer than two are left, when
-/// `confidence` does not lie strictly between 0 and 1, and when a difference is not finite.
+/// **Degenerate cases.** Rounds without a pair are left out. `None` when fewer than two rounds are left, when
+/// `confidence` is not strictly between 0 and 1, and when a difference is not finite.
 pub fn paired_cost(rounds: &[Vec<f64>], confidence: f64) -> Option<Interval> {
     over_rounds(rounds.iter().map(std::slice::from_ref), confidence)
 }
 
-/// The same where arms have copies. `rounds` holds for each round the pairs of processes, one of the arm with one of
-/// what it is compared with, and for each pair its differences, one for each block in which both slices count.
+/// The cost of an arm where arms have copies. `rounds` holds for each round the pairs of processes, one of the arm
+/// and one of the arm that it is compared with. Each pair holds its differences, one for each block in which both
+/// slices count.
 ///
 /// **Method.** The [`hodges_lehmann()`] estimate of each pair of processes; their mean within a round; over rounds,
 /// [`mean_over_rounds`] of these.
 ///
-/// **Why pair by pair.** The difference of two single slices is as often too high as too low by as much, whatever
-/// the skew of their noise and of the levels of processes. It is no longer so once one side has been averaged, or
-/// once the pairs of several copies are put into one estimate: an estimate that discards what is far off then does
-/// so on one side more than on the other. In `tests/whole_study`, one slice in seventy is read a fifth too high and
-/// nothing says so. There a function that costs nothing is found to cost so many standard errors, against nine
-/// copies of the baseline, in ten rounds (in brackets how often the 95 % interval holds zero):
+/// **Why pair by pair.** The difference of two single slices is symmetric about its centre, whatever the skew of
+/// their noise and of the levels of processes. That is lost once one side is averaged, or once the pairs of several
+/// copies enter one estimate: an estimate that discards outliers then discards more on one side than on the other.
+/// In `tests/whole_study`, one slice in seventy reads a fifth too high without being flagged. There a function with
+/// zero cost, measured against nine copies of the baseline in ten rounds, is estimated at the following number of
+/// standard errors (in brackets how often the 95 % interval covers zero):
 ///
 /// | estimate within a round | 2 blocks | 4 blocks | 12 blocks |
 /// |---|---|---|---|
@@ -59,13 +62,14 @@ pub fn paired_cost(rounds: &[Vec<f64>], confidence: f64) -> Option<Interval> {
 /// | against the mean of the copies | +0.03 (91 %) | -0.48 (89 %) | -1.01 (87 %) |
 /// | all pairs of slices in one Hodges-Lehmann estimate | +0.44 (97 %) | +0.26 (97 %) | -0.01 (95 %) |
 ///
-/// **What it takes.** Four blocks. Of two, nothing tells which slice is disturbed, and the estimate of a pair is its
-/// mean. A disturbed slice of the arm is then rare and moves a round by a tenth; those of nine copies are in most
-/// rounds and move each by little. The estimate is unbiased, but so skewed that the interval holds the truth in
-/// 91 % of studies, not 95. With three copies 97 % was found, since the two sides are then more alike.
+/// **How many blocks.** Four. With two, a disturbed slice cannot be identified, and the estimate of a pair is its
+/// mean. A disturbed slice of the arm is then rare and moves a round by a tenth; disturbed slices of nine copies
+/// occur in most rounds and move each by little. The estimate is unbiased, but so skewed that the interval covers
+/// the truth in 91 % of studies instead of 95. With three copies coverage was 97 %, since the two sides are then
+/// more alike.
 ///
-/// **Degenerate cases.** Pairs without a difference, and rounds without a pair, are left out. A pair counts the same
-/// however many blocks it has. `None` as for [`paired_cost`].
+/// **Degenerate cases.** Pairs without a difference, and rounds without a pair, are left out. All pairs have equal
+/// weight, however many blocks they have. `None` as for [`paired_cost`].
 pub fn paired_cost_of_copies(rounds: &[Vec<Vec<f64>>], confidence: f64) -> Option<Interval> {
     over_rounds(rounds.iter().map(Vec::as_slice), confidence)
 }

@@ -1,4 +1,4 @@
-//! Quantiles of a sample, and how many values a quantile takes before it can be believed.
+//! Quantiles of a sample, and the sample size that a quantile needs.
 
 /// How many values must lie beyond a quantile on its thinner side.
 const VALUES_BEYOND: f64 = 100.0;
@@ -6,28 +6,28 @@ const VALUES_BEYOND: f64 = 100.0;
 /// The `p` quantile of `values`, in their unit.
 ///
 /// **Method.** Sample quantile of type 7 of R. J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages",
-/// *The American Statistician* 50(4), 1996: with the values in order and numbered from 0, the value at position
-/// `p * (n - 1)`, interpolated linearly between its two neighbours. It is what R and `NumPy` answer by default, it
-/// is the smallest value at `p = 0`, the largest at `p = 1` and the ordinary median at `p = 0.5`.
+/// *The American Statistician* 50(4), 1996: with the values sorted and numbered from 0, the value at position
+/// `p * (n - 1)`, interpolated linearly between its two neighbours. It is the default of R and `NumPy`. It is the
+/// smallest value at `p = 0`, the largest at `p = 1` and the ordinary median at `p = 0.5`.
 ///
-/// It says nothing about whether `n` values can carry that quantile: ask [`quantile_supported`].
+/// Whether `n` values support that quantile is a separate question: see [`quantile_supported`].
 ///
-/// **Degenerate cases.** `None` when `values` is empty, when one of them is not finite, and when `p` is not
-/// between 0 and 1. One value is each of its own quantiles.
+/// **Degenerate cases.** `None` when `values` is empty, when a value is not finite, and when `p` is not between 0
+/// and 1. Every quantile of a single value is that value.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     quantile_of(&mut values.to_vec(), p)
 }
 
 /// The median of `values`, in their unit: [`quantile()`] at one half.
 ///
-/// With an even number of values it is the middle of the two middle ones.
+/// With an even number of values it is the mean of the two middle ones.
 ///
-/// **Degenerate cases.** `None` when `values` is empty or one of them is not finite.
+/// **Degenerate cases.** `None` when `values` is empty or a value is not finite.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// [`quantile()`] of values that need not keep their order.
+/// As [`quantile()`], but reorders the values in place.
 pub(crate) fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&p) || !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -37,39 +37,38 @@ pub(crate) fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
     let weight = position - below;
     let (_, &mut lower, above) = values.select_nth_unstable_by(below as usize, f64::total_cmp);
     let upper = above.iter().copied().min_by(f64::total_cmp).unwrap_or(lower);
-    // Weighing the two rather than adding a share of their difference cannot overflow; the clamp takes back what
-    // rounding may push past them.
+    // The weighted sum cannot overflow, unlike adding a share of the difference. The clamp undoes rounding past
+    // either neighbour.
     Some((lower * (1.0 - weight) + upper * weight).clamp(lower, upper))
 }
 
 /// How many values a sample needs before its `p` quantile is reported.
 ///
-/// **Method.** `n * min(p, 1 - p) >= 100`: check 10 of the validity checks asks for 100 values beyond a tail
-/// quantile, and this reads "beyond" as the thinner of the two sides, so that low quantiles obey the same rule and
-/// the median has a minimum too. It comes to 200 values for p50, 1,000 for p90, 10,000 for p99 and 100,000 for
-/// p99.9.
+/// **Method.** `n * min(p, 1 - p) >= 100`. Check 10 of the validity checks requires 100 values beyond a tail
+/// quantile. Here "beyond" means the thinner of the two sides, so low quantiles obey the same rule and the median
+/// has a minimum too. The minimum is 200 values for p50, 1,000 for p90, 10,000 for p99 and 100,000 for p99.9.
 ///
-/// The textbook's minimum for a distribution-free 95 % interval is far lower (6 values for p50, 299 for p99), but
-/// it supposes independent values. Requests that queue behind each other are not: what counts is the number of
-/// separate busy periods, and 100 values beyond the quantile may come from a handful of them. The rule is thus
-/// necessary, not sufficient; the spread over rounds shows the rest.
+/// The textbook minimum for a distribution-free 95 % interval is far lower (6 values for p50, 299 for p99), but it
+/// assumes independent values. Requests that queue behind each other are not independent: the number of separate
+/// busy periods counts, and 100 values beyond the quantile may come from a handful of them. The rule is thus
+/// necessary, not sufficient; the spread over rounds covers the rest.
 ///
-/// **Degenerate cases.** `None` unless `p` lies strictly between 0 and 1: no number of values supports the
-/// smallest or the largest one of a distribution.
+/// **Degenerate cases.** `None` unless `p` is strictly between 0 and 1: no sample size supports the minimum or the
+/// maximum of a distribution.
 pub fn samples_for_quantile(p: f64) -> Option<u64> {
-    // False for what is not a number, too.
+    // NaN is rejected too.
     if !(p > 0.0 && p < 1.0) {
         return None;
     }
-    // 1 - 0.9 is a little less than a tenth in binary, and p90 would need 1,001 values: allow for what rounding
-    // can take from a share.
+    // In binary, 1 - 0.9 is slightly less than a tenth, and p90 would need 1,001 values. Add the largest possible
+    // rounding error.
     let share_beyond = p.min(1.0 - p) + f64::EPSILON / 4.0;
     Some((VALUES_BEYOND / share_beyond).ceil() as u64)
 }
 
 /// Whether `count` values support reporting their `p` quantile: at least [`samples_for_quantile`] of them.
 ///
-/// **Degenerate cases.** `false` unless `p` lies strictly between 0 and 1.
+/// **Degenerate cases.** `false` unless `p` is strictly between 0 and 1.
 pub fn quantile_supported(count: u64, p: f64) -> bool {
     samples_for_quantile(p).is_some_and(|needed| count >= needed)
 }

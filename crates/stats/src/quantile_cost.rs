@@ -1,69 +1,65 @@
-//! What an arm costs at a quantile of response time: quantiles of all rounds together, interval by leaving rounds
-//! out.
+//! The cost of an arm at a quantile of response time: quantiles over all rounds, with a jackknife interval.
 
 use hoptax_result::Interval;
 
 use crate::{mean_over_rounds, quantile_supported};
 
-/// The response times of one round: of an arm, and of what it is compared with.
+/// The response times of one round, of an arm and of the arm that it is compared with.
 ///
-/// Each side is a list of values in nanoseconds and how often each came, the values in rising order and none of them
-/// twice.
+/// Each side is a list of values in nanoseconds with their counts, the values strictly ascending.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTimes<'a> {
-    /// Those of the arm.
+    /// Response times of the arm.
     pub arm: &'a [(u64, u64)],
-    /// Those of what it is compared with, of all copies of it.
+    /// Response times of the arm that it is compared with, of all its copies.
     pub other: &'a [(u64, u64)],
 }
 
-/// By how much the `p` quantile of response time of an arm exceeds that of what it is compared with, with its
-/// `confidence` interval, nanoseconds.
+/// The difference between the `p` quantile of response time of an arm and that of the arm that it is compared with,
+/// with its `confidence` interval, in nanoseconds.
 ///
-/// **Method.** Each side's quantile is that of the mixture of its rounds in which each round weighs the same,
-/// interpolated linearly between recorded values. The interval is that of the delete-one jackknife over rounds: a
-/// round is left out on both sides at once, and the standard error of the difference is turned into an interval by
-/// Student's `t` with one degree of freedom less than there are rounds.
+/// **Method.** Each side's quantile is that of the mixture of its rounds with equal weights, interpolated linearly
+/// between recorded values. The interval is that of the delete-one jackknife over rounds: a round is left out on both
+/// sides at once, and Student's `t` with one degree of freedom less than there are rounds turns the standard error of
+/// the difference into an interval.
 ///
 /// **Source.** J. W. Tukey, "Bias and Confidence in Not-quite Large Samples" (abstract), *Annals of Mathematical
-/// Statistics* 29, 1958, for the jackknife with Student's `t`; J. Shao and C. F. J. Wu, "A General Theory for
-/// Jackknife Variance Estimation", *Annals of Statistics* 17(3), 1989, for why it holds here: leaving out one value
-/// of a sample gives a wrong standard error of its quantile, leaving out a large group of values, as a round is,
-/// gives a right one.
+/// Statistics* 29, 1958, for the jackknife with Student's `t`; J. Shao and C. F. J. Wu, "A General Theory for Jackknife
+/// Variance Estimation", *Annals of Statistics* 17(3), 1989, for its validity here: leaving out single values gives a
+/// wrong standard error of a quantile, leaving out large groups of values, such as rounds, gives a right one.
 ///
-/// **Why not the mean of each round's quantiles.** The expected quantile of a sample depends on its size where the
-/// tail is heavy, and the arm has fewer answers than the copies of what it is compared with. Then an arm that costs
-/// nothing has a cost, of either sign. Quantiles of all rounds together are those of samples as large as the study
-/// has.
+/// **Why not the mean of each round's quantiles.** The expected sample quantile depends on the sample size where the
+/// tail is heavy, and the arm has fewer answers than the copies of the arm that it is compared with. An arm with zero
+/// cost then appears to have one, of either sign. Quantiles over all rounds use the largest samples that the study has.
 ///
-/// **Why not a bootstrap.** In simulated studies of 8 to 16 rounds the percentile bootstrap over rounds held the
-/// truth in 79 to 96 %, the one with corrected bias and acceleration (`BCa`) in 66 to 97 %, and tests that are
-/// inverted for the share below a quantile in 80 to 97 %; the jackknife held zero in 88 to 98 % of the same
-/// studies. Correcting the jackknife's estimate for its bias costs up to 13 points: the correction is mostly noise.
+/// **Why not a bootstrap.** In simulated studies of 8 to 16 rounds the percentile bootstrap over rounds covered the
+/// truth in 79 to 96 %, the one with corrected bias and acceleration (`BCa`) in 66 to 97 %, and inverted tests for the
+/// share below a quantile in 80 to 97 %; the jackknife covered zero in 88 to 98 % of the same studies. Correcting the
+/// bias of the jackknife's estimate loses up to 13 points: the correction is mostly noise.
 ///
-/// **What it can do.** `tests/tail_coverage.rs` simulates it. For p50 and p90 the 95 % interval covers in 92 to 97
-/// %, in 88 % for the p90 of an arm with more stalls than what it is compared with. For p99 it covers in 91 to 97 %
-/// where every round has its share of the tail, and in 87 to 90 % where the tail differs from process to process
-/// and one process stands against nine. Where a few stalls of the machine in the whole study make the p99, it holds
-/// zero for arms that cost nothing in 96 to 98 %, but a true difference in as few as 73 %: rounds that saw no stall
-/// know nothing of stalls, and no rule that looks at the data of such a study was found to tell whether it is one
-/// of them. There more rounds help, and more answers per round help less.
+/// **Coverage.** Simulated by `tests/tail_coverage.rs`. For p50 and p90 the 95 % interval covers in 92 to 97 %; for the
+/// p90 of an arm with more stalls than the arm that it is compared with, in 88 %. For p99 it covers in 91 to 97 % where
+/// every round has its share of the tail, and in 87 to 90 % where the tail differs from process to process and one
+/// process is compared with nine. Where a few stalls of the machine in the whole study make up the p99, it covers zero
+/// for arms with zero cost in 96 to 98 %, but a true difference in as few as 73 %: rounds without a stall carry no
+/// information on stalls, and no rule based on the data was found that recognizes such a study. More rounds help there;
+/// more answers per round help less.
 ///
-/// **What it leans to.** Where every round has its share of the tail, the cost of an arm that costs nothing is at
-/// the median within 0.05 of its half-width of zero. Where a few stalls make the p99, it is below zero in 52 to 66
-/// studies of 100 when one process stands against four to nine copies, at the median by 0.05 to 0.3 of the
-/// half-width, while the mean of such costs is above zero: one process meets few stalls more often than nine
-/// together do, and many now and then. The mean of each round's quantiles leans by two thirds of its half-width
-/// there. With as many copies on both sides nothing leans.
+/// **Bias.** Where every round has its share of the tail, the median estimate for an arm with zero cost lies within
+/// 0.05 half-widths of zero. Where a few stalls make up the p99, the estimate is below zero in 52 to 66 studies of 100
+/// when one process is compared with four to nine copies, with a median of 0.05 to 0.3 half-widths, while the mean of
+/// the estimates is above zero: a single process meets few stalls more often than nine together, and occasionally many.
+/// The mean of each round's quantiles is biased by two thirds of its half-width there. With the same number of copies
+/// on both sides there is no bias.
 ///
-/// On rounds measured on a 2-core Intel virtual machine, with an arm and what it is compared with drawn anew in
-/// each round from arms that cost nothing, it holds zero in 94, 95 and 93 % (p50, p90 and p99 of 16 rounds, one
-/// against four), and in 96 and 88 % (p50 and p90 of 10 rounds, one against nine).
+/// On rounds measured on a 2-core Intel virtual machine, with an arm and the arm that it is compared with drawn anew in
+/// each round from arms with zero cost, it covers zero in 94, 95 and 93 % (p50, p90 and p99 of 16 rounds, one against
+/// four), and in 96 and 88 % (p50 and p90 of 10 rounds, one against nine).
 ///
 /// **Degenerate cases.** Rounds without answers on either side are left out. `None` with fewer than two rounds left,
-/// when the answers of one side are too few for the quantile ([`quantile_supported`], with rounds of unequal size
-/// counted for what they are worth at equal weight), when `p` or `confidence` does not lie strictly between 0 and 1,
-/// and when values are not in rising order. Rounds that agree give an interval without width.
+/// when one side has too few answers for the quantile ([`quantile_supported`], with rounds of unequal size counted by
+/// their effective sample size at equal weights), when `p` or `confidence` is not strictly between 0 and 1, and when
+/// values are not in ascending order. Rounds that agree give an interval of zero width.
 pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<Interval> {
     let has_answers = |times: &[(u64, u64)]| times.iter().any(|(_, count)| *count > 0);
     let complete = || rounds.iter().filter(|round| has_answers(round.arm) && has_answers(round.other));
@@ -73,36 +69,36 @@ pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Opti
     jackknife(arm.rounds.len(), difference, confidence)
 }
 
-/// The `p` quantile of response time of one arm, with its `confidence` interval, nanoseconds. `rounds` holds for each
-/// round its times, as in [`RoundTimes`].
+/// The `p` quantile of response time of one arm, with its `confidence` interval, in nanoseconds. `rounds` holds the
+/// times of each round, as in [`RoundTimes`].
 ///
-/// **Method, source, degenerate cases.** Those of [`quantile_cost`], for one side.
+/// **Method, source, degenerate cases.** As for [`quantile_cost`], for one side.
 pub fn quantile_level(rounds: &[&[(u64, u64)]], p: f64, confidence: f64) -> Option<Interval> {
     let with_answers = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
     let mixture = Mixture::new(with_answers.copied(), p)?;
     jackknife(mixture.rounds.len(), |left_out| mixture.quantile(p, left_out), confidence)
 }
 
-/// The interval of `estimate`, which is asked for all rounds and for all but one of them.
+/// The jackknife interval. `estimate` is called for all rounds and with each round left out.
 fn jackknife(rounds: usize, estimate: impl Fn(Option<usize>) -> f64, confidence: f64) -> Option<Interval> {
     let count = rounds as f64;
     let of_all = estimate(None);
     let pseudo_value = |round| count * of_all - (count - 1.0) * estimate(Some(round));
     let pseudo_values: Vec<f64> = (0..rounds).map(pseudo_value).collect();
-    // Their mean is the estimate with its bias corrected; only their spread is wanted.
+    // The mean of the pseudo-values is the estimate with its bias corrected; only their spread is used.
     let half_width = mean_over_rounds(&pseudo_values, confidence)?.half_width();
     Some(Interval { estimate: of_all, low: of_all - half_width, high: of_all + half_width })
 }
 
-/// The distribution of a side's response times when each of its rounds weighs the same.
+/// The mixture of a side's rounds with equal weights.
 struct Mixture {
-    /// For each round its values, rising, and the share of its answers that took at most so long.
+    /// For each round its values in ascending order, each with the share of the round's answers at or below it.
     rounds: Vec<Vec<(u64, f64)>>,
 }
 
 impl Mixture {
-    /// None when a round's values do not rise, and when all together do not support the `p` quantile. Every round has
-    /// an answer.
+    /// None when a round's values are not ascending, and when all rounds together do not support the `p` quantile.
+    /// Every round has an answer.
     fn new<'a>(rounds: impl Iterator<Item = &'a [(u64, u64)]>, p: f64) -> Option<Self> {
         let mut shares = Vec::new();
         let mut inverse_counts = 0.0;
@@ -120,9 +116,10 @@ impl Mixture {
             };
             shares.push(recorded.map(share).collect());
         }
-        // Kish's effective sample size: a share of all rounds is as sure as one of so many answers of a single sample.
+        // Kish's effective sample size: the number of answers of a single sample that would estimate a share with the
+        // same variance.
         let effective = (shares.len() as f64).powi(2) / inverse_counts;
-        // A hair more, since the sum of inverses rounds; not a number where there is no round.
+        // The margin allows for rounding in the sum of inverses. Without rounds the value is NaN.
         quantile_supported((effective * (1.0 + 1e-12)) as u64, p).then_some(Self { rounds: shares })
     }
 
@@ -133,14 +130,14 @@ impl Mixture {
             rounds.filter(|(index, _)| Some(*index) != left_out).map(|(_, round)| round.as_slice())
         };
         let share_sum = |value: u64| kept().map(|round| share_at_most(round, value)).sum::<f64>();
-        // Sums of shares round: what misses the rank by less than a part of an answer has it.
+        // Sums of shares round, so a deficit below a fraction of one answer still reaches the rank.
         let wanted = p * kept().count() as f64 - 1e-9;
         let mut below = kept().filter_map(|round| round.first()).map(|(value, _)| *value).min().unwrap_or(0);
         if share_sum(below) >= wanted {
             return below as f64;
         }
         let mut reached = kept().filter_map(|round| round.last()).map(|(value, _)| *value).max().unwrap_or(0);
-        // The share grows at recorded values only, so this ends at one.
+        // The share grows at recorded values only, so the search ends at one.
         while reached - below > 1 {
             let middle = below + (reached - below) / 2;
             if share_sum(middle) >= wanted { reached = middle } else { below = middle }
@@ -152,13 +149,13 @@ impl Mixture {
     }
 }
 
-/// The share of a round's answers that took at most `value`.
+/// The share of a round's answers at or below `value`.
 fn share_at_most(round: &[(u64, f64)], value: u64) -> f64 {
     let count = round.partition_point(|(recorded, _)| *recorded <= value);
     count.checked_sub(1).map_or(0.0, |last| round[last].1)
 }
 
-/// The largest value of a round that is not above `value`.
+/// The largest value of a round at or below `value`.
 fn last_at_most(round: &[(u64, f64)], value: u64) -> Option<u64> {
     let count = round.partition_point(|(recorded, _)| *recorded <= value);
     Some(round[count.checked_sub(1)?].0)
@@ -168,7 +165,7 @@ fn last_at_most(round: &[(u64, f64)], value: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A round of a thousand answers, evenly from `first` on.
+    /// A round of a thousand answers, one at each value from `first`.
     fn even(first: u64) -> Vec<(u64, u64)> {
         (first..first + 1000).map(|value| (value, 1)).collect()
     }
@@ -190,8 +187,9 @@ mod tests {
 
     #[test]
     fn the_interval_is_the_one_worked_by_hand() {
-        // Medians of the rounds are 499, 519 and 539. Without the first they are 529 together, without the last 509. Pseudo
-        // values 3 * 519 - 2 * {529, 519, 509} = {499, 519, 539}: standard error 20 / sqrt(3), t with two degrees 4.302653.
+        // Medians of the rounds are 499, 519 and 539. Without the first the pooled median is 529, without the last 509.
+        // Pseudo-values 3 * 519 - 2 * {529, 519, 509} = {499, 519, 539}: standard error 20 / sqrt(3), t with two
+        // degrees 4.302653.
         let rounds = [even(0), even(20), even(40)];
         let level = quantile_level(&rounds.each_ref().map(Vec::as_slice), 0.5, 0.95).unwrap();
         assert!((level.estimate - 519.0).abs() < 1e-3, "{level:?}");

@@ -1,16 +1,16 @@
-//! What a cost is on a machine, when several sittings measured it and differ by more than their intervals say.
+//! Combines the costs that several sittings measured on one machine, allowing for variance between sittings.
 
 use hoptax_result::Interval;
 
 use crate::critical::{two_sided_normal, two_sided_t};
 
-/// How narrowly the variance between sittings is searched: as a share of the spread of the estimates, squared.
+/// Tolerance of the search for the variance between sittings, as a share of the squared spread of the estimates.
 const PRECISION: f64 = 1e-12;
 
-/// What stands in for a variance of zero, so that a weight is a number.
+/// Replaces a variance of zero so that weights stay finite.
 const SMALLEST_VARIANCE: f64 = 1e-200;
 
-/// A cost as one sitting measured it.
+/// A cost as measured by one sitting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sitting {
     /// The cost, in any unit.
@@ -19,55 +19,54 @@ pub struct Sitting {
     pub standard_error: f64,
 }
 
-/// What several sittings say of a cost, in their unit.
+/// The combined cost of several sittings, in their unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MachineCost {
-    /// The cost on the machine, whatever the sitting: the mean of all sittings that could be.
+    /// The cost on the machine: the mean over all possible sittings.
     pub cost: Interval,
-    /// Standard deviation of the true costs of sittings. Zero when their estimates differ by no more than their
-    /// standard errors explain.
+    /// Standard deviation of the true costs of sittings. Zero when the estimates differ by no more than their standard
+    /// errors explain.
     pub between_sittings: f64,
-    /// Where the estimate of another sitting, as precise as these, is expected.
+    /// Prediction interval for the estimate of another sitting with the same precision.
     pub another_sitting: Interval,
 }
 
-/// Combines the estimates of one cost from several sittings on one machine; the intervals are of `confidence`.
+/// Combines the estimates of one cost from several sittings on one machine. All intervals have the given `confidence`.
 ///
-/// **Method.** The model of random effects: each sitting has a true cost of its own, drawn around that of the
-/// machine. The variance between sittings is that of R. C. Paule and J. Mandel, "Consensus Values and Weighting
-/// Factors", *Journal of Research of the National Bureau of Standards* 87(5), 1982: the one at which the weighted
-/// squares of the deviations add up to one less than there are sittings. Sittings weigh by the inverse of that
-/// variance and their own together. The interval is that of J. Hartung and G. Knapp, "On Tests of the Overall
-/// Treatment Effect in Meta-analysis with Normally Distributed Responses", *Statistics in Medicine* 20(12), 2001: the
-/// standard error is that of the deviations as they were found, and the critical value is Student's.
+/// **Method.** A random-effects model: each sitting has a true cost of its own, drawn around that of the machine. The
+/// variance between sittings is that of R. C. Paule and J. Mandel, "Consensus Values and Weighting Factors", *Journal
+/// of Research of the National Bureau of Standards* 87(5), 1982: the one at which the weighted squared deviations add
+/// up to the number of sittings less one. The weight of a sitting is the inverse of the sum of that variance and its
+/// own. The interval is that of J. Hartung and G. Knapp, "On Tests of the Overall Treatment Effect in Meta-analysis
+/// with Normally Distributed Responses", *Statistics in Medicine* 20(12), 2001: the standard error is computed from the
+/// observed deviations, and the critical value is Student's.
 ///
-/// **Why Hartung and Knapp.** The older interval takes the estimated variance between sittings for the true one and
-/// a normal critical value. With two to five sittings that variance is hardly known: in simulations of two, three
-/// and five sittings that differ, the nominal 95 % interval covers in 72 to 89 %, and one that supposes that they
-/// do not differ in 33 to 73 % (`tests/sittings_coverage.rs`). Student's `t` with one degree less than there are
-/// sittings says how little is known: this interval covers in 95 to 97 % of the same cases, and in 97 to 99 % where
-/// sittings do not differ.
+/// **Why Hartung and Knapp.** The older interval treats the estimated variance between sittings as the true one and
+/// uses a normal critical value. Two to five sittings hardly determine that variance: in simulations of two, three and
+/// five sittings that differ, the nominal 95 % interval covers in 72 to 89 %, and one that assumes that sittings do not
+/// differ in 33 to 73 % (`tests/sittings_coverage.rs`). Student's `t`, with one degree of freedom less than there are
+/// sittings, accounts for that uncertainty: this interval covers in 95 to 97 % of the same cases, and in 97 to 99 %
+/// where sittings do not differ.
 ///
-/// **The guard.** Sittings that agree by luck would have an interval of next to no width. It is never narrower than
-/// the one that supposes that sittings do not differ (D. Jackson, M. Law, G. Rücker and G. Schwarzer, "The
-/// Hartung-Knapp Modification for Random-effects Meta-analysis: A Useful Refinement but Are There Any Residual
-/// Concerns?", *Statistics in Medicine* 36(25), 2017). Another guard in use, which puts Student's `t` on the standard
-/// errors of sittings that agree, covers in 100 % of cases with two sittings and in 99 % with three.
+/// **The guard.** Sittings that agree by chance would have an interval of almost zero width. The interval is therefore
+/// never narrower than the one that assumes that sittings do not differ (D. Jackson, M. Law, G. Rücker and G.
+/// Schwarzer, "The Hartung-Knapp Modification for Random-effects Meta-analysis: A Useful Refinement but Are There Any
+/// Residual Concerns?", *Statistics in Medicine* 36(25), 2017). Another common guard, which applies Student's `t` to
+/// the standard errors of sittings that agree, covers in 100 % of cases with two sittings and in 99 % with three.
 ///
-/// **Another sitting.** Its estimate deviates by the error of the mean, by how far its true cost is from the
-/// machine's, and by its own standard error. The three variances add up; the critical value, and the guard, are those
-/// of the interval.
+/// **Another sitting.** Its estimate deviates by the error of the mean, by the deviation of its true cost from the
+/// machine's, and by its own standard error. The three variances add up; the critical value and the guard are those of
+/// the interval.
 ///
-/// **What two sittings give.** An interval that is right and of little use: `t` is 12.7. When sittings differ by as
-/// much as the standard error of one, the half-width is at the median 7.6 standard errors with two sittings, 2.7
-/// with three and 1.6 with five; ten rounds of a single sitting claim 2.3. Three are the fewest that are worth
-/// planning for.
+/// **Two sittings.** Their interval is valid and of little use: `t` is 12.7. When sittings differ by as much as the
+/// standard error of one, the median half-width is 7.6 standard errors with two sittings, 2.7 with three and 1.6 with
+/// five; ten rounds of a single sitting claim 2.3. Plan at least three.
 ///
-/// **Degenerate cases.** `None` with fewer than two sittings: the interval of a single one holds for that sitting
-/// only, and nothing in it says by how much the next will differ. `None` when an estimate is not finite, when a
-/// standard error is not finite or negative, when the intervals would not be finite, and when `confidence` does not
-/// lie strictly between 0 and 1. A standard error of zero says that a sitting knows its own cost exactly; when all
-/// are zero and all estimates agree, the intervals have no width.
+/// **Degenerate cases.** `None` with fewer than two sittings: the interval of a single one holds for that sitting only,
+/// and contains no information on how much the next will differ. `None` when an estimate is not finite, when a standard
+/// error is not finite or negative, when the intervals would not be finite, and when `confidence` is not strictly
+/// between 0 and 1. A standard error of zero means that the sitting's own cost is known exactly; when all are zero and
+/// all estimates agree, the intervals have zero width.
 pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCost> {
     let is_sound = |one: &Sitting| {
         one.estimate.is_finite() && one.standard_error.is_finite() && one.standard_error >= 0.0
@@ -79,8 +78,8 @@ pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCo
     let t = two_sided_t(count - 1.0, confidence)?;
     let between = between_variance(sittings);
     let (mean, excess, total_weight) = weighted(sittings, between);
-    // One where the variance between sittings was found from the deviations; less where these are smaller than the
-    // standard errors explain.
+    // One if the variance between sittings was estimated from the deviations; less if the deviations are smaller than
+    // the standard errors explain.
     let deviations = (excess / (count - 1.0)).min(1.0);
     let reach = (t * deviations.sqrt()).max(two_sided_normal(confidence)?);
     let mean_variance = 1.0 / total_weight;
@@ -95,7 +94,7 @@ pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCo
     (found.another_sitting.low.is_finite() && found.another_sitting.high.is_finite()).then_some(found)
 }
 
-/// The variance between sittings after Paule and Mandel.
+/// The Paule-Mandel estimate of the variance between sittings.
 fn between_variance(sittings: &[Sitting]) -> f64 {
     let freedom = sittings.len() as f64 - 1.0;
     let estimates = || sittings.iter().map(|one| one.estimate);
@@ -105,7 +104,7 @@ fn between_variance(sittings: &[Sitting]) -> f64 {
     if !exceeds(low) {
         return 0.0;
     }
-    // The excess falls as the variance grows, and at the square of the spread it is below the degrees of freedom.
+    // The excess falls as the variance grows. At the square of the spread it is below the degrees of freedom.
     while high - low > PRECISION * spread * spread {
         let middle = f64::midpoint(low, high);
         if middle <= low || middle >= high {
@@ -116,8 +115,8 @@ fn between_variance(sittings: &[Sitting]) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// With a variance between sittings: the weighted mean, the weighted sum of squared deviations from it, and the sum
-/// of weights.
+/// Returns, for a given variance between sittings, the weighted mean, the weighted sum of squared deviations from it,
+/// and the sum of weights.
 fn weighted(sittings: &[Sitting], between: f64) -> (f64, f64, f64) {
     let weight = |one: &Sitting| 1.0 / (one.standard_error.powi(2) + between).max(SMALLEST_VARIANCE);
     let total: f64 = sittings.iter().map(weight).sum();
@@ -140,8 +139,9 @@ mod tests {
 
     #[test]
     fn sittings_of_equal_precision_are_combined_as_worked_by_hand() {
-        // Estimates 19.4, 20.2, 21.2: mean 20.266667, sample variance 0.813333. Standard errors of 0.2 take 0.04 of it:
-        // between sittings 0.773333. Half-width 4.302653 * sqrt(0.813333 / 3); another sitting sqrt(0.813333 * 4 / 3).
+        // Estimates 19.4, 20.2, 21.2: mean 20.266667, sample variance 0.813333. Standard errors of 0.2 account for 0.04
+        // of it: between sittings 0.773333. Half-width 4.302653 * sqrt(0.813333 / 3); another sitting sqrt(0.813333 * 4
+        // / 3).
         let found =
             random_effects(&[sitting(19.4, 0.2), sitting(20.2, 0.2), sitting(21.2, 0.2)], 0.95).unwrap();
         assert!(near(found.cost.estimate, 20.266_667), "{found:?}");

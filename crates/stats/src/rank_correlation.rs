@@ -1,12 +1,12 @@
-//! Whether one value tells something of the next.
+//! Correlation between successive values.
 
-/// Spearman's rank correlation of each value with the one after it, -1 to 1.
+/// Spearman's rank correlation of each value with the next one, -1 to 1.
 ///
-/// **Method.** Pearson's correlation of ranks, equal values sharing the mean of theirs (C. Spearman, "The Proof and
-/// Measurement of Association between Two Things", *American Journal of Psychology* 15, 1904), of the pairs
-/// `(x[i], x[i + 1])`. Of independent values it lies within `2 / sqrt(n)` of zero 19 times in 20.
+/// **Method.** Pearson's correlation of the ranks of the pairs `(x[i], x[i + 1])`; equal values share their mean
+/// rank (C. Spearman, "The Proof and Measurement of Association between Two Things", *American Journal of
+/// Psychology* 15, 1904). For independent values it lies within `2 / sqrt(n)` of zero 19 times in 20.
 ///
-/// **Degenerate cases.** `None` with fewer than ten values, when one is not finite, and when all are equal.
+/// **Degenerate cases.** `None` with fewer than ten values, when a value is not finite, and when all are equal.
 pub fn serial_correlation(values: &[f64]) -> Option<f64> {
     if values.len() < 10 || !values.iter().all(|value| value.is_finite()) {
         return None;

@@ -1,45 +1,44 @@
-//! When to stop measuring rounds: a rule for a precision that is asked for, and how far a budget of rounds reaches.
+//! Sequential stopping: when the requested precision is reached, and how many rounds it needs.
 
 use crate::critical::two_sided_t;
 
-/// The confidence of the intervals that the rule of [`precise_enough`] looks at, and that are reported when it says
-/// stop.
+/// Confidence of the intervals that [`precise_enough`] evaluates and that are reported when the study stops.
 ///
 /// **Why it is not 0.95.** A study that stops when its intervals are narrow stops more often where the spread of
-/// rounds happens to be underestimated, and where it is, intervals are too narrow: a nominal 95 % interval of a
-/// single cost covers in 91 to 93 % when the study looks after every round, and in 91 to 95 % at the times of
-/// [`looks`]. One of 96 % covers in 93 to 97 % at the time of stopping, for one cost and for twenty that stop
-/// together (`tests/stopping_coverage.rs`), so it is reported as one of 95 %. A study with a fixed number of rounds
-/// keeps 0.95.
+/// rounds happens to be underestimated, and such intervals are too narrow. A nominal 95 % interval of a single cost
+/// covers in 91 to 93 % when the study looks after every round, and in 91 to 95 % at the times of [`looks`]. One of
+/// 96 % covers in 93 to 97 % at the time of stopping, for one cost and for twenty that stop together
+/// (`tests/stopping_coverage.rs`), so it is reported as a 95 % interval. A study with a fixed number of rounds uses
+/// 0.95.
 pub const LOOK_CONFIDENCE: f64 = 0.96;
 
-/// How many rounds there are before the first look. From fewer the spread of rounds is a guess.
+/// Rounds before the first look. With fewer, the spread of rounds is a guess.
 const FIRST_LOOK: u32 = 8;
 
-/// How many rounds the next look waits for, as a share of those measured.
+/// Rounds until the next look, as a share of those measured.
 const GROWTH: f64 = 0.25;
 
-/// The share of costs that must be precise enough.
+/// Share of the costs that must be precise enough.
 const NEARLY_ALL: f64 = 0.95;
 
-/// More rounds than this are out of reach of any budget.
+/// Round counts above this exceed any budget.
 const OUT_OF_REACH: u32 = 1_000_000;
 
-/// After how many rounds a study looks at whether its costs are precise enough, rising, the end of its budget being
-/// the last.
+/// The numbers of rounds after which a study checks whether its costs are precise enough, ascending. The last is the
+/// end of its budget.
 ///
-/// **Method.** The first look is after `first` rounds, or after eight where that is less; each of the next after a
+/// **Method.** The first look is after `first` rounds, or after eight if `first` is less; each following one after a
 /// quarter more rounds than the one before; the last after `last` rounds.
 ///
-/// **Source.** Looking at the interval until it is narrow is the rule of Y. S. Chow and H. Robbins, "On the
-/// Asymptotic Theory of Fixed-Width Sequential Confidence Intervals for the Mean", *Annals of Mathematical
-/// Statistics* 36(2), 1965. It holds its confidence when the interval asked for is infinitely narrow, and loses some
-/// with few rounds and many looks; P. Hall, "Asymptotic Theory of Triple Sampling for Sequential Estimation of a
-/// Mean", *Annals of Statistics* 9(6), 1981, shows that a few looks, each at a multiple of the rounds before, lose
-/// next to nothing of what looking after each round saves.
+/// **Source.** Checking the interval until it is narrow is the rule of Y. S. Chow and H. Robbins, "On the Asymptotic
+/// Theory of Fixed-Width Sequential Confidence Intervals for the Mean", *Annals of Mathematical
+/// Statistics* 36(2), 1965. It keeps its confidence in the limit of an infinitely narrow target, and loses some with few rounds and many
+/// looks. P. Hall, "Asymptotic Theory of Triple Sampling for Sequential Estimation of a Mean", *Annals of Statistics*
+/// 9(6), 1981, shows that a few looks, each at a multiple of the rounds before, lose almost nothing of what looking
+/// after each round saves.
 ///
-/// **Why a quarter.** A rule that looks after each round stops up to a quarter sooner, and covers less by up to a
-/// percent point.
+/// **Why a quarter.** A rule that looks after each round stops up to a quarter sooner, and covers up to one
+/// percentage point less.
 ///
 /// **Degenerate cases.** When the budget ends before the first look, its end is the only one. Empty when `last` is
 /// zero.
@@ -51,22 +50,23 @@ pub fn looks(first: u32, last: u32) -> Vec<u32> {
 }
 
 /// Whether a study may stop: nearly all of its costs, 95 of 100, have an interval whose half-width is at most
-/// `target`, in the unit of `half_widths`. The intervals are of [`LOOK_CONFIDENCE`], the time is one of [`looks`].
+/// `target`, in the unit of `half_widths`. The intervals have [`LOOK_CONFIDENCE`], and the rule is evaluated at one
+/// of [`looks`].
 ///
 /// **Why not all.** The cost of a function with two modes from start to start may need ten times as many rounds as
-/// all others. Up to 19 costs it is all of them.
+/// all others. Up to 19 costs, all of them must be precise enough.
 ///
-/// **Degenerate cases.** `false` without a cost. A half-width that is not a number is not precise enough.
+/// **Degenerate cases.** `false` without a cost. A NaN half-width is not precise enough.
 pub fn precise_enough(half_widths: &[f64], target: f64) -> bool {
     let reached = half_widths.iter().filter(|half_width| **half_width <= target).count();
     reached > 0 && reached as f64 >= NEARLY_ALL * half_widths.len() as f64
 }
 
-/// The half-width to be expected after `rounds` rounds, when it is `half_width` after `measured` rounds.
+/// The expected half-width after `rounds` rounds, given `half_width` after `measured` rounds.
 ///
-/// **Method.** A half-width is in proportion to Student's `t`, with one degree of freedom less than there are rounds,
-/// over the square root of the rounds. The spread of rounds is taken to stay what it is, which with eight rounds is
-/// known to a quarter: so is the answer.
+/// **Method.** A half-width is proportional to Student's `t`, with one degree of freedom less than there are rounds,
+/// divided by the square root of the number of rounds. The spread of rounds is assumed to stay the same. With eight
+/// rounds it is known to about a quarter, and so is the result.
 ///
 /// **Degenerate cases.** `None` with fewer than two rounds, measured or planned, and when `half_width` is negative or
 /// not finite.
@@ -79,20 +79,20 @@ pub fn half_width_after(half_width: f64, measured: u32, rounds: u32) -> Option<f
     Some(half_width * factor(rounds)? / factor(measured)?).filter(|_| is_sound)
 }
 
-/// How many rounds in all a cost is likely to need until its half-width is at most `target`, when it is `half_width`
-/// after `measured` rounds. Fewer than `measured` when it is narrow enough already.
+/// The expected total number of rounds until a cost's half-width is at most `target`, given `half_width` after
+/// `measured` rounds. Less than `measured` if it is narrow enough already.
 ///
 /// **Method.** The smallest number of rounds at which [`half_width_after`] is at most `target`, by bisection.
 ///
-/// **Degenerate cases.** `None` where that has no answer, when `target` is not positive, and when a million rounds
-/// are not enough.
+/// **Degenerate cases.** `None` where [`half_width_after`] is, when `target` is not positive, and when a million
+/// rounds are not enough.
 pub fn rounds_needed(half_width: f64, measured: u32, target: f64) -> Option<u32> {
     let is_enough =
         |rounds| half_width_after(half_width, measured, rounds).map(|expected| expected <= target);
     if !(target > 0.0 && is_enough(OUT_OF_REACH)?) {
         return None;
     }
-    // One round has no interval; from two on the expected half-width only falls.
+    // One round has no interval. From two rounds on, the expected half-width decreases.
     let (mut too_few, mut enough) = (1, OUT_OF_REACH);
     while enough - too_few > 1 {
         let middle = u32::midpoint(too_few, enough);

@@ -1,4 +1,4 @@
-//! What an arm costs in answers that are too slow: the difference of the shares slower than a threshold.
+//! The cost of an arm in slow answers: the difference of the shares slower than a threshold.
 
 use std::cmp::Ordering;
 
@@ -6,11 +6,11 @@ use hoptax_result::Interval;
 
 use crate::{RoundTimes, mean_over_rounds};
 
-/// In how many rounds answers must have been slow before their share has an interval.
+/// Number of rounds that must have slow answers before their share gets an interval.
 const ROUNDS_WITH_SLOW_ANSWERS: usize = 5;
 
-/// The share of answers that took longer than `threshold_ns`, from 0 to 1. `times` holds values in nanoseconds and
-/// how often each came.
+/// The share of answers that took longer than `threshold_ns`, from 0 to 1. `times` holds values in nanoseconds with
+/// their counts.
 ///
 /// **Degenerate cases.** `None` without an answer.
 pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
@@ -20,30 +20,30 @@ pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
     (answers > 0.0).then(|| slow / answers)
 }
 
-/// By how much an arm's share of answers slower than `threshold_ns` exceeds that of what it is compared with, with
-/// its `confidence` interval; from -1 to 1, and the ends of the interval may lie beyond.
+/// The difference between an arm's share of answers slower than `threshold_ns` and that of the arm that it is
+/// compared with, with its `confidence` interval. It is from -1 to 1; the ends of the interval may lie beyond.
 ///
-/// **Method.** In each round the difference of the two shares, and over rounds [`mean_over_rounds`] of these.
+/// **Method.** The difference of the two shares in each round, and [`mean_over_rounds`] of these.
 ///
-/// **Why a share and not a quantile.** A share is a mean, so it has no bias however few answers it is made of, and
-/// rounds can be averaged. Where a few stalls of the machine make the tail, the p99 jumps between a quarter of a
-/// millisecond and ten, while the share slower than one millisecond moves by a part of a percent.
+/// **Why a share and not a quantile.** A share is a mean, so it is unbiased for any number of answers, and rounds can
+/// be averaged. Where a few stalls of the machine make up the tail, the p99 jumps between a quarter of a millisecond
+/// and ten, while the share slower than one millisecond moves by a fraction of a percent.
 ///
-/// **When there is none.** Slow answers come in runs: a stall of a few milliseconds makes dozens of them, and most
-/// rounds have none. The mean of such a skewed quantity is too low more often than too high, and its standard error
-/// is too small at the same time: the interval of an arm that met one stall in ten rounds holds the truth in half of
-/// studies (`tests/tail_coverage.rs`). So the side with fewer answers must have slow ones in at least five rounds;
-/// when both have the same number, one of them must. With none in any of `n` rounds, all that can be said is that
-/// fewer than `3 / n` of the rounds have any (J. A. Hanley and A. Lippman-Hand, "If Nothing Goes Wrong, Is Everything
-/// All Right?", *JAMA* 249(13), 1983), and nothing of how many they would be: no interval of the share is honest, and
-/// [`slow_share`] of each side is all that can be shown.
+/// **When there is no interval.** Slow answers come in runs: a stall of a few milliseconds makes dozens of them, and
+/// most rounds have none. The mean of such a skewed quantity is too low more often than too high, and its standard
+/// error is too small at the same time: the interval of an arm that met one stall in ten rounds covers the truth in
+/// half of the studies (`tests/tail_coverage.rs`). So the side with fewer answers must have slow ones in at least
+/// five rounds; when both have the same number of answers, one of them must. With none in any of `n` rounds, the data
+/// only show that fewer than `3 / n` of the rounds have any (J. A. Hanley and A. Lippman-Hand, "If Nothing Goes
+/// Wrong, Is Everything All Right?", *JAMA* 249(13), 1983), and nothing about how many. No interval of the share is
+/// then valid, and only the [`slow_share`] of each side can be shown.
 ///
-/// **What remains.** Where it has an interval, the 95 % one covers in 94 to 98 % of studies when the arm costs
-/// nothing, and in 88 to 98 % when it has two to five times the stalls, because the difference of a skewed quantity
-/// is skewed: where the interval fails, it lies too low.
+/// **Coverage.** Where there is an interval, the 95 % one covers in 94 to 98 % of studies when the arm costs nothing,
+/// and in 88 to 98 % when it has two to five times the stalls, because the difference of a skewed quantity is skewed.
+/// Intervals that miss the truth lie too low.
 ///
-/// **Degenerate cases.** Rounds without answers on either side are left out. `None` when the rounds with slow answers
-/// are too few, with fewer than two rounds left, and when `confidence` does not lie strictly between 0 and 1.
+/// **Degenerate cases.** Rounds without answers on either side are left out. `None` when too few rounds have slow
+/// answers, with fewer than two rounds left, and when `confidence` is not strictly between 0 and 1.
 pub fn share_cost(rounds: &[RoundTimes<'_>], threshold_ns: u64, confidence: f64) -> Option<Interval> {
     let complete: Vec<RoundShares> =
         rounds.iter().filter_map(|round| RoundShares::of(round, threshold_ns)).collect();
@@ -62,7 +62,7 @@ pub fn share_cost(rounds: &[RoundTimes<'_>], threshold_ns: u64, confidence: f64)
     mean_over_rounds(&differences, confidence)
 }
 
-/// The shares of slow answers in a round, and of how many answers.
+/// The shares of slow answers in a round, and the numbers of answers.
 struct RoundShares {
     arm: f64,
     arm_answers: f64,

@@ -1,98 +1,97 @@
-//! How fast the machine was around an observation, as other arms tell that were observed beside it.
+//! Estimates the machine's speed around each observation from other arms observed close to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{hodges_lehmann, median};
 
-/// How many observations before one, and how many after it, tell of it.
+/// How many observations before, and how many after, serve as neighbours.
 const REACH: usize = 3;
 
-/// How many other arms a block must hold before it is adjusted for.
+/// How many other arms a block must hold before its observations are adjusted.
 const LEAST_OTHERS: usize = 3;
 
-/// Passes of the polish; the levels of arms and blocks hardly move after the second.
+/// Passes of the median polish; the levels of arms and blocks hardly change after the second.
 const PASSES: usize = 3;
 
-/// Deviations of more than so many standard deviations have no say in the weight.
+/// Deviations of more standard deviations than this are left out of the weight.
 const OUTLYING: f64 = 3.0;
 
-/// The standard deviation of a normal distribution over its median absolute deviation.
+/// The standard deviation of a normal distribution divided by its median absolute deviation.
 const DEVIATION_OF_MEDIAN_DEVIATION: f64 = 1.4826;
 
-/// One number that was observed in a randomised block.
+/// One value observed in a randomised block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// The round, the topmost replicate.
     pub round: usize,
     /// The block within its round.
     pub block: u32,
-    /// What was observed; copies of an arm have its number.
+    /// The arm that was observed; copies of an arm share its number.
     pub arm: usize,
-    /// The number, in any unit; above zero, and in proportion to how slow the machine is.
+    /// The value, in any unit. It is positive and proportional to the slowness of the machine.
     pub value: f64,
 }
 
-/// What [`slowdowns`] finds.
+/// The result of [`slowdowns`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slowdowns {
-    /// How much of what its neighbours deviate an observation deviates too, 0 to 1.
+    /// The share of its neighbours' deviation that an observation has too, 0 to 1.
     pub weight: f64,
-    /// By what factor the machine was slower around each observation than usual in the study, in their order: to
-    /// divide by. The observation's own arm has no say in it, any other has: these are for the number of one arm.
-    /// For the difference or the ratio of two there is [`Slowdowns::between`]. Exactly 1 where nothing can be said.
+    /// By what factor the machine was slower around each observation than usual in the study, in the order of the
+    /// observations. Divide by it. It is estimated from all arms but the observation's own, so it suits a number of a
+    /// single arm; for the difference or the ratio of two arms use [`Slowdowns::between`]. Exactly 1 where it cannot be
+    /// estimated.
     pub factors: Vec<f64>,
     machine: Machine,
 }
 
-/// By what factor the machine was slower around each observation than usual in the study. `observations` are in the
-/// order of time.
+/// Estimates by what factor the machine was slower around each observation than usual in the study. `observations` are
+/// in chronological order.
 ///
-/// **Method.** Logarithms are split into the level of the arm, that of the block, and the rest (median polish).
-/// What an observation deviates from its arm's level says how slow the machine was. The level of a block, as an
-/// observation is adjusted for it, is the median deviation of the observations of *other* arms in the block. To
-/// this comes what the machine did within the block: the median deviation of up to three observations before and
-/// three after, again of other arms alone, less the level of the block, times a weight. The weight is the slope,
-/// through zero and held between 0 and 1, of what observations deviate from the block's level over what their
-/// neighbours do. The factor is the exponential of this sum, less the usual level: the Hodges-Lehmann estimate of
-/// the levels of all blocks. It is an error that all rounds share and no interval knows of, so it must be small: the
-/// median of blocks is half as precise as their mean, this one nearly as precise, and one slow round does not move it.
+/// **Method.** Logarithms are decomposed into the level of the arm, that of the block, and a residual (median polish).
+/// The deviation of an observation from its arm's level measures how slow the machine was. The level of a block, as
+/// applied to an observation, is the median deviation of the observations of *other* arms in the block. The variation
+/// within the block is added: the median deviation of up to three observations before and three after, again of other
+/// arms only, less the level of the block, times a weight. The weight is the slope, through zero and limited to 0 to 1,
+/// of the deviations of observations from the block's level over those of their neighbours. The factor is the
+/// exponential of this sum, less the usual level: the Hodges-Lehmann estimate of the levels of all blocks. All rounds
+/// share the error of the usual level, and no interval includes it, so it must be small: the median of blocks is half
+/// as precise as their mean, this estimate nearly as precise, and one slow round does not move it.
 ///
-/// **Source.** Neighbours as a covariate in a randomised block experiment: J. S. Papadakis, "Méthode statistique
-/// pour des expériences sur champ", 1937; when it holds, M. S. Bartlett, "Nearest neighbour models in the analysis
-/// of field experiments", *Journal of the Royal Statistical Society B* 40, 1978. The polish is that of J. W.
-/// Tukey, *Exploratory Data Analysis*, 1977. Medians stand in for their means since slices have heavy tails: with
-/// means, one arm whose own noise is large spoils the slices around it.
+/// **Source.** Neighbours as a covariate in a randomised block experiment: J. S. Papadakis, "Méthode statistique pour
+/// des expériences sur champ", 1937; its conditions, M. S. Bartlett, "Nearest neighbour models in the analysis of field
+/// experiments", *Journal of the Royal Statistical Society B* 40, 1978. The polish is that of J. W. Tukey, *Exploratory
+/// Data Analysis*, 1977. Medians replace their means since slices have heavy tails: with means, one arm with large
+/// noise of its own corrupts the slices around it.
 ///
-/// **Why.** A machine that is slow stretches the cost itself: a function that doubles the CPU time of a request
-/// costs a tenth more in a round in which the machine is a tenth slower. Pairing by block does not take that off.
-/// Nor does it take off what the machine does within a block: one of a hundred arms lasts sixteen seconds, and a
-/// virtual machine changes its speed within a second or two. Rests of adjacent slices were measured to be
-/// correlated by 0.2 to 0.6, twelve slices apart by at most 0.15. Where adjacent slices have nothing in common the
-/// weight is close to 0.
+/// **Why.** A slow machine scales the cost itself: a function that doubles the CPU time of a request costs a tenth more
+/// in a round in which the machine is a tenth slower. Pairing by block does not remove that. Nor does it remove
+/// variation within a block: a block of a hundred arms lasts sixteen seconds, and a virtual machine changes its speed
+/// within a second or two. Measured residuals of adjacent slices are correlated by 0.2 to 0.6, those twelve slices
+/// apart by at most 0.15. Where adjacent slices are uncorrelated the weight is close to 0.
 ///
-/// **Why other arms alone.** An adjustment that an arm has a say in takes a part of the arm's own noise away, and
-/// the interval no longer knows of it. Of `n` arms in a block, each loses one part in `n`; a single one loses all,
-/// and gets an interval without width around a number that is as uncertain as before. A comparison loses nothing
-/// when both arms are divided by the same factor, and gains noise when each has a say in the other's: hence
-/// [`Slowdowns::between`], in which neither has one.
+/// **Why other arms only.** An adjustment that includes an arm's own observations removes part of the arm's own noise,
+/// and the interval no longer includes it. With `n` arms in a block, each loses one part in `n`; a single arm loses
+/// all, and gets an interval of zero width around a number that is as uncertain as before. A comparison loses nothing
+/// when both arms are divided by the same factor, and gains noise when each contributes to the other's factor. Hence
+/// [`Slowdowns::between`], to which neither contributes.
 ///
-/// **How many others.** At least three other arms in the block, or it is not adjusted for (the factor is 1). A
-/// median of fewer deviates by as much as the machine does. In simulated studies with slices as noisy as measured
-/// on an Intel virtual machine (standard deviation 3 %) whose speed hardly changes, the adjustment by one other
-/// arm widens the interval of a cost as large as the baseline by 7 %, by two 4 %, by three 2 %, by four 1 %. Where
-/// slices are quiet and the speed varies by 2 % from round to round, three others narrow it by 6 %, seven by 8 %.
-/// The decision is the same for both arms of a comparison in a block, so a pair is never half adjusted.
+/// **How many others.** Without at least three other arms in the block there is no adjustment (the factor is 1), since
+/// a median of fewer varies as much as the machine does. In simulated studies with slices as noisy as measured on an
+/// Intel virtual machine (standard deviation 3 %) whose speed hardly changes, the adjustment by one other arm widens
+/// the interval of a cost as large as the baseline by 7 %, by two 4 %, by three 2 %, by four 1 %. Where slices are
+/// quiet and the speed varies by 2 % from round to round, three others narrow it by 6 %, seven by 8 %. The decision is
+/// the same for both arms of a comparison in a block, so a pair is never half adjusted.
 ///
-/// **What it means.** Values so divided are those of the machine at its usual speed in the study. How fast the machine happens to be
-/// on another day is not in their spread; shares of the baseline's are what to carry there.
+/// **Interpretation.** Adjusted values are those of the machine at its usual speed in the study. Their spread does not
+/// include differences in speed from day to day; to carry values to another day, use shares of the baseline's.
 ///
-/// **What rounds share.** Levels of arms, the usual level and the weight come from all rounds. All three are
+/// **What rounds share.** Levels of arms, the usual level and the weight are estimated from all rounds. All three are
 /// constants of a study: they shift every round alike, by far less than an interval is wide. `tests/whole_study`
-/// simulates what that comes to, from 1 to 100 arms.
+/// simulates the effect, from 1 to 100 arms.
 ///
-/// **Degenerate cases.** `None` when a value is not above zero and finite, and where no block can be adjusted for.
-/// An arm that was observed in one round alone says nothing of the machine. An observation without neighbours has
-/// the factor of its block.
+/// **Degenerate cases.** `None` when a value is not positive and finite, and where no block can be adjusted. An arm
+/// observed in only one round contributes nothing. An observation without neighbours has the factor of its block.
 pub fn slowdowns(observations: &[Observation]) -> Option<Slowdowns> {
     let machine = Machine::new(observations)?;
     let spoken = machine.deviations_with_those_around();
@@ -106,13 +105,13 @@ pub fn slowdowns(observations: &[Observation]) -> Option<Slowdowns> {
 }
 
 impl Slowdowns {
-    /// The factors for a comparison of two arms, in the order of the observations: neither arm has a say in them,
-    /// and in a block both have the same, but for the neighbours. None for observations of other arms, 1 where
+    /// The factors for a comparison of two arms, in the order of the observations. Neither arm contributes to them, and
+    /// in a block both have the same factor, apart from the neighbours. None for observations of other arms, 1 where
     /// fewer than three others were observed in the block.
     ///
-    /// What [`Slowdowns::factors`] would do instead: the baseline's noise is in the factor of the arm and the arm's
-    /// in that of the baseline, so each counts `1 + 1 / (n - 1)` times in the difference, of `n` observations in a
-    /// block. The intervals are honest but wider, a tenth with five arms.
+    /// With [`Slowdowns::factors`] instead, the baseline's noise would be in the factor of the arm and the arm's in
+    /// that of the baseline, so each would count `1 + 1 / (n - 1)` times in the difference, with `n` observations in a
+    /// block. The intervals are valid but wider, by a tenth with five arms.
     pub fn between(&self, arm: usize, other: usize) -> Vec<Option<f64>> {
         let compared = |one: usize| (one == arm || one == other).then(|| vec![arm, other]);
         self.machine.factors(self.weight, compared)
@@ -122,9 +121,9 @@ impl Slowdowns {
 /// The observations of a study, as deviations from the levels of their arms.
 #[derive(Clone, Debug, PartialEq)]
 struct Machine {
-    /// The observations of each block, in the order of time.
+    /// The observations of each block, in chronological order.
     blocks: Vec<Vec<Deviation>>,
-    /// How many observations there are.
+    /// Number of observations.
     observations: usize,
     /// The usual level of a block.
     usual: f64,
@@ -132,10 +131,10 @@ struct Machine {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Deviation {
-    /// Which observation it is.
+    /// Index of the observation.
     index: usize,
     arm: usize,
-    /// Its logarithm less the level of its arm; none where the arm was observed in one round alone.
+    /// Its logarithm less the level of its arm; none where the arm was observed in only one round.
     size: Option<f64>,
 }
 
@@ -169,7 +168,7 @@ impl Machine {
         })
     }
 
-    /// The factor of each observation whose arm is to have one: `left_out` names the arms that have no say in it.
+    /// The factor of each observation for whose arm `left_out` returns the arms to exclude from it.
     fn factors(&self, weight: f64, left_out: impl Fn(usize) -> Option<Vec<usize>>) -> Vec<Option<f64>> {
         let mut factors = vec![None; self.observations];
         for block in &self.blocks {
@@ -189,7 +188,7 @@ impl Machine {
         factors
     }
 
-    /// What observations deviate from the level of their block, each with what its neighbours do.
+    /// The deviations of observations from the level of their block, each with that of its neighbours.
     fn deviations_with_those_around(&self) -> Vec<(f64, f64)> {
         let mut found = Vec::new();
         for block in &self.blocks {
@@ -213,7 +212,7 @@ fn block_of(observation: &Observation) -> Block {
     (observation.round, observation.block)
 }
 
-/// The levels of arms and of blocks, by alternating between the medians of blocks and those of arms.
+/// The levels of arms and of blocks, by alternating between medians over blocks and over arms.
 fn polish(observations: &[Observation], logarithms: &[f64]) -> (BTreeMap<usize, f64>, BTreeMap<Block, f64>) {
     let all = || observations.iter().zip(logarithms);
     let mut arms = BTreeMap::new();
@@ -237,7 +236,7 @@ fn medians<Key: Ord>(values: impl Iterator<Item = (Key, f64)>) -> BTreeMap<Key, 
     groups.into_iter().filter_map(|(key, values)| Some((key, median(&values)?))).collect()
 }
 
-/// How slow the machine was in a block, as all arms tell but those left out; none where too few do.
+/// The deviation of a block, estimated from all arms but those left out; none where too few remain.
 fn block_level(block: &[Deviation], left_out: &[usize]) -> Option<f64> {
     let mut arms = Vec::new();
     let mut sizes = Vec::new();
@@ -251,7 +250,7 @@ fn block_level(block: &[Deviation], left_out: &[usize]) -> Option<f64> {
     if arms.len() == LEAST_OTHERS { median(&sizes) } else { None }
 }
 
-/// How slow the machine was around a place in a block, as the neighbours tell that are not of arms left out.
+/// The median deviation of the neighbours of a place in a block, without the arms left out.
 fn around(block: &[Deviation], place: usize, left_out: &[usize]) -> Option<f64> {
     let (before, from_here) = block.split_at_checked(place)?;
     let neighbours = before.iter().rev().take(REACH).chain(from_here.iter().skip(1).take(REACH));
@@ -259,7 +258,7 @@ fn around(block: &[Deviation], place: usize, left_out: &[usize]) -> Option<f64> 
     median(&others.filter_map(|one| one.size).collect::<Vec<f64>>())
 }
 
-/// The slope of rests over what their neighbours tell, between 0 and 1.
+/// The slope of residuals over those of their neighbours, between 0 and 1.
 fn weight(pairs: &[(f64, f64)]) -> f64 {
     let sizes: Vec<f64> = pairs.iter().map(|(rest, _)| rest.abs()).collect();
     let most = median(&sizes).unwrap_or(0.0) * DEVIATION_OF_MEDIAN_DEVIATION * OUTLYING;
@@ -273,8 +272,8 @@ fn weight(pairs: &[(f64, f64)]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Rounds of one block of twelve arms, each dearer than the one before, on a machine whose speed `slower` gives by round and
-    /// place. Arms are in another order in each round.
+    /// Rounds of one block of twelve arms in ascending order of cost, on a machine whose slowness `slower` returns by
+    /// round and place. Each round has a different order of arms.
     fn observed(rounds: usize, slower: impl Fn(usize, usize) -> f64) -> Vec<Observation> {
         let of_round = |round: usize| {
             let slower = &slower;
@@ -286,7 +285,7 @@ mod tests {
         (0..rounds).flat_map(of_round).collect()
     }
 
-    /// A machine that is now up to 5 % slower and now as much faster, in waves that are longer than a block.
+    /// A machine whose speed varies by up to 5 % either way, in waves longer than a block.
     fn waves(round: usize, place: usize) -> f64 {
         (0.05 * (0.2 * place as f64 + 2.1 * round as f64).sin()).exp()
     }
@@ -344,8 +343,8 @@ mod tests {
         }
     }
 
-    /// Rounds of one block of `arms` arms, each number with its own noise, on a machine that is a tenth slower in every other
-    /// round.
+    /// Rounds of one block of `arms` arms, each value with its own noise, on a machine that is a tenth slower in every
+    /// other round.
     fn alternating(arms: usize) -> Vec<Observation> {
         let noise = |round: usize, arm: usize| 0.01 * (2.3 * round as f64 + 1.7 * arm as f64).sin();
         let one = |round: usize, arm: usize| {
@@ -364,7 +363,7 @@ mod tests {
         for arms in 1..=LEAST_OTHERS {
             assert_eq!(slowdowns(&alternating(arms)), None, "{arms}");
         }
-        // Of one arm three others tell; of two that are compared no more than two.
+        // For one of four arms there are three others; for a comparison only two.
         let four = slowdowns(&alternating(4)).unwrap();
         assert!(four.factors.chunks(8).all(|two| two[0] / two[4] > 1.05), "{four:?}");
         assert!(four.between(0, 1).into_iter().flatten().all(is_unadjusted), "{four:?}");
@@ -404,7 +403,7 @@ mod tests {
                 let slower = if one.round.is_multiple_of(2) { 1.1 } else { 1.0 };
                 let expected = slower / 1.1_f64.sqrt();
                 assert!((found[index].unwrap() - expected).abs() < 1e-9, "{one:?} {:?}", found[index]);
-                // The levels of the other arms and the usual level are found with all arms, and move a little.
+                // The levels of the other arms and the usual level are estimated from all arms and shift slightly.
                 assert!((after[index].unwrap() / found[index].unwrap() - 1.0).abs() < 1e-3, "{one:?}");
             }
         }

@@ -1,17 +1,17 @@
-//! From where on a series is steady.
+//! Detects the end of the warm-up in a series.
 
-/// Fewest values that must be left for the rest to count as a series.
+/// Fewest values that must be left after truncation.
 const REST: usize = 10;
 
-/// How many of the first values are best left out: the number `d` that makes the squared standard error of the mean of
-/// the rest smallest.
+/// How many of the first values to discard as warm-up: the number `d` that minimises the squared standard error of the
+/// mean of the rest.
 ///
 /// **Method.** MSER (K. P. White, "An effective truncation heuristic for bias reduction in simulation output",
-/// *Simulation* 69, 1997): minimise `sum((y[i] - mean)^2 for i > d) / (n - d)^2`. Values are to be means of batches
-/// already. A steady series gives a small `d`; one whose best `d` lies in its second half has no steady state that it
-/// shows. At least ten values are left, or the chance agreement of the last two or three would decide.
+/// *Simulation* 69, 1997): minimise `sum((y[i] - mean)^2 for i > d) / (n - d)^2`. The values should already be batch
+/// means. A steady series gives a small `d`; if the best `d` lies in the second half, the series shows no steady
+/// state. At least ten values are left, since otherwise chance agreement of the last two or three would decide.
 ///
-/// **Degenerate cases.** `None` with fewer than twenty values, and when one is not finite.
+/// **Degenerate cases.** `None` with fewer than twenty values, and when a value is not finite.
 pub fn truncation(values: &[f64]) -> Option<usize> {
     if values.len() < 2 * REST || !values.iter().all(|value| value.is_finite()) {
         return None;

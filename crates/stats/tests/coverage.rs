@@ -1,7 +1,7 @@
-//! How often the interval of a cost holds the true cost, in simulated studies with everything that was measured of
-//! real ones: levels that a process keeps for life, drift, slices with heavy tails, slices set aside.
+//! Coverage of cost intervals in simulated studies with everything that was measured in real ones: levels that a
+//! process keeps for life, drift, slices with heavy tails, slices set aside.
 //!
-//! Every test is a fixed draw: its seed decides it, the clock and the machine do not.
+//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::Interval;
 use hoptax_stats::{hodges_lehmann, mean_over_rounds, paired_cost, quantile, quantile_ranks};
@@ -9,50 +9,51 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal, StudentT};
 
-/// What a slice of the baseline reads without drift and noise, microseconds of CPU per request.
+/// CPU time of a slice of the baseline without drift and noise, us per request.
 const BASELINE_US: f64 = 46.0;
 
-/// What the simulated function truly costs, microseconds per request.
+/// True cost of the simulated function, us per request.
 const COST_US: f64 = 1.5;
 
-/// Share of slices that the host takes a part of, and by how much they then read too high.
+/// Share of disturbed slices, of which the host takes a part, and their relative error.
 const DISTURBED: f64 = 0.03;
 const DISTURBANCE: f64 = 0.2;
 
-/// Share of slices that are set aside: half of the disturbed ones go unnoticed, and some good ones go too.
+/// Share of slices that are set aside: half of the disturbed ones are not detected, and some undisturbed ones are
+/// set aside too.
 const SET_ASIDE_OF_DISTURBED: f64 = 0.5;
 const SET_ASIDE_OF_OTHERS: f64 = 0.05;
 
 /// Drift: standard deviation of the AR(1) part, its correlation from block to block, and the ramp over the whole
-/// study, microseconds.
+/// study, us.
 const WANDER_US: f64 = 2.0;
 const WANDER_CORRELATION: f64 = 0.9;
 const RAMP_US: f64 = 4.6;
 
-/// Standard deviation of the level that a process is born with, microseconds.
+/// Standard deviation of the level of a process, us.
 const LEVEL_US: f64 = 0.6;
 
-/// A process with two modes lands this much higher in three starts of ten: header mutation as it was measured.
+/// A process with two modes lands this much higher in three starts of ten, as measured for header mutation.
 const MODE_US: f64 = 1.7;
 const MODE_SHARE: f64 = 0.3;
 
-/// How the levels of processes are spread. Each has mean zero, so that the cost stays the true one.
+/// The distribution of the levels of processes. Each has mean zero, which keeps the true cost unchanged.
 #[derive(Clone, Copy, Debug)]
 enum Levels {
-    /// Every process has the same level: drift and noise alone.
+    /// Every process has the same level; only drift and noise remain.
     Same,
     /// Every process has a normal level.
     Normal,
     /// Every process lands in one of two modes.
     TwoModes,
-    /// The arm's process lands in one of two modes, the baseline's has a normal level: a skewed difference.
+    /// The arm's process lands in one of two modes, the baseline's has a normal level; the difference is skewed.
     ArmTwoModes,
-    /// The arm's process lands in one of two modes, and nothing else varies from start to start: worse than
-    /// anything measured.
+    /// The arm's process lands in one of two modes, and nothing else varies from start to start: worse than any
+    /// measured case.
     OnlyModes,
 }
 
-/// In which order the slices of a round are measured.
+/// The order of the slices of a round.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     /// Arm and baseline within each block, in random order.
@@ -66,12 +67,12 @@ struct Scenario {
     rounds: usize,
     blocks: usize,
     levels: Levels,
-    /// Scale of the slices' Student noise, microseconds: 1.0 on a machine busy with other work, 0.5 on a quiet one.
+    /// Scale of the slices' Student noise, us: 1.0 on a machine with other load, 0.5 on a quiet one.
     noise_us: f64,
     order: Order,
 }
 
-/// The slices of one round, by block; those set aside are absent.
+/// The slices of one round, by block, without those set aside.
 struct Round {
     arm: Vec<Option<f64>>,
     baseline: Vec<Option<f64>>,
@@ -109,7 +110,7 @@ impl Machine {
         (if upper { MODE_US } else { 0.0 }) - MODE_SHARE * MODE_US
     }
 
-    /// The levels of the arm's and of the baseline's process.
+    /// The levels of the arm's and the baseline's process.
     fn start(&mut self, levels: Levels) -> (f64, f64) {
         let spread_within_a_mode = LEVEL_US / 2.0;
         match levels {
@@ -126,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// What a slice reads, if it is not set aside.
+    /// The reading of a slice, unless it is set aside.
     fn slice(&mut self, true_us: f64, noise_us: f64) -> Option<f64> {
         let read = true_us + noise_us * self.noise.sample(&mut self.rng);
         let disturbed = self.rng.random_bool(DISTURBED);
@@ -138,7 +139,7 @@ impl Machine {
 
     fn study(&mut self, scenario: Scenario) -> Vec<Round> {
         let Scenario { rounds, blocks, levels, noise_us, order } = scenario;
-        // Drift at each of the two times of a block: the ramp goes on within it.
+        // Drift at each of the two times of a block; the ramp continues within it.
         let times = rounds * blocks * 2;
         let mut wander = self.normal();
         let drift: Vec<f64> = (0..times)
@@ -172,17 +173,17 @@ impl Machine {
     }
 }
 
-/// How a method did over many studies.
+/// The performance of a method over many studies.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// Share of studies whose interval held the true cost, percent.
+    /// Share of studies whose interval covered the true cost, percent.
     coverage: f64,
-    /// Mean half-width of the intervals, microseconds.
+    /// Mean half-width of the intervals, us.
     half_width_us: f64,
 }
 
 fn record(scenario: Scenario, studies: u32, method: impl Fn(&[Round]) -> Interval) -> Record {
-    // A seed for each shape, so that they do not share their luck; methods tried on one shape see the same studies.
+    // Each shape has its own seed, so their draws are independent; methods tried on one shape see the same studies.
     let seed = (scenario.rounds * 1_000 + scenario.blocks * 10) as u64 + scenario.levels as u64;
     let mut machine = Machine::new(seed);
     let mut covered = 0;
@@ -204,14 +205,14 @@ fn paired(rounds: &[Round]) -> Interval {
     paired_cost(&differences, 0.95).expect("two rounds have pairs")
 }
 
-/// Wrong: every block of every round counts as an observation of its own.
+/// Wrong: treats every block of every round as an independent observation.
 fn pooled_t(rounds: &[Round]) -> Interval {
     let differences: Vec<f64> = rounds.iter().flat_map(Round::differences).collect();
     mean_over_rounds(&differences, 0.95).expect("two blocks have pairs")
 }
 
-/// Wrong in the same way, by inverting the signed-rank test: ordered Walsh averages at the ranks that the normal
-/// approximation of its null distribution gives.
+/// Wrong in the same way, by inverting the signed-rank test: ordered Walsh averages at the ranks given by the
+/// normal approximation of its null distribution.
 fn pooled_signed_rank(rounds: &[Round]) -> Interval {
     let differences: Vec<f64> = rounds.iter().flat_map(Round::differences).collect();
     let mut averages: Vec<f64> = differences
@@ -230,7 +231,7 @@ fn pooled_signed_rank(rounds: &[Round]) -> Interval {
     }
 }
 
-/// Wrong: the arm's slices against the baseline's, without pairs.
+/// Wrong: compares the arm's slices with the baseline's without pairing.
 fn unpaired(rounds: &[Round]) -> Interval {
     let mean_and_variance = |of: fn(&Round) -> &Vec<Option<f64>>| {
         let slices: Vec<f64> = rounds.iter().flat_map(|round| of(round).iter().flatten().copied()).collect();
@@ -260,7 +261,7 @@ fn paired_cost_covers(levels: Levels, shapes: &[(usize, usize, f64)]) {
     }
 }
 
-/// Rounds, blocks and noise of the studies tried with each kind of level.
+/// Rounds, blocks and noise of the studies for each kind of level.
 const SHAPES: [(usize, usize, f64); 6] = [
     (6, 4, BUSY_US),
     (6, 12, QUIET_US),
@@ -318,7 +319,7 @@ fn one_start_misses_the_cost_however_many_its_blocks() {
 
 #[test]
 fn arms_measured_one_after_the_other_miss_the_cost() {
-    // One round of processes that are all alike, so that drift alone can be at fault.
+    // One round of identical processes, so that only drift can be the cause.
     let blocks = scenario(1, 12, Levels::Same, QUIET_US);
     let sequential = Scenario { order: Order::Sequential, ..blocks };
     let (drifting, cured) = (record(sequential, 1_000, unpaired), record(blocks, 1_000, pooled_t));
@@ -342,7 +343,7 @@ fn without_pairs_drift_widens_the_interval() {
 }
 
 /// The textbook's distribution-free interval of a quantile: order statistics at the ranks between which a binomial
-/// count falls with 95 %. Right for independent values.
+/// count falls with 95 %. Valid for independent values.
 fn textbook_p99(values: &[f64]) -> Interval {
     let n = values.len() as f64;
     let reach = 1.96 * (0.99 * 0.01 / n).sqrt();
@@ -350,8 +351,8 @@ fn textbook_p99(values: &[f64]) -> Interval {
     Interval { estimate: at(0.99), low: at(0.99 - reach), high: at(0.99 + reach) }
 }
 
-/// Response times of 20,000 requests in turn at one server with exponential times (M/M/1, service time 1), from
-/// the steady state on, by Lindley's recursion.
+/// Response times of 20,000 consecutive requests to one server with exponential service times (M/M/1, service
+/// time 1) in steady state, by Lindley's recursion.
 fn queue(utilisation: f64, rng: &mut Xoshiro256PlusPlus) -> Vec<f64> {
     let exponential = |rng: &mut Xoshiro256PlusPlus| -> f64 { Exp1.sample(rng) };
     let mut response = exponential(rng) / (1.0 - utilisation);
@@ -373,7 +374,7 @@ fn the_textbook_interval_of_a_p99_misses_it_when_requests_queue() {
             let responses: Vec<f64> = if utilisation > 0.0 {
                 queue(utilisation, &mut rng)
             } else {
-                // No queue: the same distribution, independently.
+                // No queue: independent values of the same distribution.
                 (0..20_000).map(|_| Exp1.sample(&mut rng)).collect()
             };
             textbook_p99(&responses).contains(true_p99)

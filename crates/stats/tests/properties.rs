@@ -1,4 +1,4 @@
-//! What must hold of every input, tried on many.
+//! Properties that hold for every input, tested on random inputs.
 
 use hoptax_result::Interval;
 use hoptax_stats::{
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const NEAR: f64 = 1e-6;
 
-/// Differences in the range of real ones, microseconds.
+/// Differences in a realistic range, us.
 fn differences(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
     vec(-1e3..1e3, count)
 }
@@ -38,7 +38,7 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < NEAR
 }
 
-/// Two rounds and more of two blocks of four to seven arms, in any order.
+/// At least two rounds of two blocks of four to seven arms, in random order.
 fn observations() -> impl Strategy<Value = Vec<Observation>> {
     let block = || (4..8_usize).prop_flat_map(|arms| Just((0..arms).collect::<Vec<_>>()).prop_shuffle());
     let values = vec((block(), block(), vec(1e-3..1e3, 14)), 2..6);
@@ -139,7 +139,8 @@ proptest! {
         let plain = mean_over_rounds(&values, 0.95).unwrap();
         let moved: Vec<f64> = values.iter().map(|value| value * scale + shift).collect();
         let moved = mean_over_rounds(&moved, 0.95).unwrap();
-        // Two rounds far apart have an interval of tens of thousands: compare relative to its width.
+        // Two rounds far apart have an interval of tens of thousands, so compare relative to its
+        // width.
         let tolerance = NEAR * (1.0 + plain.half_width() * scale);
         prop_assert!((moved.low - (plain.low * scale + shift)).abs() < tolerance);
         prop_assert!((moved.high - (plain.high * scale + shift)).abs() < tolerance);
@@ -189,7 +190,7 @@ proptest! {
     #[test]
     fn meeting_is_mutual_and_means_a_common_value(a in interval(), b in interval()) {
         prop_assert_eq!(meets(&a, &b), meets(&b, &a));
-        // Whole-numbered ends: what is common includes a whole number.
+        // The ends are integers, so a common range includes an integer.
         let common = (-20..20).map(f64::from).any(|value| a.contains(value) && b.contains(value));
         prop_assert_eq!(meets(&a, &b), common);
     }

@@ -1,28 +1,28 @@
-//! How often the intervals of several sittings hold the cost on the machine, and what another sitting finds.
+//! Coverage of the combined intervals of several sittings, for the cost on the machine and for another sitting.
 //!
-//! Every test is a fixed draw: its seed decides it, the clock and the machine do not.
+//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{Sitting, random_effects};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
-/// The true standard errors of sittings; a study of some sittings takes the first of them. Their typical one is 1.
+/// The true standard errors of sittings; a study of a few sittings takes the first of them. A typical value is 1.
 const STANDARD_ERRORS: [f64; 5] = [0.7, 1.0, 1.3, 0.9, 1.1];
 
-/// A sitting knows its standard error from ten rounds.
+/// Each sitting estimates its standard error from ten rounds.
 const FREEDOM: f64 = 9.0;
 
 const STUDIES: u32 = 1_000;
 
-/// Percent of studies whose intervals held the cost on the machine and the estimate of another sitting, and the
-/// median half-width in standard errors of a sitting.
+/// Percentage of studies whose intervals covered the cost on the machine and the estimate of another sitting, and
+/// the median half-width in standard errors of a sitting.
 #[derive(Debug)]
 struct Record {
     machine: f64,
     another: f64,
     half_width: f64,
-    /// With the interval that supposes that sittings do not differ.
+    /// With the interval that assumes that sittings do not differ.
     alike: f64,
 }
 

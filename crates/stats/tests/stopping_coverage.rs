@@ -1,23 +1,23 @@
-//! How often intervals hold the truth when a study stops because they are narrow.
+//! Coverage of intervals in studies that stop when their intervals are narrow.
 //!
-//! Every test is a fixed draw: its seed decides it, the clock and the machine do not.
+//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{LOOK_CONFIDENCE, looks, mean_over_rounds, precise_enough, rounds_needed};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Standard deviation over rounds of what all costs share, the error of the baseline; that of each cost's own is
-/// about 1.
+/// Standard deviation over rounds of the baseline's error, which all costs share; that of each cost's own error
+/// is about 1.
 const SHARED: f64 = 0.5;
 
-/// By what factor the costs' own standard deviations differ from each other, as that of a logarithm.
+/// Standard deviation of the logarithms of the costs' own standard deviations.
 const UNLIKE: f64 = 0.3;
 
 /// The end of the budget, in rounds.
 const LAST: u32 = 80;
 
-/// How a cost varies from round to round.
+/// The distribution of a cost over rounds.
 #[derive(Clone, Copy, Debug)]
 enum Rounds {
     Normal,
@@ -27,7 +27,7 @@ enum Rounds {
 
 #[derive(Debug)]
 struct Record {
-    /// Percent of costs whose interval held the truth when the study stopped.
+    /// Percentage of costs whose interval covered the truth when the study stopped.
     coverage: f64,
     /// Mean number of rounds.
     rounds: f64,
@@ -40,7 +40,7 @@ struct Sums {
     squares: f64,
 }
 
-/// By how many standard deviations an interval over `rounds` rounds reaches.
+/// Half-width of an interval over `rounds` rounds, in standard deviations.
 fn reach(rounds: u32, confidence: f64) -> f64 {
     let values: Vec<f64> = (0..rounds).map(f64::from).collect();
     let count = f64::from(rounds);
@@ -129,7 +129,7 @@ fn looking_after_every_round_at_the_nominal_confidence_covers_less() {
 
 #[test]
 fn the_rounds_predicted_from_the_first_look_are_those_that_are_needed() {
-    // At 20 costs the last but one decides; the prediction is for one, so it is put to one.
+    // With 20 costs the last but one decides; the prediction is for a single cost, so it is tested on one.
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(22);
     let mut ratios: Vec<f64> = (0..400)
         .map(|_| {

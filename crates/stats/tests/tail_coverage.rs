@@ -1,8 +1,8 @@
-//! How often the intervals of quantiles and of slow answers hold the truth, in simulated studies whose response
-//! times are like measured ones: heavy tails, neighbours that are alike, rounds and processes with tails of their
-//! own, and stalls of the machine that delay whatever is under way.
+//! Coverage of intervals of quantiles and of shares of slow answers, in simulated studies whose response times resemble
+//! measured ones: heavy tails, autocorrelation, tails that vary between rounds and processes, and stalls of the machine
+//! that delay all requests in flight.
 //!
-//! Every test is a fixed draw: its seed decides it, the clock and the machine do not.
+//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
-/// What most answers take, nanoseconds.
+/// Typical response time, nanoseconds.
 const USUAL_NS: f64 = 190_000.0;
 
-/// From one request to the next, nanoseconds.
+/// Gap between requests, nanoseconds.
 const GAP_NS: f64 = 250_000.0;
 
 /// Standard deviations of the levels of rounds and of processes, as shares.
@@ -25,26 +25,26 @@ const PROCESS_LEVEL: f64 = 0.015;
 /// The threshold of a slow answer, nanoseconds.
 const SLOW_NS: u64 = 1_000_000;
 
-/// What makes the tail of response times.
+/// The cause of the tail of response times.
 #[derive(Clone, Copy, Debug)]
 enum Tail {
-    /// Each answer: a lognormal share of its time, correlated from answer to answer, larger in some rounds than in
-    /// others.
+    /// Single answers: a lognormal share of the response time, correlated from answer to answer, larger in some rounds
+    /// than in others.
     Answers,
-    /// The machine: now and then it stalls for some milliseconds. On average so many stalls in 720 answers, many
-    /// more in some rounds.
+    /// The machine: it occasionally stalls for some milliseconds. The value is the mean number of stalls in 720
+    /// answers; some rounds have many more.
     Stalls(f64),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Scenario {
     rounds: usize,
-    /// Of the arm in each round.
+    /// Of the arm per round.
     answers: usize,
-    /// Of what the arm is compared with, each with as many answers as the arm.
+    /// Of the arm compared with, each with as many answers as the arm.
     copies: usize,
     tail: Tail,
-    /// By what factor the arm's tail is larger, or its stalls are more frequent.
+    /// The factor by which the arm's tail is larger, or its stalls are more frequent.
     factor: f64,
 }
 
@@ -71,18 +71,18 @@ impl Machine {
         StandardNormal.sample(&mut self.0)
     }
 
-    /// A factor around one.
+    /// A random factor around one.
     fn factor(&mut self, spread: f64) -> f64 {
         (spread * self.normal()).exp()
     }
 
-    /// Level and tail of a round.
+    /// Level and tail size of a round.
     fn round(&mut self, tail: Tail) -> (f64, f64) {
         let spread = if matches!(tail, Tail::Answers) { 0.4 } else { 0.7 };
         (USUAL_NS * self.factor(ROUND_LEVEL), self.factor(spread))
     }
 
-    /// The answers of one process in a round, added to `times`.
+    /// Adds the answers of one process in a round to `times`.
     fn answer(&mut self, (level, size): (f64, f64), tail: Tail, count: usize, times: &mut Vec<f64>) {
         let level = level * self.factor(PROCESS_LEVEL);
         let size = size * self.factor(0.25);
@@ -136,7 +136,7 @@ impl Machine {
     }
 }
 
-/// Values with the resolution of a histogram of three digits, and how often each came.
+/// Values at the resolution of a histogram with three digits, with their counts.
 fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
     let mut counts = BTreeMap::new();
     for time in times {
@@ -146,12 +146,12 @@ fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
     counts.into_iter().collect()
 }
 
-/// A study long enough to be taken for the truth, of a single copy.
+/// A study with a single copy, long enough to serve as the truth.
 fn long(scenario: Scenario) -> Study {
     Machine::new(99).study(Scenario { rounds: 800, answers: 720, copies: 1, ..scenario })
 }
 
-/// The `p` quantile of the times of all rounds, each of which has as many.
+/// The `p` quantile of the times of all rounds, which have equal sizes.
 fn quantile_of_all(rounds: &[Vec<(u64, u64)>], p: f64) -> f64 {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for (value, count) in rounds.iter().flatten() {
@@ -161,7 +161,7 @@ fn quantile_of_all(rounds: &[Vec<(u64, u64)>], p: f64) -> f64 {
     quantile_of_times(&times, p)
 }
 
-/// The smallest value that the share `p` of times does not exceed.
+/// The smallest value that a share `p` of times does not exceed.
 fn quantile_of_times(times: &[(u64, u64)], p: f64) -> f64 {
     let count: u64 = times.iter().map(|(_, count)| count).sum();
     let rank = (p * count as f64).ceil() as u64;
@@ -173,7 +173,7 @@ fn quantile_of_times(times: &[(u64, u64)], p: f64) -> f64 {
     times.iter().find(reaches).expect("the last value reaches every rank").0 as f64
 }
 
-/// How intervals did over many studies.
+/// The performance of intervals over many studies.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     studies: u32,
@@ -186,13 +186,13 @@ impl Record {
         self.held += u32::from(interval.contains(truth));
     }
 
-    /// Percent.
+    /// In percent.
     fn coverage(self) -> f64 {
         100.0 * f64::from(self.held) / f64::from(self.studies)
     }
 }
 
-/// The cost as the mean over rounds of the differences of each round's own quantiles.
+/// The cost as the mean over rounds of the differences of each round's quantiles.
 fn mean_of_quantiles(rounds: &[RoundTimes], p: f64) -> Interval {
     let difference = |round: &RoundTimes| quantile_of_times(round.arm, p) - quantile_of_times(round.other, p);
     mean_over_rounds(&rounds.iter().map(difference).collect::<Vec<f64>>(), 0.95).expect("there are rounds")
@@ -271,7 +271,7 @@ fn a_p99_that_a_few_stalls_make_holds_zero_for_no_cost_and_too_rarely_a_true_one
     assert!(p99.coverage() < 92.0, "the documentation promises less than the method holds: {p99:?}");
 }
 
-/// The median of estimates over the median half-width of their intervals.
+/// The median of estimates divided by the median half-width of their intervals.
 fn lean(mut intervals: Vec<Interval>) -> f64 {
     let middle = intervals.len() / 2;
     intervals.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
@@ -280,8 +280,8 @@ fn lean(mut intervals: Vec<Interval>) -> f64 {
     estimate / intervals[middle].half_width()
 }
 
-/// How far costs of nothing lean at p99, of quantiles of all rounds and of the means of each round's, when one process stands
-/// against nine.
+/// Bias of zero costs at p99, for quantiles over all rounds and for the means of each round's quantiles, with one
+/// process against nine.
 fn leans(tail: Tail) -> (f64, f64) {
     let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail, factor: 1.0 };
     let (mut pooled, mut by_round) = (Vec::new(), Vec::new());
@@ -309,7 +309,7 @@ fn where_a_few_stalls_make_the_p99_quantiles_of_all_rounds_lean_less_than_means_
     assert!(pooled.abs() < by_round.abs(), "{pooled} {by_round}");
 }
 
-/// Studies whose share of slow answers has an interval, out of all.
+/// The coverage among studies whose share of slow answers has an interval.
 fn shares(scenario: Scenario, studies: u32) -> Record {
     let share = |rounds: &[RoundTimes]| share_cost(rounds, SLOW_NS, 0.95);
     let long = (scenario.factor > 1.0).then(|| long(scenario));
@@ -349,7 +349,7 @@ fn where_most_rounds_have_no_slow_answer_there_is_no_interval_of_their_share() {
     let scenario = Scenario { rounds: 10, answers: 720, copies: 9, tail: Tail::Stalls(0.12), factor: 1.0 };
     let record = shares(scenario, 100);
     assert!(record.studies <= 5, "{record:?}");
-    // What it would be: the interval of the differences, whether or not slow answers came in enough rounds.
+    // Without the guard: the interval of the differences, regardless of how many rounds have slow answers.
     let slow = |times: &[(u64, u64)]| hoptax_stats::slow_share(times, SLOW_NS).expect("there are answers");
     let mut unguarded = Record::default();
     let mut machine = Machine::new(9);

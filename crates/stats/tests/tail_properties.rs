@@ -1,5 +1,5 @@
-//! What must hold for any input of the quantiles over rounds, the shares of slow answers, the sittings and the
-//! stopping rule.
+//! Properties that hold for any input of the quantiles over rounds, the shares of slow answers, the sittings
+//! and the stopping rule.
 
 use hoptax_stats::{
     RoundTimes, Sitting, half_width_after, looks, precise_enough, quantile_cost, quantile_level,

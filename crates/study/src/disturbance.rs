@@ -1,29 +1,31 @@
-//! Which slices are set aside: by what the host did while they ran, or to the generator, never by what was measured of the
-//! subject in them.
+//! Decides which slices are set aside, by what the host did to the machine or the generator during them, never by what
+//! was measured of the subject.
 
 use hoptax_result::Disturbance;
 use hoptax_stats::median;
 
 use crate::record::{RoundRecord, SliceRecord};
 
-/// Share of a slice that the host may take of a processor: a tick in a slice of a second or more, none in a shorter one.
+/// Largest share of a slice that the host may take from a processor: one tick in a slice of a second or more, none in a
+/// shorter one.
 const MOST_STEAL: f64 = 0.01;
 /// Length of a tick, seconds.
 const TICK_S: f64 = 0.01;
-/// Share of a slice that a proxy may wait for its processor.
+/// Largest share of a slice that a proxy may wait for its processor.
 const MOST_RUN_DELAY: f64 = 0.05;
-/// How late the generator may be with a request, nanoseconds. Beside busy tasks a scheduler lets one wait for milliseconds; one that
-/// waits for as long as this was stopped, or its machine was, and what it was to send meanwhile says nothing of the subject.
+/// Largest lag of the generator itself with a request, nanoseconds. Beside busy tasks a scheduler may delay the
+/// generator by milliseconds. If it lags by this much, it or the whole machine was stopped, and the requests due
+/// meanwhile carry no information on the subject.
 const MOST_STILL_NS: u64 = 100_000_000;
-/// How many times as long, or as short, as the usual one a handover may be. Readings of one placement of the processors are
-/// within a fifth of each other; those of another are several times as long.
+/// Largest ratio of a handover to the usual one, either way. Readings of one placement of the processors are within a
+/// fifth of each other; those of another placement are several times as long.
 const MOST_HANDOVER: f64 = 1.5;
 
-/// The rule of a study, fixed by the host's readings over all of it.
+/// The rule of a study, based on the host's readings over all of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     handover: Option<HandoverLimits>,
-    /// Where proxies share processors with callers on purpose, waiting for them is no disturbance.
+    /// Where proxies share processors with callers on purpose, waiting for a processor is no disturbance.
     shares_processors: bool,
 }
 
@@ -35,7 +37,7 @@ impl Rule {
         Self { handover: HandoverLimits::around(median(&readings)), shares_processors }
     }
 
-    /// What disturbed a slice; nothing if it counts.
+    /// What disturbed a slice; empty if the slice counts.
     pub fn disturbances(&self, slice: &SliceRecord) -> Vec<Disturbance> {
         let is_disturbed = |disturbance: &Disturbance| match disturbance {
             Disturbance::Steal => took_ticks(slice),
@@ -48,7 +50,7 @@ impl Rule {
         Disturbance::ALL.into_iter().filter(is_disturbed).collect()
     }
 
-    /// The rule as results state it.
+    /// The rule in words, for the result.
     pub fn text(&self) -> String {
         let mut rule =
             "a slice is set aside when the host took more than 1 % of it from a processor in use (a tick is 10 ms), or when the \
@@ -69,7 +71,7 @@ impl Rule {
     }
 }
 
-/// Between which handovers the processors are where the study has them.
+/// The range of handovers at the study's usual placement of the processors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandoverLimits {
     /// The shortest, nanoseconds.
@@ -79,34 +81,34 @@ pub struct HandoverLimits {
 }
 
 impl HandoverLimits {
-    /// Around the usual handover, if there is one.
+    /// The limits around the usual handover, if there is one.
     pub fn around(usual_ns: Option<f64>) -> Option<Self> {
         let usual_ns = usual_ns?;
         Some(Self { low_ns: usual_ns / MOST_HANDOVER, high_ns: usual_ns * MOST_HANDOVER })
     }
 
-    /// Whether a reading is between them.
+    /// Whether a reading is within the limits.
     pub fn hold(self, reading_ns: f64) -> bool {
         !self.is_apart(reading_ns) && reading_ns >= self.low_ns
     }
 
-    /// Whether the host has the processors further apart.
+    /// Whether the host placed the processors further apart.
     pub fn is_apart(self, reading_ns: f64) -> bool {
         reading_ns > self.high_ns
     }
 }
 
-/// Whether the host took more of a slice than it may.
+/// Whether the host took more of a slice than allowed.
 pub fn took_ticks(slice: &SliceRecord) -> bool {
     slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
 }
 
-/// Whether the generator stood still in a slice.
+/// Whether the generator was stopped during a slice.
 pub fn stood_still(slice: &SliceRecord) -> bool {
     slice.latest_own_lag_ns > MOST_STILL_NS
 }
 
-/// Whether the proxy waited for its processor for more of a slice than it may.
+/// Whether the proxy waited for its processor for longer than allowed.
 pub fn was_delayed(slice: &SliceRecord) -> bool {
     slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s
 }
@@ -119,14 +121,14 @@ mod tests {
         SliceRecord { wall_s: 0.2, recorded_s: 0.2, handover_ns: Some(60.0), ..SliceRecord::default() }
     }
 
-    /// What disturbed each slice, and what the rule says.
+    /// The disturbances of each slice, and the rule in words.
     fn judged(slices: &[SliceRecord]) -> (Vec<Vec<Disturbance>>, String) {
         let rounds = [RoundRecord { slices: slices.to_vec(), ..RoundRecord::default() }];
         let rule = Rule::of(&rounds, false);
         (slices.iter().map(|slice| rule.disturbances(slice)).collect(), rule.text())
     }
 
-    /// Whether each slice with such a handover is set aside.
+    /// Whether each slice with the given handover is set aside.
     fn apart(readings: &[f64]) -> Vec<bool> {
         let with = |handover_ns: &f64| SliceRecord { handover_ns: Some(*handover_ns), ..slice() };
         let slices: Vec<SliceRecord> = readings.iter().map(with).collect();

@@ -1,8 +1,8 @@
-//! What a running study tells those who watch it. Watchers only listen: nothing they do changes the study.
+//! Events of a running study, for progress displays. Listeners cannot influence the study.
 
 use crate::record::{RoundRecord, SliceRecord};
 
-/// Something that happened in a study.
+/// An event of a study.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The configurations are being checked.
@@ -12,22 +12,22 @@ pub enum Event<'a> {
         /// Its number, from 0.
         round: u32,
     },
-    /// What each arm can take is being measured.
+    /// The capacity of each arm is being measured.
     Sizing,
-    /// The host has the processors elsewhere, and the next slice waits.
+    /// The host has moved the processors apart, and the next slice waits.
     Waiting,
     /// A slice was measured.
     SliceEnded {
-        /// What came of it.
+        /// The measured slice.
         slice: &'a SliceRecord,
-        /// Whether the host disturbed it, so that it is measured again.
+        /// Whether the host disturbed it, so it is measured again.
         is_again: bool,
     },
     /// A round is complete.
     RoundEnded {
         /// Its number, from 0.
         round: u32,
-        /// What was measured in it.
+        /// What was measured in the round.
         record: &'a RoundRecord,
         /// How long the study has taken so far, seconds.
         elapsed_s: f64,

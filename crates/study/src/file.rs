@@ -1,7 +1,7 @@
-//! The study file: what a user writes to say what is to be measured.
+//! The study file, a YAML file that states what to measure.
 //!
-//! Its schema is generated from [`StudyFile`]; a file is checked against that schema and then turned into a plan,
-//! and what is wrong with it is reported all at once, each problem with its line and column.
+//! Its schema is generated from [`StudyFile`]. A file is validated against that schema and then turned into a plan. All
+//! problems are reported at once, each with its line and column.
 
 mod arm;
 mod conditions;
@@ -21,7 +21,7 @@ pub use problem::{Problem, Problems};
 pub use subject::{Position, Protocol, ProxyWord, SubjectEntry, SubjectSection};
 pub use syntax::{Positions, read};
 
-/// A study: which arms are measured under which loads.
+/// A study: the arms to measure, and the loads to measure them under.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "hoptax study file")]
@@ -29,42 +29,42 @@ pub struct StudyFile {
     /// Its name, as results and reports show it.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// What it asks, in a sentence.
+    /// The question that it answers, in one sentence.
     #[serde(default)]
     pub summary: String,
-    /// Seed of every random order and of random release times.
+    /// Seed of all random orders and random release times.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// How often all processes are started afresh. Intervals are taken over rounds: two is the least, ten is good. If not given,
-    /// from 10 to 24, by what the machine is like.
+    /// Number of rounds. Each round restarts all processes. Intervals are taken over rounds: two is the minimum, ten is
+    /// good. Default: 10 to 24, depending on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = 1000))]
     pub rounds: Option<u32>,
-    /// What is compared: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), a function of the
-    /// catalogue, for example `lua` or `route/path{routes=200}`, or where proxies stand and what is spoken:
-    /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was taken away again.
-    /// `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under conditions of its own.
+    /// The configurations to compare: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), a
+    /// function of the catalogue, for example `lua` or `route/path{routes=200}`, or proxy positions and a protocol:
+    /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was removed
+    /// again. `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under its own conditions.
     #[schemars(length(min = 2))]
     pub arms: Vec<ArmEntry>,
-    /// What all arms are measured under. Each may be a list: then every arm but the subjects is measured at each of them, or, of
-    /// several lists, at each combination. Whatever the conditions, an arm is compared with a baseline under the same. What a
-    /// function brings itself (the body or the size of answer that it works on, a number of connections or workers, TLS) goes
-    /// before what stands here, and what the arm says under `at` before both.
+    /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with
+    /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. What a
+    /// function sets itself (the request body or answer size that it works on, a number of connections or workers, TLS)
+    /// overrides these conditions, and `at` of an arm overrides both.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub conditions: ConditionsSection,
-    /// Whether each function is measured beside its defaults at the points that its file names: what its cost grows with, one
-    /// thing at a time. `hoptax study --dry-run` shows them.
+    /// Whether each function is also measured at the points listed in its file: the quantities that its cost grows
+    /// with, varied one at a time. `hoptax study --dry-run` lists them.
     #[serde(default)]
     pub points: bool,
-    /// A link between the callers and the rest, each way. It needs root.
+    /// A simulated network link between the callers and everything else, in each direction. Requires root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
-    /// What answers behind the proxies: `origin`, or `go`, a service in Go (`make limiter` builds it), which functions may tell
-    /// to limit requests itself.
+    /// The application behind the proxies: `origin`, or `go`, a service in Go (built by `make limiter`), which
+    /// functions may configure to limit requests itself.
     #[serde(default)]
     pub application: Application,
-    /// The traffic offered. Costs in CPU time and the maximum rate are those under the first closed loop, costs in response time
-    /// those under the first open one; results have the others beside them.
+    /// The offered loads. Costs in CPU time and the maximum rate come from the first closed loop, costs in response
+    /// time from the first open one; results list the others beside them.
     #[schemars(length(min = 1, max = 8))]
     pub loads: Vec<LoadSection>,
 }
@@ -76,22 +76,22 @@ pub struct LoadSection {
     /// Its name, as results show it.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// `closed`: a connection sends again when it is answered, which finds CPU time per request and the maximum
-    /// rate. `open`: requests leave when planned, which finds response time.
+    /// `closed`: a connection sends its next request when it is answered; measures CPU time per request and the maximum
+    /// rate. `open`: requests are sent at planned times; measures response time.
     #[serde(rename = "loop")]
     pub loop_: LoopWord,
-    /// Requests per second of an open loop, as a share of what each arm can take by itself: `30%`. In place of `rate`. What an
-    /// arm can take is measured before the first round.
+    /// Request rate of an open loop as a share of each arm's own capacity, instead of `rate`: `30%`. Capacities are
+    /// measured before the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?%$"))]
     pub utilisation: Option<String>,
-    /// Requests per second of an open loop. If neither this nor `utilisation` is given, a share of what the slowest arm can take,
-    /// the same rate for all.
+    /// Requests per second of an open loop. Without `rate` and `utilisation`, a share of the capacity of the slowest
+    /// arm, the same rate for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub rate: Option<f64>,
-    /// How the release times of an open loop are drawn: `uniform` (evenly), `poisson` (with exponential gaps, as
-    /// independent users do), `jitter=10%` (evenly, each moved by up to that share of a gap) or `burst=8` (so many at
+    /// How the release times of an open loop are spaced: `uniform` (evenly), `poisson` (exponential gaps, as of
+    /// independent users), `jitter=10%` (evenly, each moved by up to that share of a gap) or `burst=8` (that many at
     /// once).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^(uniform|poisson|jitter=[0-9.]+%|burst=[0-9]+)$"))]
@@ -100,53 +100,53 @@ pub struct LoadSection {
     #[serde(default = "default_connections")]
     #[schemars(range(min = 1, max = 10_000))]
     pub connections: u32,
-    /// Requests after which a connection is closed and opened anew: 1 for callers that keep none. As many as the other side
-    /// takes if not given.
+    /// Requests after which a connection is closed and reopened: 1 for callers without keep-alive. Default: as many as
+    /// the peer allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests_per_connection: Option<u32>,
-    /// Whether a new connection over TLS takes up an earlier session, which spares the proxy the greater part of the handshake. If
-    /// not given, it does unless a load of the study has `requests_per_connection`: callers that keep no connection keep no
-    /// session either.
+    /// Whether new TLS connections resume earlier sessions, which saves the proxy most of the handshake. Default: true
+    /// unless a load of the study has `requests_per_connection`, since callers that keep no connections keep no
+    /// sessions either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumption: Option<bool>,
-    /// The statuses of answers that are expected, for example `[200, 429]`; all below 400 if not given. With several, results
-    /// have each apart.
+    /// Expected statuses of answers, for example `[200, 429]`. Default: all below 400. With several, results report
+    /// each separately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 200, max = 599)))]
     pub expect: Vec<u16>,
-    /// Who calls: `hoptax`, or `php`, as many processes of PHP with curl as there are connections, which keep nothing from one
-    /// call to the next. Those need the packages php-cli and php-curl, and a closed loop.
+    /// The caller: `hoptax`, or `php`, one PHP process with curl per connection, which keep no state between calls.
+    /// `php` requires the packages php-cli and php-curl, and a closed loop.
     #[serde(default)]
     pub caller: Caller,
-    /// Slices that each arm gets in a round.
+    /// Slices of each arm per round.
     #[serde(default = "default_blocks")]
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: u32,
-    /// Length of a slice: `200ms`. Between 50 ms and 10 s; 100 to 250 ms serve best. If not given, 200 ms, or shorter where the
-    /// host takes time from the machine.
+    /// Length of a slice, for example `200ms`. Between 50 ms and 10 s; 100 to 250 ms work best. Default: 200 ms, or
+    /// shorter if the host steals time from the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
 }
 
-/// What answers behind the proxies.
+/// The application behind the proxies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Application {
-    /// This program's test server.
+    /// hoptax's test server.
     #[default]
     Origin,
     /// A service in Go.
     Go,
 }
 
-/// Who calls.
+/// The caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Caller {
-    /// This load generator.
+    /// hoptax's load generator.
     #[default]
     Hoptax,
     /// PHP with curl.
@@ -158,9 +158,9 @@ pub enum Caller {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum LoopWord {
-    /// Requests leave when planned.
+    /// Requests are sent at planned times.
     Open,
-    /// A connection sends again when it is answered.
+    /// A connection sends its next request when it is answered.
     Closed,
 }
 

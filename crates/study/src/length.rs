@@ -1,60 +1,61 @@
-//! How long a study goes on: a number of rounds, a time, or until its intervals are narrow enough.
+//! The length of a study: a number of rounds, a time budget, or a target precision.
 //!
-//! A study that is given a time takes as many complete rounds as fit. One that is given a precision looks at the widths of its
-//! intervals after some of the rounds, never at its estimates, and ends when nearly all costs are as precise: the rule, and why its
-//! intervals carry the quantile of a higher confidence, is that of [`hoptax_stats::looks`] and
-//! [`hoptax_stats::LOOK_CONFIDENCE`].
+//! With a time budget, a study takes as many complete rounds as fit. With a target precision, it checks the widths of
+//! its intervals after some of the rounds, never its estimates, and ends when nearly all costs are as precise.
+//! [`hoptax_stats::looks`] and [`hoptax_stats::LOOK_CONFIDENCE`] document the rule and why its intervals use a higher
+//! confidence.
 
 use hoptax_result::SequentialPlan;
 use hoptax_stats::{LOOK_CONFIDENCE, looks, precise_enough, rounds_needed};
 
 use crate::precision::of_nearly_all;
 
-/// Fewer rounds have no interval: a study takes as many, whatever its time.
+/// Minimum number of rounds for an interval. A study takes at least these, whatever its budget.
 pub const FEWEST_ROUNDS: u32 = 2;
 
-/// What ends a study; whichever comes first.
+/// The conditions that end a study; the first one met applies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// Rounds at most.
+    /// Largest number of rounds.
     pub rounds: u32,
-    /// Time that all rounds together may take, seconds.
+    /// Time budget for all rounds together, seconds.
     pub budget_s: Option<f64>,
-    /// The half-width that nearly all costs in CPU time are to have, as a share of the CPU time of what each is compared with.
+    /// Target half-width of nearly all costs in CPU time, as a share of the CPU time of the arm that each is compared
+    /// with.
     pub until: Option<Until>,
 }
 
-/// A precision that is asked for.
+/// A target precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
     /// The half-width, as a share: 0.01 for 1 %.
     pub target_share: f64,
-    /// After how many rounds it was first asked for: 0 for a study that began with it. Nobody looked before.
+    /// Number of rounds after which it was first requested: 0 if the study began with it. There were no looks before.
     pub since_rounds: u32,
 }
 
-/// A study on its way: how many rounds it has, when each ended, and when it looked.
+/// The progress of a study: when its rounds ended and when it looked.
 #[derive(Clone, Debug)]
 pub struct Course {
     length: Length,
-    /// When each round ended, seconds since the study began; the time that it stood still between two sessions is no part of it.
+    /// When each round ended, in seconds since the study began, without pauses between sessions.
     ended_s: Vec<f64>,
-    /// How many rounds there were when it was begun or taken up again.
+    /// Number of rounds when it was started or resumed.
     begun_after: usize,
-    /// After which rounds it looks.
+    /// Numbers of rounds after which it looks.
     schedule: Vec<u32>,
-    /// After which rounds it looked.
+    /// Numbers of rounds after which it looked.
     looked: Vec<u32>,
     reached: bool,
-    /// How many rounds the last look promised to be enough.
+    /// Number of rounds needed, as estimated at the last look.
     needed: Option<u32>,
 }
 
 impl Course {
-    /// A study of this length, of whose rounds these ended before.
+    /// The course of a study of this length with earlier rounds, which ended at `ended_s`.
     pub fn new(length: Length, ended_s: Vec<f64>) -> Self {
         let first = length.until.map_or(0, |until| until.since_rounds);
-        // The looks are the same however often the study is taken up again.
+        // The looks stay the same however often the study is resumed.
         let schedule: Vec<u32> = match length.until {
             Some(_) => looks(0, length.rounds).into_iter().filter(|rounds| *rounds >= first).collect(),
             None => Vec::new(),
@@ -63,13 +64,13 @@ impl Course {
         Self { length, begun_after: ended_s.len(), ended_s, schedule, looked, reached: false, needed: None }
     }
 
-    /// Takes note of a round that ended so many seconds after the study began.
+    /// Records that a round ended this many seconds after the study began.
     pub fn round_ended(&mut self, elapsed_s: f64) {
         self.ended_s.push(elapsed_s);
     }
 
-    /// Whether another round begins. `half_widths` gives those of all costs in CPU time now, as
-    /// [`crate::precision::half_widths`] does; it is asked where the study looks, and nowhere else.
+    /// Whether another round begins. `half_widths` returns those of all costs in CPU time at this point, as
+    /// [`crate::precision::half_widths`] does; it is called only where the study looks.
     pub fn goes_on(&mut self, elapsed_s: f64, half_widths: impl FnOnce() -> Vec<f64>) -> bool {
         let rounds = self.rounds();
         let is_spent = rounds >= self.length.rounds || !self.another_fits(elapsed_s);
@@ -85,15 +86,15 @@ impl Course {
         !(is_spent || self.reached)
     }
 
-    /// Whether a round that takes as long as the longest so far would end in time.
+    /// Whether a round as long as the longest so far would end within the budget.
     fn another_fits(&self, elapsed_s: f64) -> bool {
         let Some(budget_s) = self.length.budget_s else { return true };
         let Some(round_s) = self.longest_round_s() else { return true };
         self.rounds() < FEWEST_ROUNDS || elapsed_s + round_s <= budget_s
     }
 
-    /// The longest round so far, seconds. The first of a session checks all configurations, and counts only where there is no
-    /// other.
+    /// The longest round so far, seconds. The first round of a session also checks all configurations, and counts only
+    /// if there is no other.
     fn longest_round_s(&self) -> Option<f64> {
         let starts = std::iter::once(&0.0).chain(&self.ended_s);
         let rounds = self.ended_s.iter().zip(starts).map(|(end, start)| end - start).enumerate();
@@ -103,19 +104,19 @@ impl Course {
         longest(others).or_else(|| longest(first))
     }
 
-    /// The complete rounds.
+    /// Number of complete rounds.
     pub fn rounds(&self) -> u32 {
         self.ended_s.len() as u32
     }
 
-    /// How many rounds there will be in all, as far as that can be told now. None while nothing tells.
+    /// Expected total number of rounds. None while there is nothing to estimate it from.
     pub fn expected_rounds(&self) -> Option<u32> {
         let rounds = self.rounds();
         let elapsed_s = self.ended_s.last().copied().unwrap_or(0.0);
         let fitting = self.length.budget_s.zip(self.longest_round_s()).map(|(budget_s, round_s)| {
             rounds.saturating_add(((budget_s - elapsed_s).max(0.0) / round_s) as u32).max(FEWEST_ROUNDS)
         });
-        // It ends at a look.
+        // A study ends at a look.
         let enough = self.needed.map(|needed| {
             let mut later = self.schedule.iter().copied().filter(|look| *look > rounds);
             later.clone().find(|look| *look >= needed).or(later.next_back()).unwrap_or(rounds)
@@ -125,7 +126,7 @@ impl Course {
         [fitting, enough, known].into_iter().flatten().min().map(|all| all.min(self.length.rounds))
     }
 
-    /// How it decided by its own precision when to end; none where it did not.
+    /// The sequential stopping rule and its looks; none without a target precision.
     pub fn sequential(&self) -> Option<SequentialPlan> {
         self.length.until.map(|until| SequentialPlan {
             target_share: until.target_share,
@@ -135,7 +136,7 @@ impl Course {
         })
     }
 
-    /// Time that it was given, seconds.
+    /// Time budget, seconds.
     pub fn budget_s(&self) -> Option<f64> {
         self.length.budget_s
     }
@@ -150,7 +151,7 @@ mod tests {
         Length { rounds, budget_s, until }
     }
 
-    /// Rounds that a study takes whose rounds take so long each, and whose half-widths after so many rounds are these.
+    /// Runs a study with the given durations of rounds and half-widths by number of rounds.
     fn run(length: Length, round_s: impl Fn(u32) -> f64, half_width: impl Fn(u32) -> f64) -> Course {
         let (mut course, mut elapsed_s) = (Course::new(length, Vec::new()), 0.0);
         loop {
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_round_that_is_likely_not_to_fit_is_not_begun() {
-        // The longest round so far says how long the next takes, but the first, which checks configurations, does not.
+        // The longest round so far predicts the next one; the first round does not, since it checks configurations.
         let long = |number: u32| if number == 3 { 30.0 } else { 10.0 };
         assert_eq!(run(length(1000, Some(85.0), None), long, never).rounds(), 4);
         let slow_start = |number: u32| if number == 0 { 40.0 } else { 10.0 };
@@ -225,7 +226,7 @@ mod tests {
         let mut ended_there = Course::new(of(0), ended(10));
         assert!(!ended_there.goes_on(100.0, || vec![0.001]));
         assert_eq!(ended_there.sequential().unwrap().looks, [8, 10]);
-        // Nobody looked while it was a study of twelve rounds.
+        // There were no looks while it was a study of twelve rounds.
         let mut asked_later = Course::new(of(12), ended(12));
         assert!(asked_later.goes_on(120.0, || unreachable!("no look after twelve rounds")));
         asked_later.round_ended(130.0);

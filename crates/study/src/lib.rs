@@ -1,16 +1,16 @@
-//! Studies: from a study file to a plan, from the plan to slices measured on live processes, and from those to a
-//! result.
+//! Studies: from a study file to a plan, from the plan to slices measured on live processes, and from slices to
+//! a result.
 //!
 //! | step | module | pure |
 //! |---|---|---|
-//! | study file: YAML to [`file::StudyFile`], every error at once | [`mod@file`] | yes |
+//! | study file: YAML to [`file::StudyFile`], all problems at once | [`mod@file`] | yes |
 //! | plan: arms, loads, their order | [`plan`] | yes |
-//! | suit: what the file leaves open, by the machine | [`suit`] | yes |
-//! | run: processes up, slices measured, events told | [`runner`] | no |
+//! | suit: settings that the file leaves open, chosen by the machine | [`suit`] | yes |
+//! | run: start processes, measure slices, emit events | [`runner`] | no |
 //! | length: whether another round begins | [`length`], [`precision`] | yes |
 //! | provenance: hashes of what was measured | [`provenance`] | no |
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |
-//! | sittings: results of one study, put together | [`sittings`] | yes |
+//! | sittings: combine the results of several sittings of one study | [`sittings`] | yes |
 
 pub mod disturbance;
 pub mod event;

@@ -1,76 +1,76 @@
-//! What is measured in each slice: one entry for each measure, by the name that results have it under.
+//! The measures of a slice, one entry each, by their names in results.
 
 use hoptax_result::Disturbance;
 
 use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 
-/// Something that a slice says.
+/// A measure of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// Its name, with its unit.
     pub id: &'static str,
-    /// Its value in a slice; none where the slice cannot say.
+    /// Its value in a slice; none if the slice has none.
     of: fn(&RoundRecord, &SliceRecord) -> Option<f64>,
-    /// Whether time that the proxy waited for its processor spoils it.
+    /// Whether time that the proxy waited for its processor invalidates it.
     is_timed: bool,
 }
 
-/// CPU time of the proxies per answered request, microseconds.
+/// CPU time of the proxies per answered request, us.
 pub const CPU: Measure = counted("cpu_us_per_request", |_, slice| {
     let late_ns: u64 = slice.late_hops_cpu_ns.iter().sum();
     per_request(slice, (slice.proxy_cpu_ns + late_ns) as f64 / 1e3)
 });
 
-/// That of each proxy by itself, in the order in which a request meets them.
+/// CPU time of each proxy, in the order in which a request passes them.
 pub const HOP_CPU: [Measure; MAX_HOPS] = [
     counted("hop_1_cpu_us_per_request", hop::<0>),
     counted("hop_2_cpu_us_per_request", hop::<1>),
     counted("hop_3_cpu_us_per_request", hop::<2>),
 ];
 
-/// CPU time of the origins per answered request, microseconds.
+/// CPU time of the origins per answered request, us.
 pub const ORIGIN_CPU: Measure =
     counted("origin_cpu_us_per_request", |_, slice| per_request(slice, slice.origin_cpu_ns as f64 / 1e3));
 
-/// CPU time of the companion per answered request, microseconds.
+/// CPU time of the companion per answered request, us.
 pub const COMPANION_CPU: Measure = counted("companion_cpu_us_per_request", |_, slice| {
     per_request(slice, slice.companion_cpu_ns as f64 / 1e3)
 });
 
-/// That of proxies, origins and companion together.
+/// CPU time of proxies, origins and companion together.
 pub const TOGETHER_CPU: Measure = counted("together_cpu_us_per_request", |round, slice| {
     [CPU, ORIGIN_CPU, COMPANION_CPU].into_iter().map(|part| part.of(round, slice)).sum()
 });
 
-/// Bytes that the link carried per answered request.
+/// Bytes on the link per answered request.
 pub const LINK_BYTES: Measure =
     counted("link_bytes_per_request", |_, slice| per_request(slice, slice.link_bytes as f64));
 
 /// Answered requests per second.
 pub const RATE: Measure = timed("rate", |_, slice| per_second(slice, slice.book.answered));
 
-/// Connections that were opened per second; none where they were kept.
+/// Connections opened per second; none if connections are kept.
 pub const CONNECTED: Measure = timed("connections_per_second", |_, slice| per_second(slice, slice.connected));
 
-/// Handshakes of TLS per second in which keys were exchanged.
+/// Full TLS handshakes per second.
 pub const FULL_HANDSHAKES: Measure =
     timed("full_handshakes_per_second", |_, slice| per_second(slice, slice.full_handshakes));
 
-/// Handshakes of TLS per second that took up an earlier session.
+/// Resumed TLS handshakes per second.
 pub const RESUMED_HANDSHAKES: Measure =
     timed("resumed_handshakes_per_second", |_, slice| per_second(slice, slice.resumed_handshakes));
 
-/// Requests per second that were planned in an open loop.
+/// Planned requests per second of an open loop.
 pub const PLANNED_RATE: Measure =
     counted("planned_rate", |_, slice| (slice.planned_rate > 0.0).then_some(slice.planned_rate));
 
-/// Median response time, microseconds.
+/// Median response time, us.
 pub const RESPONSE_P50: Measure = timed("response_p50_us", |_, slice| slice.response_p50_us);
 
-/// Time from the reading of the accounts before to that after the slice, seconds.
+/// Time between the readings of counters before and after the slice, seconds.
 pub const WALL: Measure = counted("wall_s", |_, slice| Some(slice.wall_s));
 
-/// Time over which requests were released and recorded, seconds.
+/// Time during which requests were released and recorded, seconds.
 pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.recorded_s));
 
 /// Share of their processors that the proxies used.
@@ -86,26 +86,26 @@ pub const PROXY_RUN_DELAY: Measure =
 pub const GENERATOR_CORE: Measure =
     counted("generator_core_share", |_, slice| share(slice.generator_cpu_ns as f64 / 1e9, slice.wall_s));
 
-/// Share of the recorded time that it waited for one.
+/// Share of the recorded time that the generator's thread waited for a processor.
 pub const GENERATOR_RUN_DELAY: Measure = counted("generator_run_delay_share", |_, slice| {
     share(slice.generator_run_delay_ns as f64 / 1e9, slice.wall_s)
 });
 
-/// Share of the time that the processors of generator and origin were busy.
+/// Busy share of the processors of generator and origin.
 pub const PROCESSORS_BUSY: Measure =
     counted("processors_busy_share", |_, slice| share(slice.busy_ticks, slice.total_ticks));
 
-/// Ticks of 10 ms that the host took from a processor in use.
+/// Stolen ticks of 10 ms on a processor in use.
 pub const STEAL: Measure = counted("steal_ticks", |_, slice| Some(slice.steal_ticks as f64));
 
 /// Round trip of a cache line between the processors of generator and proxy, nanoseconds.
 pub const HANDOVER: Measure = counted("handover_ns", |_, slice| slice.handover_ns);
 
-/// What a limit let pass over what it should have. A slice alone cannot say, as its bucket remembers those before:
-/// `summary::limits` computes it, and it is not in the list.
+/// Requests that a limit admitted, divided by what it should have admitted. It depends on earlier slices, since a
+/// token bucket carries over, so `summary::limits` computes it, and it is not in [`ALL`].
 pub const ADMITTED: Measure = timed("admitted_ratio", |_, _| None);
 
-/// All of them.
+/// All measures of a slice.
 pub const ALL: &[Measure] = &[
     CPU,
     HOP_CPU[0],
@@ -133,23 +133,24 @@ pub const ALL: &[Measure] = &[
 ];
 
 impl Measure {
-    /// Its value in a slice, whatever disturbed that; none where the slice cannot say.
+    /// Its value in a slice, whether or not the slice was disturbed; none if the slice has none.
     pub fn of(&self, round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
         (self.of)(round, slice)
     }
 
-    /// Whether a slice that was so disturbed says nothing of it.
+    /// Whether these disturbances invalidate it.
     pub fn is_spoilt_by(&self, disturbances: &[Disturbance]) -> bool {
         disturbances.iter().any(|disturbance| self.is_timed || disturbance.spoils_cpu_time())
     }
 }
 
-/// A measure that counts what was spent: a proxy that waits for its processor spends nothing meanwhile.
+/// A measure of resources spent. A proxy that waits for its processor spends nothing meanwhile, so waiting does
+/// not invalidate it.
 const fn counted(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
     Measure { id, of, is_timed: false }
 }
 
-/// A measure of time.
+/// A measure of time or rate.
 const fn timed(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
     Measure { id, of, is_timed: true }
 }

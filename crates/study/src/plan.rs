@@ -1,4 +1,4 @@
-//! The plan of a study: its arms and loads, with everything decided that can be decided before a process starts.
+//! The plan of a study: arms and loads, with everything decided that does not need a running process.
 
 mod arms;
 mod conditions;
@@ -25,19 +25,19 @@ pub use conditions::{Conditions, USUAL_BYTES};
 pub use copies::Subject;
 pub use order::{Block, blocks, shuffled};
 
-/// The id of the arm that the others are compared with.
+/// The id of the reference arm.
 pub const BASELINE: &str = "baseline";
 /// The id of the second copy of the baseline.
 pub const SAME: &str = "same";
 /// The id of the arm without a proxy.
 pub const DIRECT: &str = "direct";
-/// Confidence of every interval.
+/// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
-/// Rounds of a study that states none, unless the machine asks for more ([`crate::suit`]).
+/// Default number of rounds, unless the machine needs more ([`crate::suit`]).
 pub const DEFAULT_ROUNDS: u32 = 10;
-/// Length of a slice of a load that states none, unless the machine asks for a shorter one.
+/// Default length of a slice, unless the machine needs a shorter one.
 pub const DEFAULT_SLICE: Duration = Duration::from_millis(200);
-/// Share of requests without an answer above which an arm's numbers are withheld.
+/// Share of unanswered requests above which an arm's numbers are withheld.
 pub const MAX_ERROR_SHARE: f64 = 0.001;
 
 /// A study as it will be run.
@@ -45,34 +45,34 @@ pub const MAX_ERROR_SHARE: f64 = 0.001;
 pub struct Plan {
     /// Its name.
     pub name: String,
-    /// What it asks.
+    /// The question that it answers.
     pub summary: String,
-    /// Seed of every random order.
+    /// Seed of all random orders.
     pub seed: u64,
-    /// How often all processes are started afresh.
+    /// Number of rounds; each restarts all processes.
     pub rounds: u32,
-    /// What the file leaves to the machine.
+    /// Settings left to the machine.
     pub left_open: LeftOpen,
-    /// The arms, in the order of the file; one that a function needs to be compared with stands before it.
+    /// The arms, in the order of the file. An arm that a function is compared with precedes it.
     pub arms: Vec<Arm>,
-    /// What is alive in a round: the copies of the arms.
+    /// The copies of the arms that run in a round.
     pub subjects: Vec<Subject>,
     /// The loads, in the order of the file.
     pub loads: Vec<Load>,
-    /// What answers behind the proxies.
+    /// The application behind the proxies.
     pub application: Application,
-    /// The link between callers and the rest, if there is one.
+    /// The simulated link between callers and everything else, if any.
     pub link: Option<LinkSpec>,
-    /// The headers of every request, whatever the arm: what any of the functions needs to have work.
+    /// Headers of every request of every arm: all that any function requires.
     pub headers: BTreeMap<String, String>,
 }
 
-/// What a study file does not state, so that it is decided by what the machine is like.
+/// Settings that a study file does not state, so they depend on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOpen {
-    /// How many rounds there are.
+    /// Whether the number of rounds is open.
     pub rounds: bool,
-    /// The loads, by their numbers, whose slices are as long as suits.
+    /// The loads, by index, whose length of slice is open.
     pub slices: BTreeSet<usize>,
 }
 
@@ -81,21 +81,21 @@ pub struct LeftOpen {
 pub struct Arm {
     /// Its id in the study.
     pub id: String,
-    /// What it is in the study.
+    /// Its role in the study.
     pub kind: ArmKind,
-    /// The function that it turns on, and how.
+    /// The function that it enables, with knobs.
     pub function: Option<(Function, Knobs)>,
-    /// The arm, by its number, that its cost is the difference from.
+    /// The index of the arm that its cost is the difference from.
     pub compared_with: Option<usize>,
-    /// What it has in common with that arm.
+    /// The conditions that it shares with that arm.
     pub conditions: Conditions,
-    /// Where its proxies stand, and what is spoken.
+    /// The positions of its proxies, and the protocol.
     pub subject: SubjectSection,
-    /// How many origins stand behind it.
+    /// Number of origins behind it.
     pub upstreams: usize,
-    /// Whether its function is taken away again before anything is measured.
+    /// Whether its function is removed again before measuring.
     pub is_unloaded: bool,
-    /// What it is, in a line.
+    /// A one-line description.
     pub summary: String,
     /// See [`Arm::folder`].
     folder: String,
@@ -110,26 +110,26 @@ pub struct Load {
     pub open: Option<Open>,
     /// Connections to each arm.
     pub connections: usize,
-    /// Requests after which a connection is closed and opened anew.
+    /// Requests after which a connection is closed and reopened.
     pub requests_per_connection: Option<u32>,
-    /// Whether new connections over TLS take up earlier sessions; as [`Plan::resumes`] says if not given.
+    /// Whether new TLS connections resume earlier sessions. If not given, see [`Plan::resumes`].
     pub resumption: Option<bool>,
-    /// The statuses of answers that are expected; all below 400 if there is none.
+    /// Expected statuses of answers; all below 400 if empty.
     pub expect: Vec<u16>,
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// Slices that each arm gets in a round.
+    /// Slices of each arm per round.
     pub blocks: u32,
     /// Length of a slice.
     pub slice: Duration,
 }
 
-/// When the requests of an open loop leave.
+/// The release times of an open loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Open {
-    /// How many in a second.
+    /// Its rate.
     pub rate: Rate,
-    /// How they are spread.
+    /// The spacing of its requests.
     pub arrivals: Arrivals,
 }
 
@@ -138,17 +138,17 @@ pub struct Open {
 pub enum Rate {
     /// The same for all arms.
     PerSecond(f64),
-    /// As a share of what each arm can take by itself, above 0 and at most 1.
+    /// A share of each arm's own capacity, above 0 and at most 1.
     Utilisation(f64),
-    /// The same for all arms: a share of what the slowest of them can take, above 0 and at most 1.
+    /// The same for all arms: a share of the capacity of the slowest, above 0 and at most 1.
     OfSlowest(f64),
 }
 
 impl Plan {
-    /// Plans what `file` asks for.
+    /// Plans the study of `file`.
     ///
     /// # Errors
-    /// Everything that the file asks for and that cannot be, each at its place.
+    /// Everything in the file that is not possible, each with its position.
     pub fn new(file: &StudyFile, positions: &Positions, catalogue: &Catalogue) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let arms = arms::plan(file, positions, catalogue, &mut problems);
@@ -184,26 +184,26 @@ impl Plan {
         })
     }
 
-    /// The load, by its number, that costs in CPU time are taken from where none is named: the closed loop, or the first load
-    /// where there is none.
+    /// The index of the load that costs in CPU time are taken from by default: the first closed loop, or the first load
+    /// if there is none.
     pub fn cpu_load(&self) -> Option<usize> {
         let closed = self.loads.iter().position(|load| load.open.is_none());
         closed.or((!self.loads.is_empty()).then_some(0))
     }
 
-    /// Whether what the arms can take must be known.
+    /// Whether the capacities of the arms must be measured.
     pub fn needs_capacities(&self) -> bool {
         let is_known =
             |load: &Load| load.open.as_ref().is_none_or(|open| matches!(open.rate, Rate::PerSecond(_)));
         !self.loads.iter().all(is_known)
     }
 
-    /// The slices of one round.
+    /// Number of slices per round.
     pub fn slices_per_round(&self) -> usize {
         self.loads.iter().map(|load| self.subjects_under(load).count() * load.blocks as usize).sum()
     }
 
-    /// The subjects that are measured under `load`, by their numbers.
+    /// The indexes of the subjects that are measured under `load`.
     fn subjects_under(&self, load: &Load) -> impl Iterator<Item = usize> {
         let takes_part =
             |subject: &Subject| self.arms.get(subject.arm).is_some_and(|arm| arm.takes_part(load));
@@ -211,27 +211,27 @@ impl Plan {
         all.filter(move |(_, subject)| takes_part(subject)).map(|(index, _)| index)
     }
 
-    /// Whether new connections over TLS take up earlier sessions under `load`.
+    /// Whether new TLS connections resume earlier sessions under `load`.
     pub fn resumes(&self, load: &Load) -> bool {
-        // Callers that keep no connection keep no session either.
+        // Callers that keep no connections keep no sessions either.
         let keep = || self.loads.iter().all(|load| load.requests_per_connection.is_none());
         load.resumption.unwrap_or_else(keep)
     }
 
-    /// The arm of a subject, by the number of the subject.
+    /// The arm of the subject with this index.
     pub fn arm_of(&self, subject: usize) -> Option<&Arm> {
         self.arms.get(self.subjects.get(subject)?.arm)
     }
 }
 
 impl Arm {
-    /// Whether it is measured under `load`. Without a proxy there is no CPU time to find and no proxy whose rate
-    /// could be, so the arm without one is left out of the closed loop.
+    /// Whether it is measured under `load`. An arm without a proxy has neither CPU time nor a maximum rate of a proxy,
+    /// so it is left out of closed loops.
     pub fn takes_part(&self, load: &Load) -> bool {
         self.kind != ArmKind::Direct || load.open.is_some()
     }
 
-    /// Whether proxies are part of it.
+    /// Whether it has proxies.
     pub fn has_proxy(&self) -> bool {
         !self.subject.position.hops().is_empty()
     }
@@ -242,7 +242,7 @@ impl Arm {
         knobs.map(|(name, value): (&str, &KnobValue)| (name.to_owned(), value.to_string())).collect()
     }
 
-    /// How connections to and from its proxy are secured, by its function or its conditions.
+    /// The security of connections to and from its proxy, set by its function or its conditions.
     pub fn secured(&self) -> Secured {
         let of_function = self.function.as_ref().map(|(function, _)| function.secured).unwrap_or_default();
         let by_condition = match self.conditions.tls {
@@ -253,48 +253,49 @@ impl Arm {
         Secured { downstream: of_function.downstream.or(by_condition), upstream: of_function.upstream }
     }
 
-    /// The group that keys are exchanged on, on all of its connections that are secured; none where there are none.
+    /// The key exchange group of its TLS connections; none if it has none.
     pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
         let is_secured = self.subject.is_secure() || self.secured() != Secured::default();
         let context = Context { directory: Path::new("."), companion: None };
         let fragment = self.function.as_ref().filter(|_| is_secured).and_then(|(function, knobs)| {
-            // Those of the catalogue were rendered when it was read.
+            // Functions of the catalogue were rendered when it was loaded.
             function.render(knobs, &context).ok()
         });
         is_secured.then(|| fragment.map(|fragment| fragment.key_exchange_group).unwrap_or_default())
     }
 
-    /// Requests per second that its function lets pass, and as many at once.
+    /// The limit that its function enforces: requests per second, and the burst size.
     pub fn limit(&self) -> Option<f64> {
         let (function, knobs) = self.function.as_ref().filter(|_| !self.is_unloaded)?;
-        // Those of the catalogue were rendered when it was read.
+        // Functions of the catalogue were rendered when it was loaded.
         function.limit(knobs).ok().flatten()
     }
 
-    /// What its function tells the application, by flag.
+    /// The flags that its function passes to the application, with their values.
     pub fn application(&self) -> Vec<(String, String)> {
         let told = self.function.as_ref().and_then(|(function, knobs)| function.application(knobs).ok());
         told.unwrap_or_default()
     }
 
-    /// Worker threads of its proxy, where its function or its conditions say.
+    /// Worker threads of its proxy, if set by its function or its conditions.
     pub fn workers(&self) -> Option<usize> {
         let of_function = self.function.as_ref().and_then(|(function, _)| function.workers).map(u64::from);
         of_function.or(self.conditions.workers).map(|workers| workers as usize)
     }
 
-    /// Whether its function asks a companion.
+    /// Whether its function calls the companion.
     pub fn asks_companion(&self) -> bool {
         self.function.as_ref().is_some_and(|(function, _)| function.asks_companion)
     }
 
-    /// What shows that its function was at work.
+    /// Evidence that its function was active.
     pub fn proofs(&self) -> Vec<Proof> {
-        // Those of the catalogue were rendered when it was read.
+        // Functions of the catalogue were rendered when it was loaded.
         self.function.as_ref().and_then(|(function, knobs)| function.proofs(knobs).ok()).unwrap_or_default()
     }
 
-    /// The name of the folder of its first copy, which no other arm has; other copies have their number behind it, counted from 1.
+    /// The name of the folder of one of its copies, unique among arms. Copies after the first have their number
+    /// appended, counted from 1.
     pub fn folder(&self, copy: u32) -> String {
         let name = &self.folder;
         if copy == 0 { name.clone() } else { format!("{name}-copy-{}", copy + 1) }

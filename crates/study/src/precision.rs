@@ -1,24 +1,26 @@
-//! How narrow the intervals of a study are, and how narrow more rounds are likely to make them.
+//! The precision of a study's costs, and a forecast of it for more rounds.
 
 use hoptax_result::{Interval, StudyResult};
 use hoptax_stats::{LOOK_CONFIDENCE, half_width_after, precise_enough, rounds_needed, standard_error};
 
-/// What a forecast of more rounds aims at: intervals narrower by a quarter are worth a thought.
+/// A forecast of more rounds aims at intervals narrower by a quarter, the least that is worth the time.
 const NARROWER: f64 = 0.75;
 
-/// How narrow the intervals of a study are likely to be.
+/// The expected precision of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
-    /// Rounds in all.
+    /// Total number of rounds.
     pub rounds: u32,
-    /// The half-width that nearly all costs in CPU time have then, as a share of the CPU time of what each is compared with.
+    /// The half-width of nearly all costs in CPU time after these rounds, as a share of the CPU time of the arm that
+    /// each is compared with.
     pub half_width_share: f64,
 }
 
-/// The half-widths of all costs in CPU time, each as a share of the CPU time of what its arm is compared with: 0.01 for 1 %. One
-/// for each arm that has such a cost; infinite where it could not be computed.
+/// The half-widths of all costs in CPU time, each as a share of the CPU time of the arm that its arm is compared with:
+/// 0.01 for 1 %. One for each arm that has such a cost; infinite where it could not be computed.
 ///
-/// The estimates of the costs have no part in them, so that a study which stops by them does not favour small costs or large ones.
+/// The estimates of the costs are not used, so a study that stops by these half-widths favours neither small nor large
+/// costs.
 pub fn half_widths(result: &StudyResult) -> Vec<f64> {
     let proxied = |id: &String| result.arms.iter().find(|arm| arm.id == *id && !arm.hops.is_empty());
     let compared = result.arms.iter().filter(|arm| !arm.hops.is_empty());
@@ -32,23 +34,24 @@ pub fn half_widths(result: &StudyResult) -> Vec<f64> {
         .collect()
 }
 
-/// The smallest half-width that is [`precise_enough`] for nearly all of `half_widths`.
+/// The smallest half-width that satisfies [`precise_enough`] for `half_widths`.
 ///
-/// **Degenerate cases.** `None` without any, and where too many are infinite.
+/// **Degenerate cases.** `None` without half-widths, and where too many are infinite.
 pub fn of_nearly_all(half_widths: &[f64]) -> Option<f64> {
     let mut sorted = half_widths.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.into_iter().find(|target| precise_enough(half_widths, *target)).filter(|target| target.is_finite())
 }
 
-/// How narrow the intervals of nearly all costs in CPU time will be after `rounds` rounds, by those that `result` has.
+/// Forecasts the half-width of nearly all costs in CPU time after `rounds` rounds, from those of `result`.
 ///
-/// **Method.** [`half_width_after`] of the half-width that nearly all have now. With two rounds it is an order of magnitude: in
-/// four studies on one slow virtual machine, what the costs of two random rounds promised was 0.4 to 2.6 times what all 16 (in
-/// one of them 10) came to, from the tenth to the ninetieth percentile; with eight rounds it was 0.5 to 1.4 times. Pooling the
-/// spread of all arms was worse in each of them, since arms differ in it.
+/// **Method.** [`half_width_after`] of the half-width that nearly all costs have now. With two rounds it is only an
+/// order of magnitude: in four studies on one slow virtual machine, the forecast from two random rounds was 0.4 to 2.6
+/// times the half-width after all 16 rounds (in one of them 10), from the tenth to the ninetieth percentile; from eight
+/// rounds it was 0.5 to 1.4 times. Pooling the spread of all arms was worse in each of them, since arms differ in it.
 ///
-/// **Degenerate cases.** `None` where there is no such half-width, and with fewer than two rounds, measured or asked for.
+/// **Degenerate cases.** `None` where there is no such half-width, and with fewer than two rounds, measured or
+/// requested.
 pub fn forecast(result: &StudyResult, rounds: u32) -> Option<Forecast> {
     let now = of_nearly_all(&half_widths(result))?;
     let (measured, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
@@ -56,9 +59,9 @@ pub fn forecast(result: &StudyResult, rounds: u32) -> Option<Forecast> {
     Some(Forecast { rounds, half_width_share: then / at_looks(rounds, confidence)? })
 }
 
-/// How many rounds would make the intervals narrower by a quarter than `planned` rounds do.
+/// Forecasts how many rounds would make the intervals narrower by a quarter than `planned` rounds do.
 ///
-/// **Degenerate cases.** As [`forecast`]; and `None` where that many rounds are out of reach.
+/// **Degenerate cases.** As for [`forecast`]; also `None` where that number of rounds is out of reach.
 pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> {
     let expected = forecast(result, planned)?;
     let confidence = result.plan.quantile_confidence();
@@ -66,7 +69,7 @@ pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> 
     forecast(result, rounds_needed(at_look, planned, at_look * NARROWER)?)
 }
 
-/// How many times as wide an interval over `rounds` rounds is at the confidence of looks as at `confidence`.
+/// The ratio between the widths of an interval over `rounds` rounds at the confidence of looks and at `confidence`.
 fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
     let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
     Some(standard_error(&one, rounds, confidence)? / standard_error(&one, rounds, LOOK_CONFIDENCE)?)

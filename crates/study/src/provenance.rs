@@ -1,8 +1,8 @@
 //! Hashes of what was measured: of files, and of the configuration that a proxy was started with.
 //!
-//! Ports that the kernel chose and the folder of the run differ from run to run and are no part of what is measured: each is
-//! replaced by a name before anything is hashed. Two runs of one plan then have the same hashes, and one that differs says which
-//! arm was not the same.
+//! Ports chosen by the kernel and the folder of the run differ between runs and are not part of what is measured, so
+//! they are replaced by names before hashing. Two runs of one plan then have the same hashes; a differing hash
+//! identifies the arm that changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,12 +16,12 @@ use serde_json::json;
 
 use crate::record::RoundRecord;
 
-/// SHA-256, in hexadecimal digits.
+/// The SHA-256 digest in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is replaced by names: one that differs from run to run by one that does not.
+/// Replacements of strings that differ between runs by fixed names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     folder: PathBuf,
@@ -29,21 +29,21 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Those of a proxy: the folder of its run, where requests go on to, and the companion.
+    /// The names for one proxy: the folder of its run, the addresses of the next hop, and the companion.
     pub(crate) fn new(folder: &Path, next: &[SocketAddr], companion: Option<SocketAddr>) -> Self {
         let next = next.iter().enumerate().map(|(number, address)| (*address, format!("NEXT-{number}")));
         let companion = companion.map(|address| (address, "COMPANION".to_owned()));
         Self { folder: folder.to_owned(), addresses: next.chain(companion).collect() }
     }
 
-    /// The same with one address more.
+    /// Adds one address.
     pub(crate) fn with(mut self, address: SocketAddr, name: &str) -> Self {
         self.addresses.push((address, name.to_owned()));
         self
     }
 
-    /// A configuration, with names for what they stand for: the folder wherever it is, and the port of an address behind its
-    /// host and as Envoy's `port_value`.
+    /// Replaces the folder wherever it occurs, and the ports of addresses, both after their host and as Envoy's
+    /// `port_value`.
     fn apply(&self, text: &str) -> String {
         let mut text = text.replace(&*self.folder.to_string_lossy(), "RUN");
         for (address, name) in &self.addresses {
@@ -55,7 +55,7 @@ impl Names {
     }
 }
 
-/// Writes `name` for a number wherever it follows `before` as a whole.
+/// Replaces `number` by `name` wherever it follows `before` as a whole number.
 fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
     let wanted = format!("{before}{number}");
     let mut replaced = String::with_capacity(text.len());
@@ -73,8 +73,8 @@ fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
     replaced + rest
 }
 
-/// The hash of what an Envoy is started with: its configuration as it was written, the files that its function brings, its
-/// environment and its number of workers. Certificates are drawn anew by each run and are no part of it.
+/// The hash of what an Envoy is started with: its configuration as written, the files that its function adds, its
+/// environment and its number of workers. Certificates are generated anew by each run and are not included.
 ///
 /// # Errors
 /// When a file of the configuration cannot be read.
@@ -101,7 +101,7 @@ pub(crate) fn of_file(path: &Path, names: &Names) -> io::Result<String> {
     Ok(sha256(names.apply(&fs::read_to_string(path)?).as_bytes()))
 }
 
-/// The hash of an arm whose proxies have these, in their order. None without any.
+/// The hash of an arm, from those of its proxies in their order. None without proxies.
 pub(crate) fn of_arm(proxies: &[String]) -> Option<String> {
     match proxies {
         [] => None,
@@ -110,7 +110,7 @@ pub(crate) fn of_arm(proxies: &[String]) -> Option<String> {
     }
 }
 
-/// The hash of an arm's configuration that all rounds agree on; none where they do not.
+/// The hash of an arm's configuration if all rounds agree on it; none otherwise.
 pub(crate) fn of_rounds(records: &[RoundRecord], arm: usize) -> Option<String> {
     let all: BTreeSet<Option<&String>> =
         records.iter().map(|record| record.configurations.get(&arm)).collect();

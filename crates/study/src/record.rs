@@ -1,4 +1,4 @@
-//! What a study records: one entry per slice, and what only a whole round can say. Nothing here is judged yet.
+//! Raw records of a study: one entry per slice, and what is recorded once per round. Nothing is judged yet.
 
 use std::collections::BTreeMap;
 
@@ -7,80 +7,81 @@ use hoptax_load::{Distribution, Recording};
 use hoptax_result::{Book, Opened, PartCounts};
 use serde::{Deserialize, Serialize};
 
-/// Most proxies that an arm has.
+/// Largest number of proxies of an arm.
 pub const MAX_HOPS: usize = 3;
 
-/// One slice, measured.
+/// One measured slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SliceRecord {
     /// The round, from 0.
     pub round: u32,
-    /// The block of this load in the round, from 0.
+    /// The number of the block of this load in the round, from 0.
     pub block: u32,
-    /// The load, by its number in the plan.
+    /// The index of the load in the plan.
     pub load: usize,
-    /// The arm, by its number in the plan.
+    /// The index of the arm in the plan.
     pub arm: usize,
-    /// Which of the arm's copies, from 0.
+    /// The number of the arm's copy, from 0.
     pub copy: u32,
-    /// When it began, seconds since the study did.
+    /// When it began, in seconds since the start of the study.
     pub began_s: f64,
-    /// From the reading of the accounts before it to that after it, seconds.
+    /// Time between the readings of counters before and after it, seconds.
     pub wall_s: f64,
-    /// Requests per second that were planned; 0 in a closed loop.
+    /// Planned requests per second; 0 in a closed loop.
     pub planned_rate: f64,
-    /// How long requests were released and recorded, seconds.
+    /// Time during which requests were released and recorded, seconds.
     pub recorded_s: f64,
-    /// Where its recorded requests went.
+    /// The outcomes of its recorded requests.
     pub book: Book,
-    /// All requests that were answered over `wall_s`, those before the record began among them: what CPU time was spent on.
+    /// All requests answered over `wall_s`, including those before recording began: the requests that CPU time was
+    /// spent on.
     pub answered: u64,
     /// CPU time of all proxies over `wall_s`, nanoseconds; 0 without a proxy.
     pub proxy_cpu_ns: u64,
-    /// That of each, in the order in which a request meets them.
+    /// CPU time of each proxy, in the order in which a request passes them.
     pub hops_cpu_ns: [u64; MAX_HOPS],
-    /// CPU time that each used between the slice and the next of the same copy, as it went on with what the slice had left it:
-    /// timers that fell due, buffers that were sent. It stands still in between.
+    /// CPU time that each proxy used after the slice and before the next one of the same copy, on work that the slice
+    /// left: timers that fired, buffers that were sent. The proxy is stopped in between.
     pub late_hops_cpu_ns: [u64; MAX_HOPS],
-    /// What all proxies did over `wall_s` and until the next slice of the same copy; none without a proxy, and where the kernel
-    /// does not tell.
+    /// Activity of all proxies over `wall_s` and until the next slice of the same copy; none without a proxy, and where
+    /// the kernel does not report it.
     #[serde(default)]
     pub parts: Option<PartCounts>,
     /// CPU time of all origins over `wall_s`, nanoseconds.
     pub origin_cpu_ns: u64,
     /// CPU time of the companion over `wall_s`, nanoseconds; 0 without one.
     pub companion_cpu_ns: u64,
-    /// Bytes that the link carried over `wall_s`, both ways; 0 without one.
+    /// Bytes carried by the link over `wall_s`, both directions; 0 without one.
     pub link_bytes: u64,
-    /// Time that the proxy waited for a processor that none of its own threads had, nanoseconds.
+    /// Time that the proxy waited for a processor that none of its own threads used, nanoseconds.
     pub proxy_run_delay_ns: u64,
-    /// Ticks of 10 ms that the host took from the one of the processors in use that lost most.
+    /// Stolen ticks of 10 ms on the processor in use that lost most.
     pub steal_ticks: u64,
-    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: the longer of one
-    /// measured just before the slice and one just after. None when they share a processor.
+    /// Round trip of a cache line between the generator's processor and the proxy's, nanoseconds: the longer of a
+    /// reading just before the slice and one just after. None when they share a processor.
     pub handover_ns: Option<f64>,
     /// CPU time of the generator's thread over `recorded_s`, nanoseconds.
     pub generator_cpu_ns: u64,
-    /// Time that it waited for a processor, nanoseconds.
+    /// Time that the generator's thread waited for a processor, nanoseconds.
     pub generator_run_delay_ns: u64,
-    /// Ticks of the processors of generator and origin in which they were busy over `wall_s`, and all their ticks.
+    /// Busy ticks of the processors of generator and origin over `wall_s`, and all their ticks.
     pub busy_ticks: f64,
     /// See `busy_ticks`.
     pub total_ticks: f64,
-    /// Connections that were opened.
+    /// Connections opened.
     pub connected: u64,
-    /// Handshakes of TLS in which keys were exchanged, and such that took up an earlier session.
+    /// Full and resumed TLS handshakes.
     pub full_handshakes: u64,
     /// See `full_handshakes`.
     pub resumed_handshakes: u64,
-    /// Median response time, microseconds; none when nothing was answered.
+    /// Median response time, us; none when nothing was answered.
     pub response_p50_us: Option<f64>,
-    /// How late the generator itself was with the request that it was latest with, nanoseconds; 0 in a closed loop.
+    /// The largest lag that the generator itself caused, nanoseconds; 0 in a closed loop.
     #[serde(default)]
     pub latest_own_lag_ns: u64,
 }
 
-/// One complete round; kept as JSON, so that a study can be taken up again behind it.
+/// One complete round; stored as JSON so that a study can be resumed after it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
     /// Its number, from 0.
@@ -89,38 +90,39 @@ pub struct RoundRecord {
     pub began_at: String,
     /// When its last slice ended.
     pub ended_at: String,
-    /// The kernel's id of the boot.
+    /// The kernel's boot id.
     pub boot_id: String,
-    /// Its slices, in the order in which they were measured.
+    /// Its slices, in the order of measurement.
     pub slices: Vec<SliceRecord>,
-    /// Response times under an open loop, by the number of their slice in `slices`.
+    /// Response times under an open loop, by the index of the slice in `slices`.
     pub responses: BTreeMap<usize, Times>,
-    /// The generator's own send lag under an open loop, by the number of the slice, nanoseconds.
+    /// Send lag caused by the generator itself under an open loop, nanoseconds, by the index of the slice.
     pub own_lag: BTreeMap<usize, Times>,
-    /// Response times by status, by the number of their slice, where a load expects several.
+    /// Response times by status, by the index of the slice, for loads that expect several statuses.
     pub by_status: BTreeMap<usize, BTreeMap<u16, Times>>,
-    /// Failed requests by kind, by the number of their slice.
+    /// Failed requests by kind, by the index of the slice.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
-    /// Resident memory of each proxy of the first copy of an arm at the end of the round, bytes.
+    /// Resident memory of each proxy of an arm's first copy at the end of the round, bytes, by arm.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
-    /// The memory of the first proxy of the first copy of an arm while connections to it were opened, by arm.
+    /// Memory of the first proxy of an arm's first copy before and after connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
-    /// The hash of the configuration of the first copy of an arm with proxies, by arm.
+    /// The configuration hash of the first copy of an arm with proxies, by arm.
     #[serde(default)]
     pub configurations: BTreeMap<usize, String>,
-    /// What speaks against a function having been at work, or gone, by arm.
+    /// Evidence that a function was not active, or not removed, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
-    /// Requests per second that each arm can take, by arm, where loads are shares of it: measured once, before the first round.
+    /// Capacity of each arm in requests per second, by arm, if loads are shares of it. Measured once, before the first
+    /// round.
     #[serde(default)]
     pub capacities: BTreeMap<usize, f64>,
-    /// Time waited for the host before slices, nanoseconds.
+    /// Time spent waiting for the host before slices, nanoseconds.
     pub waited_ns: u64,
-    /// Ticks of the processors in use that the host took, and all their ticks.
+    /// Stolen ticks of the processors in use, and all their ticks.
     pub steal: (u64, u64),
 }
 
 impl RoundRecord {
-    /// Adds one slice and what was recorded in it.
+    /// Adds one slice and its recording.
     pub fn add(&mut self, slice: SliceRecord, recording: &Recording, is_open: bool) {
         let number = self.slices.len();
         if !recording.failures.is_empty() {
@@ -135,15 +137,15 @@ impl RoundRecord {
         self.slices.push(slice);
     }
 
-    /// Adds the response times by status of the slice that was added last.
+    /// Adds the response times by status of the last added slice.
     pub fn add_statuses(&mut self, by_status: &BTreeMap<u16, Distribution>) {
         let times = by_status.iter().map(|(status, times)| (*status, Times::of(times))).collect();
         self.by_status.insert(self.slices.len().saturating_sub(1), times);
     }
 }
 
-/// Times of one slice: each value, in nanoseconds, and how often it came. A slice has some hundred of them, far fewer than a
-/// histogram has places.
+/// Times of one slice: each value in nanoseconds with its count. A slice has a few hundred distinct values, far fewer
+/// than a histogram has buckets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Times(BTreeMap<u64, u64>);
@@ -154,7 +156,7 @@ impl Times {
         Self(recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).collect())
     }
 
-    /// How many there are.
+    /// Number of recorded times.
     pub fn count(&self) -> u64 {
         self.0.values().sum()
     }
@@ -162,7 +164,7 @@ impl Times {
     /// Adds them to a histogram.
     pub fn add_to(&self, histogram: &mut Histogram<u64>) {
         for (value, count) in &self.0 {
-            // What a histogram of the same kind gave, one takes.
+            // The values come from a histogram of the same kind, so they are in range.
             histogram.saturating_record_n(*value, *count);
         }
     }

@@ -1,11 +1,11 @@
 //! Runs a plan on live processes.
 //!
-//! Each round starts every process afresh, in random order, because a process keeps its own level for as long as
-//! it lives. Within a round all arms are alive at once with warm connections, and blocks of short slices visit
-//! them in random order, so that the drift of the machine falls on all alike.
+//! Each round restarts all processes, in random order, because a process keeps its own level of CPU time for as long as
+//! it lives. Within a round all arms run at once with warm connections, and blocks of short slices visit them in random
+//! order, so drift of the machine affects all alike.
 //!
-//! The runner works on the thread that calls it, since the kernel ends the processes that it starts together with
-//! that thread. Generator and origins share the processors that the proxies do not have.
+//! The runner works on the calling thread, since the kernel ends the processes that it starts when that thread ends.
+//! Generator and origins share the processors that are not the proxies'.
 
 mod capacity;
 mod ends;
@@ -44,55 +44,55 @@ pub use subjects::FILES;
 use subjects::Subjects;
 pub(crate) use traffic::requests_sha256;
 
-/// What a run needs beside its plan.
+/// What a run needs besides its plan.
 #[derive(Clone, Debug)]
 pub struct Setting<'a> {
-    /// This program, which also is the origin.
+    /// The hoptax program, which also acts as the origin.
     pub program: &'a Path,
-    /// The Envoy that is measured.
+    /// The Envoy to measure.
     pub envoy: &'a Envoy,
-    /// Where configurations and logs are kept.
+    /// The directory of configurations and logs.
     pub directory: &'a Path,
-    /// Who runs on which processor.
+    /// The processors of each process.
     pub placement: &'a Placement,
-    /// What keeps the processors from being halted, if they are.
+    /// The spinner that keeps the processors from being halted, if used.
     pub spinner: Option<&'a Spinner>,
-    /// Where the time that the host took is read: [`KERNEL_TICKS`], unless a test puts a host there that steals.
+    /// Reads stolen time: [`KERNEL_TICKS`], unless a test simulates a host that steals.
     pub ticks: Ticks,
 }
 
-/// Reads the time of each processor, by its number: see [`processor_ticks`].
+/// Reads the time counters of each processor, by its number: see [`processor_ticks`].
 pub type Ticks = fn() -> io::Result<Vec<(u32, ProcessorTicks)>>;
 
-/// The kernel's own account.
+/// The kernel's own counters.
 pub const KERNEL_TICKS: Ticks = processor_ticks;
 
-/// Why a study cannot go on.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Something about one arm.
+    /// An error of one arm.
     #[error("arm `{arm}`: {cause}")]
     Arm {
         /// The arm.
         arm: String,
-        /// What.
+        /// The cause.
         cause: ArmError,
     },
-    /// The origin.
+    /// An error of the origin.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// The link.
+    /// An error of the link.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A folder or file of the run.
+    /// A folder or file of the run cannot be used.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The kernel refused something.
+    /// A system call failed.
     #[error("cannot measure: {0}")]
     System(#[from] io::Error),
 }
@@ -103,31 +103,31 @@ pub enum ArmError {
     /// Its function cannot be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// Envoy refuses what its function adds.
+    /// Envoy rejects the configuration that its function adds.
     #[error("Envoy refuses line {line} of the fragment of function `{function}`, `{text}`:\n{reason}")]
     Fragment {
         /// The function.
         function: String,
-        /// The line, counted from 1, with knobs filled in.
+        /// The line, counted from 1, after rendering.
         line: usize,
-        /// What it says.
+        /// The text of the line.
         text: String,
-        /// Why, in Envoy's words.
+        /// Envoy's message.
         reason: String,
     },
     /// Its proxy is not running.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
-    /// Its requests cannot be made.
+    /// Its requests cannot be built.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// Its connections cannot be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A function that is to be taken away did nothing before.
+    /// A function that is to be removed was not active before.
     #[error("its function was not at work before it was to be taken away: `{0}`")]
     NeverAtWork(String),
-    /// Its connections cannot be secured.
+    /// TLS of its connections cannot be set up.
     #[error("cannot set up TLS: {0}")]
     Security(String),
 }
@@ -137,13 +137,13 @@ pub enum ArmError {
 pub enum Ending {
     /// As planned.
     Complete,
-    /// It was asked to stop.
+    /// It was interrupted.
     Interrupted,
-    /// It could not go on.
+    /// It failed.
     Failed(RunError),
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The complete rounds.
@@ -154,33 +154,33 @@ pub struct Outcome {
     pub wall_s: f64,
 }
 
-/// What is known of a study that was begun before.
+/// The earlier part of a resumed study.
 #[derive(Clone, Debug, Default)]
 pub struct Earlier {
     /// Its complete rounds.
     pub rounds: Vec<RoundRecord>,
-    /// How long they took, seconds.
+    /// Their duration, seconds.
     pub elapsed_s: f64,
 }
 
-/// What has a say in how long a run goes on, and what hears of it.
+/// Controls how long a run continues, and receives its events.
 pub struct Control<'a> {
-    /// Setting it ends the run after the request in flight; the rounds that were complete by then are kept.
+    /// Set to end the run after the request in flight. Complete rounds are kept.
     pub stop: &'a AtomicBool,
-    /// Whether another round begins, given the complete ones. It is asked while nothing is measured.
+    /// Whether another round begins, given the complete ones. Called while nothing is measured.
     pub goes_on: &'a mut dyn FnMut(&[RoundRecord]) -> bool,
-    /// Hears what happens.
+    /// Receives events.
     pub on_event: &'a mut dyn FnMut(&Event<'_>),
 }
 
-/// Runs `plan`, from where `earlier` ended, for as many rounds as it has, or until `control` says that these are enough.
+/// Runs `plan`, after the rounds of `earlier`, for as many rounds as planned or until `control` ends it.
 pub fn run(plan: &Plan, setting: &Setting<'_>, earlier: Earlier, control: &mut Control<'_>) -> Outcome {
     let now = Instant::now();
-    // A machine that was started since then has no such moment.
+    // On a machine that was restarted since, that moment may not be representable.
     let began = now.checked_sub(Duration::from_secs_f64(earlier.elapsed_s.max(0.0))).unwrap_or(now);
     let mut rounds = earlier.rounds;
     let ending = match run_rounds(plan, setting, began, control, &mut rounds) {
-        // What fails after a request to stop fails because of it.
+        // An error after a request to stop is a consequence of it.
         _ if control.stop.load(Ordering::Relaxed) => Ending::Interrupted,
         Ok(()) => Ending::Complete,
         Err(error) => Ending::Failed(error),
@@ -197,11 +197,11 @@ fn run_rounds(
 ) -> Result<(), RunError> {
     fs::create_dir_all(setting.directory)
         .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
-    // Before this thread is pinned: what carries packets belongs to neither end.
+    // Before this thread is pinned: packet processing belongs to neither end.
     let link = plan.link.as_ref().map(Link::create).transpose()?;
     processors::pin(setting.placement.caller())?;
     processors::wake_precisely()?;
-    // Callers and what stands beside them are at the near end, whatever this thread starts.
+    // This thread starts callers and processes beside them at the near end.
     match &link {
         None => all_rounds(plan, setting, None, began, control, rounds),
         Some(near) => near
@@ -224,7 +224,7 @@ fn all_rounds(
     let first = rounds.len() as u32;
     let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
     for round in first..=plan.rounds {
-        // Asked after the last round, too: the end is a look at what there is.
+        // Also called after the last round, since the end counts as a look.
         if !goes_on(rounds) || round == plan.rounds {
             break;
         }

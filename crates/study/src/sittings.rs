@@ -1,4 +1,4 @@
-//! Several sittings put together: results of one study on one machine, and what they say of the machine.
+//! Combines several sittings: results of one study on one machine.
 
 use hoptax_result::{
     ArmResult, CostMeasure, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate, SittingRecord,
@@ -8,16 +8,16 @@ use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use crate::plan::CONFIDENCE;
 
-/// A sitting to be put together with others: the name of its folder, and its result.
+/// A sitting to combine: the name of its folder, and its result.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The name of its folder.
     pub folder: String,
-    /// Its result, with what checks took away taken away.
+    /// Its result, without the numbers that checks withheld.
     pub result: StudyResult,
 }
 
-/// What of two results speaks against them being sittings of one study on one machine, in words; nothing where they are.
+/// Reasons why two results are not sittings of one study on one machine; empty if they are.
 pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     let (a, b) = (machine(one), machine(other));
     let none = || "none".to_owned();
@@ -38,7 +38,7 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     all
 }
 
-/// What a result was measured on.
+/// The machine of a result.
 fn machine(result: &StudyResult) -> SittingsMachine {
     let environment = &result.environment;
     SittingsMachine {
@@ -51,14 +51,15 @@ fn machine(result: &StudyResult) -> SittingsMachine {
     }
 }
 
-/// Puts sittings together, cost by cost, by [`random_effects`] of their estimates and standard errors. Standard errors are over
-/// rounds: [`standard_error`] of each interval. A cost that a sitting does not state, because it was withheld or not measured, is
-/// put together from the others; one that a single sitting states keeps the interval of that sitting, and says so.
+/// Combines sittings, cost by cost, with [`random_effects`] of their estimates and standard errors. Standard errors are
+/// over rounds: [`standard_error`] of each interval. A cost that a sitting lacks, because it was withheld or not
+/// measured, is combined from the others. A cost that only one sitting has keeps the interval of that sitting and is
+/// marked accordingly.
 ///
-/// **Degenerate cases.** `None` without a sitting. An interval without width has no standard error, and its sitting is left out of
-/// that cost.
+/// **Degenerate cases.** `None` without a sitting. An interval of zero width has no standard error, and its sitting is
+/// left out of that cost.
 pub fn combine(mut parts: Vec<Part>) -> Option<SittingsResult> {
-    // Times are written in one form, so that their order is that of their text.
+    // All times have the same format, so their chronological order is that of their text.
     parts.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
     let first = &parts.first()?.result;
     let mut ids: Vec<&ArmResult> = Vec::new();
@@ -100,7 +101,7 @@ fn record(part: &Part) -> SittingRecord {
     }
 }
 
-/// One cost of an arm in all sittings. None where no sitting states it.
+/// One cost of an arm in all sittings. None if no sitting has it.
 fn cost(parts: &[Part], arm: &str, measure: CostMeasure) -> Option<SittingCost> {
     let estimates: Vec<Option<SittingEstimate>> =
         parts.iter().map(|part| estimate(&part.result, arm, measure)).collect();
@@ -161,7 +162,7 @@ loads:
   - {name: saturation, loop: closed, blocks: 2, slice: 200ms}
 ";
 
-    /// A sitting in which `lua` costs so much, with a standard error of 0.2 us over 10 rounds.
+    /// A sitting with the given cost of `lua` and a standard error of 0.2 us over 10 rounds.
     fn part(started_at: &str, lua_us: Option<f64>) -> Part {
         let (file, positions) = file::read("test.yaml", TEXT).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();

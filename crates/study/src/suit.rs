@@ -1,7 +1,7 @@
-//! What a study file leaves open, decided by what the machine is like, and how narrow intervals become on such a machine.
+//! Chooses settings that a study file leaves open by the machine, and estimates the precision to expect on it.
 //!
-//! A file that states a number of rounds or the length of a slice keeps it. The rate of an open loop that states none is a share
-//! of what the slowest arm can take ([`crate::plan::Rate::OfSlowest`]), which no probe knows and the runner measures.
+//! A number of rounds or a length of slice stated in the file is kept. An open loop without a rate gets a share of the
+//! capacity of the slowest arm ([`crate::plan::Rate::OfSlowest`]), which no probe determines and the runner measures.
 
 use std::time::Duration;
 
@@ -11,48 +11,49 @@ use hoptax_stats::standard_error;
 
 use crate::plan::{CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SLICE, Plan};
 
-/// How many rounds a study takes at most, and at least, where its file does not say.
+/// Range of the number of rounds if the file states none.
 const ROUNDS: std::ops::RangeInclusive<u32> = DEFAULT_ROUNDS..=24;
-/// Within which share of the CPU time of what they are compared with nearly all costs should come to be.
+/// Target half-width of nearly all costs, as a share of the CPU time of the arm that they are compared with.
 const TARGET_SHARE: f64 = 0.02;
-/// Lengths of slices that are chosen from, the longest first.
+/// Lengths of slices to choose from, the longest first.
 const SLICES: [Duration; 3] = [DEFAULT_SLICE, Duration::from_millis(100), Duration::from_millis(50)];
-/// Share of the slices that the host should leave alone: what it takes is measured again, for twice the time of the others at
-/// most.
+/// Share of slices that should be undisturbed by the host. Disturbed ones are repeated, for at most twice the time of
+/// the others.
 const LEFT_ALONE: f64 = 0.75;
 /// A tick of `/proc/stat`, seconds.
 const TICK_S: f64 = 0.01;
 
-/// What a machine is like for costs in CPU time, and by how much these wander on it from round to round.
+/// Typical variation of costs in CPU time between rounds on a kind of machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Typical {
-    /// Standard deviation of the cost of one round that nearly all arms stay below, as a share of the baseline's CPU time.
+    /// Standard deviation of the cost of one round that nearly all arms stay below, as a share of the baseline's CPU
+    /// time.
     spread_share: f64,
-    /// What is typical about it.
+    /// The property of the machine that causes it.
     because: &'static str,
 }
 
 /// 76 functions of the price list on an AMD EPYC: half of them within 0.008, 95 of 100 within 0.020 (15 rounds).
 const QUIET: Typical = Typical { spread_share: 0.020, because: "processors wake quickly and are close" };
-/// The same machine with the host having its processors apart: 1.3 us of 25 us (quick study, 24 rounds).
+/// The same machine while the host had its processors apart: 1.3 us of 25 us (quick study, 24 rounds).
 const FAR: Typical = Typical { spread_share: 0.052, because: "the processors share no cache" };
-/// Functions on an Intel Xeon whose wake-ups take 40 us, its processors kept from halting: 95 of 100 within 0.073 (18 of the
-/// quick study, 16 rounds) and 0.058 (68 of the price list, 10 rounds), half within 0.024 and 0.022.
+/// Functions on an Intel Xeon with wake-ups of 40 us, its processors kept from halting: 95 of 100 within 0.073 (18 of
+/// the quick study, 16 rounds) and 0.058 (68 of the price list, 10 rounds), half within 0.024 and 0.022.
 const NEVER_HALTED: Typical = Typical {
     spread_share: 0.065,
     because: "wake-ups are slow where processors halt, which these are kept from",
 };
-/// The same on an AMD EPYC whose wake-ups take 42 to 44 us, its processors apart: 95 of 100 within 0.086 and 0.117 (20 arms that are
-/// the baseline again, 5 and 6 rounds), half within 0.033 and 0.064.
+/// The same on an AMD EPYC whose wake-ups take 42 to 44 us and whose processors share no cache: 95 of 100 within 0.086 and 0.117
+/// (20 arms that repeat the baseline, 5 and 6 rounds), half within 0.033 and 0.064.
 const NEVER_HALTED_FAR: Typical = Typical {
     spread_share: 0.10,
     because: "wake-ups are slow where processors halt, which these are kept from, and they share no cache",
 };
-/// 18 functions of the quick study on the Xeon, halting: 95 of 100 within 0.108 and 0.156 (two sittings of 16 rounds),
-/// half within 0.060 and 0.061. On the EPYC, 0.151 (5 arms, 3 rounds).
+/// 18 functions of the quick study on the Xeon, with halting processors: 95 of 100 within 0.108 and 0.156 (two sittings of 16
+/// rounds), half within 0.060 and 0.061. On the EPYC, 0.151 (5 arms, 3 rounds).
 const HALTING: Typical = Typical { spread_share: 0.13, because: "wake-ups are slow, and processors halt" };
 
-/// Decides what `plan` leaves open by what `machine` is like, and says what it chose and why, a sentence each.
+/// Sets what `plan` leaves open according to `machine`. Returns one sentence per choice with its reason.
 pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<String> {
     let mut said = Vec::new();
     let slice = slice(machine.steal_share);
@@ -77,11 +78,11 @@ pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<
     said
 }
 
-/// The share of the CPU time of what they are compared with that nearly all costs are likely to be known to after `rounds`
-/// rounds on a machine like this.
+/// The expected half-width of nearly all costs after `rounds` rounds on a machine like this, as a share of the CPU time
+/// of the arm that they are compared with.
 ///
-/// **Method.** Student's interval of so many rounds with the spread that was measured on machines like this. Another machine of
-/// the kind may wander twice as much or half as much; after two rounds a study says what its own do
+/// **Method.** Student's interval of that many rounds with the spread measured on machines like this. Another machine
+/// of the kind may vary twice or half as much; after two rounds a study forecasts from its own costs
 /// ([`crate::precision::forecast`]).
 ///
 /// **Degenerate cases.** `None` with fewer than two rounds.
@@ -91,7 +92,7 @@ pub fn half_width_share(machine: &MachineProbe, never_halted: bool, rounds: u32)
 
 fn half_width_of(typical: Typical, rounds: u32) -> Option<f64> {
     let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
-    // The standard error of an interval that reaches one to either side is one over Student's t.
+    // The standard error of an interval of half-width one is one over Student's t.
     let t = 1.0 / standard_error(&one, rounds, CONFIDENCE)?;
     Some(typical.spread_share * t / f64::from(rounds).sqrt())
 }
@@ -107,14 +108,14 @@ fn typical(machine: &MachineProbe, never_halted: bool) -> Typical {
     }
 }
 
-/// As many rounds as bring nearly all costs within the target, if that many are taken at all.
+/// The number of rounds at which nearly all costs reach the target, within [`ROUNDS`].
 fn rounds(typical: Typical) -> u32 {
     let is_enough = |rounds: &u32| half_width_of(typical, *rounds).is_some_and(|share| share <= TARGET_SHARE);
     ROUNDS.into_iter().find(is_enough).unwrap_or(*ROUNDS.end())
 }
 
-/// The longest slice of which the host leaves enough alone: two processors are in use, one tick of either is enough to set a
-/// slice aside, and ticks are taken to fall where they like. Hosts take several in a row, which spoils fewer slices.
+/// The longest slice of which enough are undisturbed. Two processors are in use, one stolen tick on either sets a slice
+/// aside, and ticks are assumed to be independent. Hosts steal several in a row, which disturbs fewer slices.
 fn slice(steal_share: f64) -> Duration {
     let left_alone =
         |slice: &Duration| (-2.0 * steal_share * slice.as_secs_f64() / TICK_S).exp() >= LEFT_ALONE;
@@ -137,7 +138,7 @@ mod tests {
         Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
     }
 
-    /// A machine of so many processors that wakes in so many microseconds, and whose host takes such a share.
+    /// A machine with this number of processors, wake-up time and share of stolen time.
     fn machine(processors: u32, wake_up_us: f64, steal_share: f64) -> MachineProbe {
         let late = Some(Lateness { p50_us: wake_up_us, p99_us: 2.0 * wake_up_us, samples: 500 });
         let wake_ups = WakeUps { processor: 0, by_another: late.filter(|_| processors > 1), by_timer: late };

@@ -1,10 +1,11 @@
-//! From the records of rounds to a result: the evidence, and the numbers that follow from it.
+//! Turns the records of rounds into a result: the evidence, and the numbers computed from it.
 //!
-//! Every interval is taken over rounds (see [`hoptax_stats`]). Costs are differences within a block, of every slice of the arm
-//! from every slice of every copy that it is compared with. A slice that the host disturbed is in no number that the disturbance
-//! spoils. CPU time is first brought to the machine's usual speed. Response times are pooled over rounds.
+//! Every interval is taken over rounds (see [`hoptax_stats`]). Costs are differences within a block, between every
+//! slice of the arm and every slice of every copy of the arm that it is compared with. A disturbed slice is left out of
+//! all numbers that the disturbance invalidates. CPU time is first normalized to the machine's usual speed. Response
+//! times are pooled over rounds.
 //!
-//! [`fill`] computes all numbers from the evidence in a result alone, so that whoever has a `result.json` can check them.
+//! [`fill`] computes all numbers from the evidence in a result alone, so anyone with a `result.json` can verify them.
 
 mod evidence;
 mod histogram;
@@ -30,28 +31,28 @@ use crate::provenance;
 use crate::record::RoundRecord;
 use crate::runner::requests_sha256;
 
-/// What the rounds of a study were measured under, and how it ended.
+/// The circumstances of a study's rounds, and how it ended.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
     /// The machine.
     pub environment: Environment,
-    /// The machine as it was probed before the first round.
+    /// The probe of the machine before the first round.
     pub machine: Option<MachineProbe>,
-    /// Its speeds, where they were measured.
+    /// Its speeds, if measured.
     pub speeds: Option<MachineSpeeds>,
     /// Whether the processors were kept from being halted.
     pub never_halted: bool,
-    /// How long it took, seconds.
+    /// Duration, seconds.
     pub wall_s: f64,
     /// Why it ended before its last round.
     pub ended_early: Option<String>,
-    /// Time that it was given, seconds.
+    /// Time budget, seconds.
     pub budget_s: Option<f64>,
-    /// How it decided by its own precision when to end, if it did.
+    /// The sequential stopping rule and its looks, if used.
     pub sequential: Option<SequentialPlan>,
 }
 
-/// Sums up the complete rounds of a study. Findings and verdict are left empty: the checks fill them.
+/// Summarises the complete rounds of a study. Findings and verdict are left empty for the checks to fill.
 pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -> StudyResult {
     let Conditions { environment, machine, speeds, never_halted, wall_s, ended_early, budget_s, sequential } =
         conditions;
@@ -109,7 +110,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
     result
 }
 
-/// The rate that a load was given whose file states none: that of its slices.
+/// The rate chosen for a load whose file states none: that of its slices.
 fn chosen_rate(load: usize, records: &[RoundRecord]) -> Option<f64> {
     let mut slices = records.iter().flat_map(|round| &round.slices);
     Some(slices.find(|slice| slice.load == load)?.planned_rate)
@@ -142,7 +143,7 @@ fn load_spec(load: &Load, chosen_rate: Option<f64>) -> LoadSpec {
     }
 }
 
-/// What an arm is; its numbers are not there yet.
+/// The description of an arm, without numbers.
 fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
     let hop = |name: &&str| HopUse { name: (*name).to_owned(), ..HopUse::default() };
     ArmResult {
@@ -167,11 +168,11 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
     }
 }
 
-/// What is known beforehand: of response time at the defaults of the knobs, of CPU time at all of them.
+/// The known answer of an arm: of response time at the default knobs, of CPU time at all knobs.
 fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
     let (function, knobs) = arm.function.as_ref()?;
     let times = function.known_answer.filter(|_| *knobs == function.default_knobs());
-    // Those of the catalogue were rendered when it was read.
+    // Functions of the catalogue were rendered when it was loaded.
     let cpu_us = function.known_cpu_us(knobs).ok().flatten();
     (times.is_some() || cpu_us.is_some()).then(|| KnownAnswer {
         response_p50_low_us: times.map(|known| known.response_p50_us.0 as f64),

@@ -1,4 +1,4 @@
-//! Envoy: which one, its configuration, and its process.
+//! Envoy: its release, its configuration, and its process.
 
 pub mod bootstrap;
 pub mod process;

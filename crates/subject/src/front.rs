@@ -1,6 +1,6 @@
-//! nginx and HAProxy as plain front proxies of HTTP/1.1, so that they can be compared with Envoy on the same work.
+//! nginx and HAProxy as plain HTTP/1.1 front proxies, for comparison with Envoy on the same work.
 //!
-//! Each is one process with one thread, as few functions as it lets be, connections to the origin that stay open, and no log.
+//! Each is one process with one thread, as few features as possible, keep-alive connections to the origin, and no log.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,9 +11,9 @@ use hoptax_host::child::{Child, ChildSpec};
 
 use crate::envoy::process::{Proxy, ProxyError};
 
-/// How long one may take until it listens.
+/// Time limit for a proxy to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often that is looked for.
+/// Interval of polling for that.
 const POLL: Duration = Duration::from_millis(4);
 
 /// A front proxy that is not Envoy.
@@ -26,7 +26,7 @@ pub enum Front {
 }
 
 impl Front {
-    /// The program, which is also the package that has it.
+    /// The name of the program, which is also that of its package.
     pub fn program(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
@@ -34,10 +34,10 @@ impl Front {
         }
     }
 
-    /// Starts one between an address and an origin, and waits until it listens.
+    /// Starts a proxy between an address and an origin, and waits until it listens.
     ///
     /// # Errors
-    /// When it is not installed, or ends instead of listening.
+    /// When it is not installed, or exits instead of listening.
     pub fn start(
         self,
         directory: &Path,
@@ -81,7 +81,7 @@ impl Front {
         Ok(proxy)
     }
 
-    /// Path of the configuration in the directory that it is started with.
+    /// The path of the configuration in the directory that the proxy is started with.
     pub fn config_file(self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.conf", self.program()))
     }
@@ -108,7 +108,7 @@ impl Front {
     }
 }
 
-/// The address with a port that was free just now: these proxies cannot be asked which one they took.
+/// The address with a port that was free a moment ago: these proxies cannot report a port chosen by the kernel.
 fn free_port(listen: SocketAddr) -> std::io::Result<SocketAddr> {
     if listen.port() != 0 {
         return Ok(listen);

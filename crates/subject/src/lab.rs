@@ -1,4 +1,4 @@
-//! The certificates of one study: an authority, and one certificate for everyone who speaks mutual TLS in it.
+//! The certificates of a study: an authority, and a certificate for every party that uses mutual TLS.
 
 use std::fs;
 use std::io;
@@ -11,12 +11,12 @@ use crate::envoy::bootstrap::Mutual;
 
 /// The trust domain of the SPIFFE names.
 const TRUST_DOMAIN: &str = "hoptax.test";
-/// How long certificates hold: longer than any study.
+/// Validity of certificates, longer than any study.
 const SECONDS: i64 = 7 * 24 * 3_600;
 
-/// The generator, the origin, and the proxies by their names in a position.
+/// The name of the generator. Proxies are named by their position.
 pub const GENERATOR: &str = "generator";
-/// The origin.
+/// The name of the origin.
 pub const ORIGIN: &str = "origin";
 /// All names.
 const NAMES: [&str; 5] = [GENERATOR, "gateway", "client", "server", ORIGIN];
@@ -27,27 +27,27 @@ pub struct Lab {
     folder: PathBuf,
 }
 
-/// Why there is none.
+/// Why certificates are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// They cannot be made.
+    /// They cannot be generated.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     /// They cannot be written.
     #[error("cannot write certificates into `{}`: {source}", folder.display())]
     File {
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl Lab {
-    /// Makes certificates for everyone and writes them into a folder. The key of the authority is not kept.
+    /// Generates certificates for all parties and writes them into a folder. The authority's key is not kept.
     ///
     /// # Errors
-    /// When they cannot be made or written.
+    /// When they cannot be generated or written.
     pub fn create(folder: &Path) -> Result<Self, LabError> {
         let file = |source| LabError::File { folder: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(file)?;
@@ -70,18 +70,18 @@ impl Lab {
         self.folder.join("ca.pem")
     }
 
-    /// The certificate of someone.
+    /// The certificate of a party.
     pub fn certificate(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.pem"))
     }
 
-    /// Its key.
+    /// The key of a party.
     pub fn key(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.key"))
     }
 
-    /// What `own` needs to speak with `peer`: its own certificate if it `has_identity`, and the name of the other side if it
-    /// `asks` for that.
+    /// The TLS files of `own` for connections with `peer`: its own certificate if it `has_identity`, and the peer's
+    /// name if it `asks` for a certificate.
     pub fn mutual(&self, own: &str, peer: &str, has_identity: bool, asks: bool) -> Mutual {
         Mutual {
             authority: self.authority(),

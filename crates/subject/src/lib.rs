@@ -1,6 +1,6 @@
-//! What is measured: processes, and how they are wired together.
+//! The processes under measurement, and the connections between them.
 //!
-//! Everything started here listens on loopback, on a port that the kernel chose, and ends with hoptax, however
+//! All processes started here listen on loopback, on a port chosen by the kernel, and end with hoptax, however
 //! hoptax ends (see [`hoptax_host::child`]).
 
 pub mod envoy;

@@ -1,4 +1,4 @@
-//! The origin as a process of its own: this program, run as `hoptax origin`.
+//! The origin as a separate process: this program, run as `hoptax origin`.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,26 +11,26 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
 
-/// How long it may take until it listens.
+/// Time limit for it to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often that is looked for.
+/// Interval of polling for that.
 const POLL: Duration = Duration::from_millis(2);
-/// How long it may take to end after it was asked to.
+/// Time limit for it to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
 /// The name of the application in Go.
 const APPLICATION: &str = "hoptax-limiter";
-/// What its first line says before the address.
+/// The prefix of its address in its first line of output.
 pub const LISTENING: &str = "listening on http://";
 
 /// Why an origin is not running.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
-    /// It cannot be run.
+    /// It cannot be executed.
     #[error("cannot run the origin `{}`: {source}", program.display())]
     Run {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The application in Go is not built.
@@ -39,20 +39,20 @@ pub enum OriginError {
          have it on PATH"
     )]
     NoApplication,
-    /// It ended by itself.
+    /// It exited on its own.
     #[error("the origin ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
     Ended {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
         /// Its log.
         log: PathBuf,
-        /// The end of it.
+        /// The last lines of the log.
         last_lines: String,
     },
-    /// It does not say that it listens.
+    /// It does not report that it listens.
     #[error("the origin did not listen within {seconds} s; see `{}`", log.display())]
     NotListening {
-        /// How long it had.
+        /// The time limit.
         seconds: u64,
         /// Its log.
         log: PathBuf,
@@ -64,16 +64,16 @@ pub enum OriginError {
 pub struct OriginProcess {
     child: Child,
     program: PathBuf,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl OriginProcess {
-    /// Starts `program origin` with `more` arguments on an address and a port of the kernel's choice and waits until it listens. Its log is
-    /// begun afresh.
+    /// Starts `program origin` with `more` arguments on `listen` and a port chosen by the kernel, and waits until it
+    /// listens. Its log is truncated.
     ///
     /// # Errors
-    /// When it cannot be run or does not listen.
+    /// When it cannot be executed or does not listen.
     pub fn start(
         program: &Path,
         listen: IpAddr,
@@ -85,10 +85,10 @@ impl OriginProcess {
         Self::start_with(program, first.into_iter().chain(more.iter().cloned()).collect(), log, processors)
     }
 
-    /// Starts the application in Go in the place of an origin.
+    /// Starts the application in Go instead of an origin.
     ///
     /// # Errors
-    /// When it is not installed, cannot be run, or does not listen.
+    /// When it is not installed, cannot be executed, or does not listen.
     pub fn start_application(
         listen: IpAddr,
         more: &[OsString],
@@ -107,7 +107,7 @@ impl OriginProcess {
         processors: &[u32],
     ) -> Result<Self, OriginError> {
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
-        // The address is read from the log: that of an earlier start must not be in it.
+        // The address is read from the log, so the log must not contain that of an earlier start.
         fs::write(log, "").map_err(run_error)?;
         let spec = ChildSpec {
             program: program.to_owned(),
@@ -136,7 +136,7 @@ impl OriginProcess {
         self.child.id()
     }
 
-    /// An error when it has ended, with its last words.
+    /// Returns an error with the last lines of its log if it has ended.
     ///
     /// # Errors
     /// When it has ended.
@@ -147,7 +147,7 @@ impl OriginProcess {
     /// Asks it to end and waits until it has.
     ///
     /// # Errors
-    /// When the kernel does not say how it ended.
+    /// When the kernel does not report its exit status.
     pub fn end(mut self) -> Result<(), OriginError> {
         let program = self.program;
         self.child.end(GRACE).map(drop).map_err(|source| OriginError::Run { program, source })
@@ -174,7 +174,7 @@ fn check(child: &mut Child) -> Result<(), OriginError> {
     }
 }
 
-/// The address in a line that has been written to its end.
+/// The address in the output, once its line is complete.
 fn listening(log: &str) -> Option<SocketAddr> {
     let (_, rest) = log.split_once(LISTENING)?;
     let (address, _) = rest.split_once('\n')?;

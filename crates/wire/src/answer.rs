@@ -1,4 +1,4 @@
-//! What comes back: an answer, whatever the protocol, and what happens to a connection meanwhile.
+//! Answers and connection events, common to all protocols.
 
 use thiserror::Error;
 
@@ -7,47 +7,47 @@ use crate::http1::{Malformed, Truncated};
 /// A complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// HTTP status code; 0 where the protocol has none.
+    /// HTTP status code; 0 if the protocol has none.
     pub status: u16,
-    /// Status of gRPC, where there is one.
+    /// gRPC status, if any.
     pub grpc_status: Option<u16>,
     /// Bytes of the body after transfer decoding.
     pub body_bytes: u64,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// Whether it had every header that was expected.
+    /// Whether all expected headers were present.
     pub has_headers: bool,
 }
 
 impl Answer {
-    /// So many bytes of a protocol that has neither status nor headers.
+    /// An answer of a protocol that has neither status nor headers.
     pub(crate) fn of_bytes(body_bytes: u64) -> Self {
         Self { status: 0, grpc_status: None, body_bytes, keep_alive: true, has_headers: true }
     }
 }
 
-/// A header that an answer is to have.
+/// A header that an answer must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedHeader {
-    /// Its name, in any case.
+    /// Its name, case-insensitive.
     pub name: String,
-    /// Its value; None for any.
+    /// Its value; None for any value.
     pub value: Option<String>,
 }
 
 impl ExpectedHeader {
-    /// Whether a header is this one.
+    /// Whether a header matches.
     pub(crate) fn is(&self, name: &[u8], value: &[u8]) -> bool {
         self.name.as_bytes().eq_ignore_ascii_case(name)
             && self.value.as_ref().is_none_or(|expected| expected.trim().as_bytes() == value.trim_ascii())
     }
 }
 
-/// What bytes meant for one of the streams of a connection, or for all of it. Streams are counted from 0; where the
-/// protocol has none there is one.
+/// An event on one of the streams of a connection, or on all of it. Streams are counted from 0; a protocol without
+/// streams has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first byte of an answer has come.
+    /// The first byte of an answer has arrived.
     Begun {
         /// Its stream.
         stream: u32,
@@ -56,47 +56,47 @@ pub enum Event {
     Answered {
         /// Its stream.
         stream: u32,
-        /// What it was.
+        /// The answer.
         answer: Answer,
     },
-    /// No answer will come, and the stream is free; the connection goes on.
+    /// No answer will arrive, and the stream is free; the connection stays usable.
     Lost {
         /// Its stream.
         stream: u32,
-        /// Why.
+        /// The reason.
         loss: Loss,
     },
-    /// The server wants no further request on this connection. What is under way is still answered.
+    /// The server accepts no further request on this connection. Requests in flight are still answered.
     Retired {
-        /// The reason that it gave: an error code of HTTP/2, or 0.
+        /// The server's reason: an HTTP/2 error code, or 0.
         code: u32,
     },
 }
 
-/// Why no answer will come.
+/// Why no answer will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The server reset the stream, with this error code of HTTP/2.
+    /// The server reset the stream, with this HTTP/2 error code.
     Reset(u32),
-    /// The server went away and has not looked at the request.
+    /// The server went away without processing the request.
     Unseen,
-    /// The answer contradicts itself.
+    /// The answer is inconsistent.
     Malformed,
 }
 
-/// Why a connection of QUIC is lost.
+/// Why a QUIC connection is lost.
 #[cfg(feature = "http3")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quic {
-    /// No version in common, or no way to secure it.
+    /// No common version, or no cipher suite for it.
     Version,
-    /// One side ended the handshake of TLS with this alert.
+    /// One side aborted the TLS handshake with this alert.
     Alert(u8),
     /// One side closed it with this code.
     Closed(u64),
-    /// The server does not know it any more.
+    /// The server no longer knows the connection.
     Reset,
-    /// Nothing was heard for too long.
+    /// Idle timeout.
     Silent,
 }
 
@@ -105,7 +105,7 @@ impl std::fmt::Display for Quic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Version => f.write_str("there is no version of QUIC in common, or no cipher suite for it"),
-            // The alerts of TLS by number (RFC 8446, section 6).
+            // TLS alerts by number (RFC 8446, section 6).
             Self::Alert(42 | 46) => {
                 f.write_str("the certificate is not accepted; name the expected one with --server-name")
             }
@@ -127,39 +127,39 @@ impl std::fmt::Display for Quic {
     }
 }
 
-/// Bytes that no answer can begin or go on with; the connection is of no further use.
+/// Bytes that violate the protocol; the connection is unusable.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Broken {
-    /// Not HTTP/1.1.
+    /// Invalid HTTP/1.1.
     #[error(transparent)]
     Http1(#[from] Malformed),
-    /// Ended too early.
+    /// The connection ended too early.
     #[error(transparent)]
     Truncated(#[from] Truncated),
-    /// Not HTTP/2 at all.
+    /// The server does not speak HTTP/2.
     #[error("the server does not speak HTTP/2 here: its first bytes are no settings")]
     NotHttp2,
-    /// A frame that may not be there, or not look so.
+    /// An unexpected or invalid frame.
     #[error("the server broke a rule of HTTP/2: {0}")]
     Http2(&'static str),
-    /// A frame that may not be there, or not look so.
+    /// An unexpected or invalid frame.
     #[cfg(feature = "http3")]
     #[error("the server broke a rule of HTTP/3: {0}")]
     Http3(&'static str),
-    /// The connection under HTTP/3.
+    /// An error of the QUIC connection.
     #[cfg(feature = "http3")]
     #[error("{0}")]
     Quic(Quic),
-    /// Not WebSocket.
+    /// The server refused the upgrade to WebSocket.
     #[error("the server refused to upgrade to WebSocket: it answered with status {0}")]
     NotUpgraded(u16),
-    /// Upgraded, with a wrong proof.
+    /// The upgrade's accept key is wrong.
     #[error("the server's answer to the upgrade to WebSocket does not prove that it understood it")]
     BadUpgrade,
-    /// A frame that may not look so.
+    /// An invalid frame.
     #[error("the server broke a rule of WebSocket: {0}")]
     WebSocket(&'static str),
-    /// More than was asked for, or anything where nothing was.
+    /// More bytes than requested, or unsolicited bytes.
     #[error("the server sent more bytes than the answer was to have")]
     Excess,
 }

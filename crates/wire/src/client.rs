@@ -1,4 +1,4 @@
-//! One connection's client, whatever it speaks: what the engine asks of a protocol.
+//! The client side of one connection, for any protocol: the interface of protocols for the load engine.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use crate::http3::{self, Http3, Setup};
 use crate::tcp::Tcp;
 use crate::websocket::WebSocket;
 
-/// What a connection speaks.
+/// The protocol of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2, for itself or under gRPC.
+    /// HTTP/2, by itself or under gRPC.
     Http2(Settings),
     /// HTTP/3.
     #[cfg(feature = "http3")]
     Http3(Setup),
-    /// Bytes; every answer has so many.
+    /// A TCP byte stream in which all answers have the same size.
     Tcp {
-        /// Bytes of an answer.
+        /// Size of an answer in bytes.
         answer_bytes: u64,
     },
-    /// WebSocket, which begins with these bytes.
+    /// WebSocket.
     WebSocket {
-        /// The request for the upgrade.
+        /// The upgrade request.
         upgrade: Hidden,
     },
 }
 
 impl Protocol {
-    /// Requests that a connection can carry at once.
+    /// Concurrent requests per connection.
     pub fn streams(&self) -> u32 {
         match self {
             Self::Http2(settings) => settings.streams.max(1),
@@ -44,7 +44,7 @@ impl Protocol {
         }
     }
 
-    /// Its name in the negotiation of TLS (ALPN), where it has one.
+    /// Its ALPN name, if it has one.
     pub fn alpn(&self) -> Option<&'static [u8]> {
         match self {
             Self::Http1 | Self::WebSocket { .. } => Some(b"http/1.1"),
@@ -56,29 +56,29 @@ impl Protocol {
     }
 }
 
-/// The client's side of one connection.
+/// The client side of one connection.
 #[derive(Debug)]
 pub enum Client {
     /// HTTP/1.1.
     Http1 {
-        /// Of the answers.
+        /// Reads answers.
         reader: ResponseReader,
         /// Whether the answer has begun.
         has_begun: bool,
     },
     /// HTTP/2.
     Http2(Box<Http2>),
-    /// HTTP/3, which has datagrams of its own: see [`Client::datagrams`].
+    /// HTTP/3, which uses datagrams instead of bytes: see [`Client::datagrams`].
     #[cfg(feature = "http3")]
     Http3(Box<Http3>),
-    /// Bytes.
+    /// A TCP byte stream.
     Tcp(Tcp),
     /// WebSocket.
     WebSocket(Box<WebSocket>, Hidden),
 }
 
 impl Client {
-    /// A connection that has sent nothing yet.
+    /// A new connection that has sent nothing yet.
     pub fn new(protocol: &Protocol, expected: &Arc<[ExpectedHeader]>) -> Self {
         match protocol {
             Protocol::Http1 => Self::Http1 {
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// Appends what every connection begins with.
+    /// Appends the protocol's opening bytes.
     pub fn open(&mut self, output: &mut Vec<u8>) {
         match self {
             Self::Http2(client) => client.open(output),
@@ -108,7 +108,7 @@ impl Client {
         }
     }
 
-    /// The connection of QUIC under the protocol, which takes and gives datagrams in place of bytes.
+    /// The QUIC connection, which consumes and produces datagrams instead of bytes.
     #[cfg(feature = "http3")]
     pub fn datagrams(&mut self) -> Option<&mut Http3> {
         match self {
@@ -127,7 +127,7 @@ impl Client {
         }
     }
 
-    /// Whether the server has shown that it speaks the protocol, as far as it does so before it is asked anything.
+    /// Whether the server has shown that it speaks the protocol, if it does so before the first request.
     pub fn is_settled(&self) -> bool {
         match self {
             Self::Http2(client) => client.is_settled(),
@@ -135,7 +135,7 @@ impl Client {
         }
     }
 
-    /// Appends a request on a free stream; `bytes` are those of the request, with what is different in each filled in.
+    /// Appends a request on a free stream; `bytes` are those of the request, with its variables filled in.
     pub fn send(&mut self, stream: u32, request: &Encoded, bytes: &[u8], output: &mut Vec<u8>) {
         match self {
             Self::Http1 { reader, has_begun } => {
@@ -151,7 +151,7 @@ impl Client {
         output.extend_from_slice(bytes);
     }
 
-    /// Whether all of the request on a stream is handed over.
+    /// Whether the whole request on a stream has been handed over.
     pub fn is_sent(&self, stream: u32) -> bool {
         match self {
             Self::Http2(client) => client.is_sent(stream),
@@ -161,11 +161,10 @@ impl Client {
         }
     }
 
-    /// Takes the bytes of one read; replies of the protocol itself are appended to `output`, and what the bytes mean to
-    /// `events`.
+    /// Processes the bytes of one read. Replies of the protocol itself are appended to `output`, events to `events`.
     ///
     /// # Errors
-    /// When they break the rules of the protocol; the connection is then of no further use.
+    /// When the bytes violate the protocol; the connection is then unusable.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -190,7 +189,8 @@ impl Client {
         }
     }
 
-    /// The server closed the connection: the answer that this completes on a stream, or nothing when none had begun.
+    /// Handles the server's close of the connection. Returns the answer that this completes on a stream, or nothing
+    /// when none had begun.
     ///
     /// # Errors
     /// When an answer had begun and was not complete.
@@ -206,7 +206,7 @@ impl Client {
         if has_begun { Err(Truncated) } else { Ok(None) }
     }
 
-    /// Gives up the request on a stream; whether the connection is still of use.
+    /// Cancels the request on a stream. Returns whether the connection is still usable.
     pub fn cancel(&mut self, stream: u32, output: &mut Vec<u8>) -> bool {
         match self {
             Self::Http2(client) => {
@@ -222,7 +222,7 @@ impl Client {
         }
     }
 
-    /// Whether the connection can carry no further request, although nobody said so.
+    /// Whether the connection can carry no further request, although the server did not say so.
     pub fn is_used_up(&self) -> bool {
         match self {
             Self::Http2(client) => client.is_used_up(),
@@ -230,16 +230,16 @@ impl Client {
         }
     }
 
-    /// Whether a server may send something that nobody asked for.
+    /// Whether the server may send data without a request.
     pub fn may_be_told_unasked(&self) -> bool {
         !matches!(self, Self::Http1 { .. } | Self::Tcp(_))
     }
 
-    /// The number of requests that the server takes at once, once it is known.
+    /// The server's limit on concurrent requests, once known.
     pub fn max_streams(&self) -> u32 {
         match self {
             Self::Http2(client) => client.max_streams(),
-            // QUIC holds back what is too much, and sends it when there is room.
+            // QUIC queues excess requests until the limit allows them.
             #[cfg(feature = "http3")]
             Self::Http3(_) => u32::MAX,
             _ => 1,

@@ -1,4 +1,4 @@
-//! A request as bytes, encoded once and sent often.
+//! An encoded request: encoded once, sent many times.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::http2::Field;
 
-/// Bytes that may hold a password: they are sent, and shown by nothing but their number.
+/// Bytes that may contain a password. `Debug` prints only their number.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Hidden(Arc<[u8]>);
 
@@ -30,21 +30,21 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// A request as bytes.
+/// An encoded request.
 #[derive(Clone)]
 pub struct Encoded {
-    /// All that is sent of it, or the parts from which that is put together.
+    /// Its bytes as sent, or the parts from which they are assembled.
     pub bytes: Vec<u8>,
     /// Whether it is a `HEAD`, whose answer has no body.
     pub is_head: bool,
-    /// Its header fields, where each connection compresses them for itself.
+    /// Its header fields, if each connection compresses them separately.
     pub(crate) fields: Vec<Field>,
-    /// Where its body begins.
+    /// The offset of its body.
     pub(crate) body_from: usize,
 }
 
 impl fmt::Debug for Encoded {
-    /// Says how large it is: its headers may hold a password.
+    /// Prints only the size, since headers may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Encoded")
             .field("bytes", &self.bytes.len())
@@ -54,12 +54,12 @@ impl fmt::Debug for Encoded {
 }
 
 impl Encoded {
-    /// Bytes that are sent as they are.
+    /// Bytes that are sent unchanged.
     pub fn plain(bytes: Vec<u8>, is_head: bool) -> Self {
         Self { bytes, is_head, fields: Vec::new(), body_from: 0 }
     }
 
-    /// A request of HTTP/3, which is the same on every connection.
+    /// An HTTP/3 request, which is the same on every connection.
     #[cfg(feature = "http3")]
     pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {
         Self::plain(crate::http3::request(fields, body), is_head)

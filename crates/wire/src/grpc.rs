@@ -1,15 +1,15 @@
-//! gRPC: messages framed for the body of a call over HTTP/2.
+//! gRPC message framing over HTTP/2.
 
-/// Bytes before each message: whether it is compressed, and its length.
+/// Size of the prefix of each message: the compressed flag and the length.
 const FRAME_BYTES: usize = 5;
 
-/// A message as a call carries it.
+/// A message with its prefix.
 pub fn framed(message: &[u8]) -> Vec<u8> {
     let length = (message.len() as u32).to_be_bytes();
     [&[0][..], &length, message].concat()
 }
 
-/// The messages of a body; None when they are not whole, or compressed, which nobody asked for.
+/// The messages of a body; None if one is incomplete, or compressed, which was not requested.
 pub fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
     let mut messages = Vec::new();
     while !body.is_empty() {
@@ -20,7 +20,7 @@ pub fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
     Some(messages)
 }
 
-/// The first message of a body, and what is behind it; None when it is not whole, or compressed.
+/// The first message of a body, and the bytes after it; None if it is incomplete or compressed.
 pub fn first(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let (head, rest) = body.split_first_chunk::<FRAME_BYTES>()?;
     let [compressed, length @ ..] = *head;

@@ -1,4 +1,4 @@
-//! HTTP/1.1 (RFC 9112): a request encoded once, a reader of answers, and of chunked bodies.
+//! HTTP/1.1 (RFC 9112): request encoding, and parsing of answers and chunked bodies.
 
 mod chunked;
 mod request;

@@ -1,7 +1,7 @@
-//! HTTP/2 (RFC 9113): many requests at once on a connection, with header compression and flow control.
+//! HTTP/2 (RFC 9113): concurrent streams, header compression and flow control.
 //!
-//! [`Http2`] is the client's side, [`Server`] the other, for the origin. Of what is optional, priorities and pushes are left
-//! out: the first say nothing to a server with one client, and the second are gone from the field.
+//! [`Http2`] is the client side, [`Server`] the server side, for the origin. Of the optional features, priorities and
+//! server push are omitted: priorities are meaningless to a server with a single client, and push is no longer in use.
 
 mod client;
 mod frame;
@@ -17,18 +17,18 @@ pub use hpack::TABLE_BYTES;
 pub(crate) use request::Field;
 pub use server::{Body, Head, Server, ServerEvent};
 
-/// What a client's first bytes are.
+/// The client's connection preface.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Windows before any setting.
+/// The initial window size before any setting.
 const FIRST_WINDOW_BYTES: i64 = 65_535;
-/// The largest that a window may be.
+/// The largest window size.
 const MAX_WINDOW_BYTES: u32 = 0x7fff_ffff;
-/// Most bytes of a header block.
+/// Maximum size of a header block.
 const MAX_BLOCK_BYTES: usize = 64 * 1024;
-/// The error code of a stream that its side no longer wants.
+/// The error code CANCEL.
 const CANCEL: u32 = 8;
 
-/// The names of error codes (RFC 9113, section 7), as results have them.
+/// The names of error codes (RFC 9113, section 7), as in results.
 pub const ERROR_CODES: [&str; 14] = [
     "no-error",
     "protocol-error",

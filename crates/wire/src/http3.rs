@@ -1,8 +1,8 @@
-//! HTTP/3 (RFC 9114) over QUIC: built with the feature `http3`, and young beside the other protocols.
+//! HTTP/3 (RFC 9114) over QUIC: requires the feature `http3`, and is younger than the other protocols.
 //!
-//! QUIC itself is that of quinn (`quinn-proto`), which knows nothing about sockets either; requests, answers and the
-//! compression of header fields are here. [`Http3`] is the client's side, [`Server`] the other, for the origin. Of what is
-//! optional, the dynamic table of header fields, pushes and priorities are left out: our settings say so.
+//! QUIC is implemented by quinn (`quinn-proto`), which is sans-I/O too; this module implements requests, answers and
+//! header compression. [`Http3`] is the client side, [`Server`] the server side, for the origin. Of the optional
+//! features, the dynamic table, server push and priorities are omitted, as our settings state.
 
 mod answer;
 mod client;
@@ -15,12 +15,12 @@ pub use answer::AnswerReader;
 pub use client::{Http3, Setup};
 pub use server::{Request, Server};
 
-/// The name of the protocol in the negotiation of TLS (ALPN).
+/// The ALPN name.
 pub const ALPN: &[u8] = b"h3";
-/// The error code of a stream that its side no longer wants (RFC 9114, section 8.1).
+/// The error code `H3_REQUEST_CANCELLED` (RFC 9114, section 8.1).
 const REQUEST_CANCELLED: u32 = 0x10c;
 
-/// The bytes of a request with these fields and this body, which are the same on every connection.
+/// Encodes a request with these fields and this body, which is the same on every connection.
 pub(crate) fn request(fields: &[(String, String)], body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame::put_headers(&mut bytes, fields.iter().map(|(name, value)| (name.as_str(), value.as_str())));
@@ -31,7 +31,7 @@ pub(crate) fn request(fields: &[(String, String)], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The code of HTTP/2 that is nearest to one of HTTP/3, so that both are counted by the same names.
+/// Maps an HTTP/3 error code to the closest one of HTTP/2, so that both are counted under the same names.
 fn code_of_http2(code: u64) -> u32 {
     match code {
         0x100 => 0,
@@ -41,7 +41,7 @@ fn code_of_http2(code: u64) -> u32 {
         0x10c => 8,
         0x10f => 10,
         0x110 => 13,
-        // Everything else is a rule that somebody broke.
+        // All others are protocol errors.
         _ => 1,
     }
 }

@@ -1,8 +1,8 @@
-//! Sans-I/O protocols: bytes in, answers out; nothing here knows about sockets or clocks.
+//! Sans-I/O protocol implementations, without sockets or clocks.
 //!
-//! The load engine owns the sockets and asks a [`Client`] two things: which bytes a request is, and what the bytes that came
-//! back mean. The same for every protocol, with or without [`tls`] under it. For the origin there is the server's side of
-//! what a server can share.
+//! The load engine owns the sockets. A [`Client`] encodes requests to bytes and interprets received bytes, with the
+//! same interface for every protocol, with or without [`tls`]. Server sides exist for the origin where client and
+//! server share code.
 
 mod answer;
 mod client;

@@ -1,8 +1,8 @@
-//! Plain TCP: a request of some bytes, and an answer of so many.
+//! Plain TCP: a request of arbitrary bytes, and an answer of fixed size.
 
 use crate::answer::{Answer, Broken, Event};
 
-/// A connection that carries bytes and nothing else.
+/// A connection without a protocol on top of TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp {
     answer_bytes: u64,
@@ -10,7 +10,8 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// A connection on which every answer has so many bytes, at least one.
+    /// A connection on which every answer has `answer_bytes` bytes, at least
+    /// one.
     pub fn new(answer_bytes: u64) -> Self {
         Self { answer_bytes: answer_bytes.max(1), read: 0 }
     }
@@ -25,10 +26,10 @@ impl Tcp {
         self.read > 0
     }
 
-    /// Takes the bytes of one read.
+    /// Processes the bytes of one read.
     ///
     /// # Errors
-    /// When there are more than the answer has.
+    /// When there are more bytes than the answer has.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Broken> {
         if !self.has_begun() {
             events.push(Event::Begun { stream: 0 });

@@ -1,4 +1,4 @@
-//! TLS under any protocol: rustls, fed with bytes.
+//! TLS under any protocol, by rustls without I/O.
 
 mod config;
 mod hints;
@@ -16,48 +16,49 @@ pub use rustls::{ClientConfig, ServerConfig};
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use thiserror::Error;
 
-/// Encrypted bytes that are put up for the socket at once; what is behind them waits unencrypted.
+/// Maximum size of encrypted output; the rest waits unencrypted.
 const OUTPUT_BYTES: usize = 64 * 1024;
 
-/// One connection's TLS.
+/// The TLS state of one connection.
 ///
-/// Bytes go through it in order and none is dropped: [`Tls::send`] encrypts as much as there is room for in `output` and
-/// keeps the rest, [`Tls::flush`] goes on with it once the socket has taken the output, and [`Tls::is_sent`] says when all
-/// of it is put up. So a body of any size needs a bounded buffer of encrypted bytes, and a writer that waits for
-/// `is_sent` before it makes more is held back by the socket, as it is without TLS.
+/// Bytes pass through it in order and none is dropped. [`Tls::send`] encrypts as much as `output` has room for and
+/// keeps the rest, [`Tls::flush`] continues once the socket has taken the output, and [`Tls::is_sent`] reports when
+/// everything is encrypted. A body of any size thus needs a bounded buffer of encrypted bytes, and a writer that waits
+/// for `is_sent` before it produces more is subject to the socket's backpressure, as without TLS.
 #[derive(Debug)]
 pub struct Tls {
     connection: Box<Connection>,
-    /// What is not encrypted yet, and how much of it is.
+    /// Unencrypted bytes, and how many of them have been encrypted since.
     waiting: Vec<u8>,
     encrypted: usize,
 }
 
-/// What a handshake came to.
+/// The result of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// The version: `1.2` or `1.3`.
     pub version: &'static str,
     /// The cipher suite, by its registered name.
     pub cipher: String,
-    /// The group that keys were exchanged on, by its registered name; None where no keys were exchanged, as when a session of
-    /// TLS 1.2 is taken up, and where it is not told, as by QUIC.
+    /// The key exchange group, by its registered name; None if no keys were exchanged, as when a TLS 1.2 session is
+    /// resumed, and if it is not known, as with QUIC.
     pub key_exchange_group: Option<String>,
-    /// The protocol that was agreed on, if one was.
+    /// The negotiated ALPN protocol, if any.
     pub alpn: Option<Vec<u8>>,
-    /// Whether an earlier session was taken up again.
+    /// Whether an earlier session was resumed.
     pub is_resumed: bool,
-    /// Whether the client had sent a key for another group than the server's and was asked again, which takes a round trip.
+    /// Whether the client had sent a key share of another group than the server's and had to retry, which adds a round
+    /// trip.
     pub is_retried: bool,
 }
 
-/// Why TLS cannot go on.
+/// Why TLS failed.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// The other side, a certificate, or what was agreed on.
+    /// An error of the peer, a certificate, or the negotiation.
     #[error("{}", describe(.0))]
     Protocol(#[from] rustls::Error),
-    /// A buffer took or gave less than it must.
+    /// A buffer accepted or returned less than it must.
     #[error("the buffers of TLS: {0}")]
     Buffer(#[from] io::Error),
 }
@@ -99,7 +100,7 @@ impl Tls {
         Self { connection: Box::new(connection), waiting: Vec::new(), encrypted: 0 }
     }
 
-    /// The client's side of a new connection.
+    /// The client side of a new connection.
     ///
     /// # Errors
     /// When the configuration does not fit the name.
@@ -108,21 +109,21 @@ impl Tls {
         Ok(Self::new(connection.into()))
     }
 
-    /// The server's side of a new connection.
+    /// The server side of a new connection.
     ///
     /// # Errors
-    /// When the configuration is of no use.
+    /// When the configuration is invalid.
     pub fn server(config: &Arc<ServerConfig>) -> Result<Self, TlsError> {
         let connection = ServerConnection::new(Arc::clone(config))?;
         Ok(Self::new(connection.into()))
     }
 
-    /// Whether the handshake is still going on.
+    /// Whether the handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
-    /// What the handshake came to, once it is over.
+    /// The result of the handshake, once complete.
     pub fn handshake(&self) -> Option<Handshake> {
         let cipher = self.connection.negotiated_cipher_suite()?;
         let version = match self.connection.protocol_version()? {
@@ -140,11 +141,11 @@ impl Tls {
         })
     }
 
-    /// Takes bytes off the wire and appends what they carry to `plain`; what must be sent in turn is appended to `output`.
-    /// True when the other side has said that nothing more comes.
+    /// Decrypts received bytes and appends the plaintext to `plain`. Replies are appended to `output`. True when the
+    /// peer has closed its side (`close_notify`).
     ///
     /// # Errors
-    /// When they are no TLS, or the other side refused; what is left to say to it is in `output`.
+    /// When the bytes are not TLS, or the peer sent an alert; a final alert to it is in `output`.
     pub fn receive(
         &mut self,
         mut bytes: &[u8],
@@ -154,7 +155,7 @@ impl Tls {
         match self.decrypt(&mut bytes, plain) {
             Ok(is_over) => self.flush(output).map(|()| is_over),
             Err(error) => {
-                // The alert that says why.
+                // The alert with the reason.
                 self.put_up(output)?;
                 Err(error)
             }
@@ -175,23 +176,23 @@ impl Tls {
         Ok(false)
     }
 
-    /// Encrypts `plain` behind what was sent before and appends to `output` what there is room for. What is left, and what
-    /// comes before the handshake is over, waits for [`Self::flush`].
+    /// Encrypts `plain` after what was sent before, and appends as much as there is room for to `output`. The rest, and
+    /// everything before the handshake is complete, waits for [`Self::flush`].
     ///
     /// # Errors
-    /// When a buffer fails, which is a fault of this program.
+    /// When a buffer fails, which is a bug in this program.
     pub fn send(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), TlsError> {
         self.flush(output)?;
-        // In the usual case all of it is encrypted from where it is.
+        // Usually all of it is encrypted without copying.
         let taken = if self.is_sent() { self.encrypt(plain, output)? } else { 0 };
         self.waiting.extend_from_slice(plain.get(taken..).unwrap_or_default());
         Ok(())
     }
 
-    /// Appends what is to be sent: what TLS itself has to say, and what was waiting for room in `output`.
+    /// Appends pending TLS messages, and data that was waiting for room in `output`.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// As for [`Self::send`].
     pub fn flush(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
         self.put_up(output)?;
         if self.is_sent() {
@@ -208,12 +209,12 @@ impl Tls {
         Ok(())
     }
 
-    /// Whether all that was to be sent has been appended to an output.
+    /// Whether everything has been appended to an output.
     pub fn is_sent(&self) -> bool {
         self.encrypted == self.waiting.len()
     }
 
-    /// Encrypts bytes while the handshake is over and `output` has room; how many.
+    /// Encrypts bytes while `output` has room, if the handshake is complete. Returns their number.
     fn encrypt(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<usize, TlsError> {
         let mut taken = 0;
         while taken < plain.len() && output.len() < OUTPUT_BYTES && !self.connection.is_handshaking() {
@@ -229,7 +230,7 @@ impl Tls {
         Ok(taken)
     }
 
-    /// Appends the records that are encrypted.
+    /// Appends the encrypted records.
     fn put_up(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
         while self.connection.wants_write() {
             self.connection.write_tls(output)?;
@@ -237,10 +238,10 @@ impl Tls {
         Ok(())
     }
 
-    /// Says that nothing more comes. What was not appended to an output until now is given up.
+    /// Sends `close_notify`. Data not yet appended to an output is discarded.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// As for [`Self::send`].
     pub fn close(&mut self, output: &mut Vec<u8>) -> Result<(), TlsError> {
         self.waiting.clear();
         self.encrypted = 0;

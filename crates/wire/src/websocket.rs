@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455): an upgrade of HTTP/1.1, then messages both ways.
+//! WebSocket (RFC 6455): an HTTP/1.1 upgrade, then messages in both directions.
 
 mod client;
 mod frame;

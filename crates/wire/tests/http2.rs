@@ -1,4 +1,5 @@
-//! Both sides of HTTP/2 against each other, and the client against servers that break the rules.
+//! HTTP/2 client and server against each other, and the client against servers that violate the
+//! protocol.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +21,7 @@ fn request(body: &[u8]) -> Encoded {
     request
 }
 
-/// A client and a server with all their bytes between them.
+/// A client and a server, with all bytes in transit.
 struct Pair {
     client: Http2,
     server: Server,
@@ -42,7 +43,7 @@ impl Pair {
         self.client.send(stream, request, &request.bytes, &mut self.to_server);
     }
 
-    /// Carries bytes to and fro, at most `piece` at once, until there are no more.
+    /// Transfers bytes in both directions, at most `piece` at once, until none are left.
     fn carry(&mut self, piece: usize, mut on_request: impl FnMut(&mut Server, u32, &mut Vec<u8>)) {
         while !self.to_server.is_empty() || !self.to_client.is_empty() {
             let bytes: Vec<u8> = self.to_server.drain(..piece.min(self.to_server.len())).collect();
@@ -122,14 +123,14 @@ fn a_request_that_is_given_up_frees_its_stream() {
     let mut first = 0;
     pair.carry(1000, |_, id, _| first = id);
     pair.client.cancel(0, &mut pair.to_server);
-    // The answer crosses the reset, and the next request has the stream by then.
+    // The answer crosses the reset, and the next request occupies the stream by then.
     answer(&mut pair.server, first, 10, &mut pair.to_client);
     pair.send(0, &request(b""));
     pair.carry(1000, |server, id, output| answer(server, id, 20, output));
     assert_eq!(pair.answers(), [(0, 20)]);
 }
 
-/// What a client that has sent two requests makes of bytes behind good settings.
+/// The events of a client with two requests, for bytes that follow valid settings.
 fn client_takes(bytes: &[u8]) -> Result<Vec<Event>, Broken> {
     let mut client = Http2::new(Settings::of_streams(2), None);
     let (mut output, mut events) = (Vec::new(), Vec::new());

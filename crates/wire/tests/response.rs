@@ -1,4 +1,4 @@
-//! What the reader of answers must make of legal, odd and illegal answers, however they are split.
+//! The parser of answers on valid, unusual and invalid answers, however they are split.
 
 use hoptax_wire::http1::{Malformed, Progress, ResponseReader, Truncated};
 use hoptax_wire::{Answer, ExpectedHeader};
@@ -12,7 +12,7 @@ fn answer(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
     Progress::Complete(Answer { status, grpc_status: None, body_bytes, keep_alive, has_headers: true })
 }
 
-/// Legal answers that end by themselves, with what they are.
+/// Valid answers with a defined end, and their results.
 fn legal() -> Vec<(&'static [u8], Progress)> {
     vec![
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", answer(200, 5, true)),

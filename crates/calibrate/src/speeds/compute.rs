@@ -1,7 +1,8 @@
-//! Work in user space: small loops that stand for what a proxy computes.
+//! Work in user space: small loops that represent what a proxy computes.
 //!
-//! Each is bound by something else: branches, bytes, multiplications, the first-level cache, the latency of the caches
-//! behind it, the allocator, the width of a copy. None of them enters the kernel, except where the allocator does.
+//! Each is bound by another resource: branches, bytes, multiplications, the first-level cache, the latency of the
+//! higher cache levels, the allocator, the copy bandwidth. None of them enters the kernel, except where the allocator
+//! does.
 
 use std::hint::black_box;
 use std::io;
@@ -18,9 +19,9 @@ use super::{Work, thread_time};
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
-/// Memory that fits into a second-level cache of any server processor, and into no first-level one, bytes.
+/// Memory that fits into the second-level cache of any server processor, but no first-level cache, bytes.
 const NEAR_BYTES: usize = 256 << 10;
-/// Memory that fits into no second-level cache, bytes.
+/// Memory that exceeds any second-level cache, bytes.
 const FAR_BYTES: usize = 16 << 20;
 /// Sizes that a proxy allocates for one request: strings, header entries, buffers.
 const ALLOCATIONS_BYTES: [usize; 8] = [24, 64, 160, 32, 512, 96, 4096, 256];
@@ -30,7 +31,7 @@ const HEAD: &[u8] = b"GET /api/v1/items/42?full=true HTTP/1.1\r\nHost: shop.exam
     X-Forwarded-For: 192.0.2.17\r\nX-Forwarded-Proto: https\r\nCookie: session=8c1f2ab4a9d0; theme=dark\r\n\
     Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456789\r\nCache-Control: no-cache\r\n\r\n";
 
-/// All of it.
+/// All kinds of work in user space.
 pub(super) fn works() -> io::Result<Vec<Work>> {
     let mut works = vec![
         matching(),
@@ -93,8 +94,8 @@ fn verifying() -> io::Result<Work> {
     }))
 }
 
-/// What a compressor of the Lempel-Ziv family does most: the four bytes at each place are looked up in a table of where
-/// such bytes were last, and compared on where they match.
+/// The main loop of a Lempel-Ziv compressor: looks up the four bytes at each position in a table of their last
+/// occurrences, and compares onwards where they match.
 fn compressing() -> Work {
     let bytes = text(16 << 10);
     let mut table = vec![0_u32; 8192];
@@ -119,15 +120,15 @@ fn compressing() -> Work {
     })
 }
 
-/// A chain through all lines of `bytes` in random order, so that no load can begin before the one before it ends and no
-/// prefetcher guesses the next.
+/// A pointer chase through all lines of `bytes` in random order, so that loads cannot overlap and no prefetcher can
+/// predict the next.
 fn loading(kind: SpeedKind, bytes: usize, operation: &'static str) -> Work {
     let next = chain(bytes / LINE_BYTES);
     let mut at = 0;
     work(kind, operation, move || at = black_box(next[at].0))
 }
 
-/// One cache line, which holds the number of the next.
+/// One cache line, which holds the index of the next.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 struct Line(usize);
@@ -137,7 +138,7 @@ fn chain(count: usize) -> Vec<Line> {
     cycle(count).into_iter().map(Line).collect()
 }
 
-/// A single cycle through `count` places in random order, which is the same each time: what comes after each (Sattolo 1986).
+/// A single random cycle through `count` indexes, the same each time: the successor of each (Sattolo 1986).
 pub(super) fn cycle(count: usize) -> Vec<usize> {
     let mut next: Vec<usize> = (0..count).collect();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -172,7 +173,7 @@ fn clock() -> Work {
     })
 }
 
-/// Text of words that repeat as those of JSON do, the same each time.
+/// Text of words that repeat as in JSON, the same each time.
 fn text(bytes: usize) -> Vec<u8> {
     const WORDS: [&str; 16] = [
         "\"id\":",
@@ -200,7 +201,7 @@ fn text(bytes: usize) -> Vec<u8> {
     words.flat_map(String::into_bytes).take(bytes).collect()
 }
 
-/// A random number that needs no quality (Marsaglia 2003).
+/// A pseudo-random number of low quality (Marsaglia 2003).
 fn xorshift(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_signature_that_is_verified_is_valid() {
-        // An invalid one is refused early, and would be cheaper.
+        // An invalid signature is rejected early, and would be cheaper.
         let random = SystemRandom::new();
         let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
         let signature = key.sign(&random, HEAD).unwrap();

@@ -1,4 +1,4 @@
-//! Work in the kernel on behalf of one processor: calls, messages, timers, and handing over to another thread.
+//! Work in the kernel on a single processor: system calls, messages, timers, and context switches.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,13 +13,13 @@ use rustix::time::{
 
 use super::{Work, thread_time};
 
-/// A small message: about a request of a function that asks a service.
+/// A small message, about the size of a request to a companion.
 const MESSAGE_BYTES: usize = 256;
-/// When the timer is due: sooner than the kernel's own tick, so that the hardware must be set, and later than the time in
-/// which it is unset again.
+/// Expiry of the timer: before the kernel's next tick, so that the hardware timer must be programmed, and after the
+/// timer is disarmed again.
 const TIMER_NS: i64 = 500_000;
 
-/// All of it, on `processor`.
+/// All kinds of work in the kernel, on `processor`.
 pub(super) fn works(processor: u32) -> io::Result<Vec<Work>> {
     Ok(vec![system_call(), pipe()?, loopback()?, timer()?, switch(processor)?])
 }
@@ -55,7 +55,7 @@ fn pipe() -> io::Result<Work> {
     }))
 }
 
-/// A connection to itself: both ends in this thread.
+/// A loopback connection with both ends in this thread.
 fn loopback() -> io::Result<Work> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut sender = TcpStream::connect(listener.local_addr()?)?;
@@ -80,7 +80,7 @@ fn timer() -> io::Result<Work> {
     }))
 }
 
-/// Hands a byte to a thread on the same processor and back: two switches, two writes, two reads.
+/// Sends a byte to a thread on the same processor and back: two context switches, two writes, two reads.
 fn switch(processor: u32) -> io::Result<Work> {
     let mut partner = Partner::start(processor)?;
     Ok(Work::new(
@@ -97,7 +97,7 @@ fn switch(processor: u32) -> io::Result<Work> {
     ))
 }
 
-/// A thread that sends back every byte it gets, until its pipe is closed.
+/// A thread that echoes every byte until its pipe is closed.
 struct Partner {
     to: Option<io::PipeWriter>,
     from: io::PipeReader,
@@ -109,7 +109,7 @@ impl Partner {
         let (mut hears, to) = io::pipe()?;
         let (from, mut answers) = io::pipe()?;
         let thread = thread::Builder::new().name("switch".to_owned()).spawn(move || {
-            // Where it cannot be pinned, its pipes are closed at once, and the other side hears of it.
+            // If it cannot be pinned, closing its pipes notifies the other side.
             if processors::pin(&[processor]).is_err() {
                 return;
             }
@@ -131,7 +131,6 @@ impl Drop for Partner {
     fn drop(&mut self) {
         self.to = None;
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,5 @@
-//! Waking a thread that sleeps on another processor, in both its times ([`hoptax_host::wake`]).
+//! Wake-ups of a thread that sleeps on another processor: the waker's cost and the delay
+//! ([`hoptax_host::wake`]).
 
 use std::hint::spin_loop;
 use std::io;
@@ -10,10 +11,10 @@ use hoptax_result::{SpeedKind, SpeedSide};
 
 use super::Work;
 
-/// How long the sleeper is left alone before it is woken, so that its processor has time to halt, nanoseconds.
+/// How long the sleeper rests before it is woken, so that its processor has time to halt, nanoseconds.
 const REST_NS: u64 = 100_000;
 
-/// Both works, each with a sleeper of its own on `processor`.
+/// Both kinds of work, each with its own sleeper on `processor`.
 pub(super) fn works(processor: u32) -> io::Result<Vec<Work>> {
     Ok(vec![
         work(
@@ -39,7 +40,7 @@ fn work(kind: SpeedKind, side: SpeedSide, operation: &'static str, processor: u3
     }))
 }
 
-/// Leaves a sleeper alone without sleeping, so that this processor stays awake.
+/// Waits without sleeping, so that this processor stays awake.
 fn rest() {
     let rested_ns = now_ns() + REST_NS;
     while now_ns() < rested_ns {

@@ -1,8 +1,8 @@
-//! Work in user space whose code does not fit into the caches that hold code.
+//! Work in user space whose code exceeds the instruction caches.
 //!
-//! A proxy runs some hundred thousand instructions for a request and most of them once: what it waits for are
-//! instructions, and branches that the processor has forgotten since the last request. Loops that stay in a cache say
-//! nothing of that, and machines differ in it by another factor.
+//! A proxy executes some hundred thousand instructions per request, most of them once, so it waits for instruction
+//! fetches and mispredicted branches. Loops that stay in a cache do not show that, and machines differ in it by another
+//! factor.
 
 use std::hint::black_box;
 
@@ -11,13 +11,13 @@ use hoptax_result::{SpeedKind, SpeedSide};
 use super::compute::cycle;
 use super::{Work, thread_time};
 
-/// Functions that are called in turn. Each is some 250 bytes of code: together they are about as large as what Envoy runs
-/// for a request, larger than a first-level cache, and smaller than a second-level one.
+/// Number of functions that are called in turn. Each is about 250 bytes of code: together they are about as large as
+/// the code that Envoy executes for a request, larger than a first-level cache, and smaller than a second-level one.
 const PIECES: usize = 2_048;
 
 type Piece = fn(u64) -> u64;
 
-/// All of them called once, in an order that no prefetcher guesses, is one round; one operation is one call.
+/// One operation is one call. The functions are called in an order that no prefetcher can predict.
 pub(super) fn work() -> Work {
     let order = cycle(PIECES);
     let pieces: Vec<Piece> = pieces();
@@ -38,7 +38,7 @@ pub(super) fn work() -> Work {
     )
 }
 
-/// One function: arithmetic and branches on what it is given, none of which another one shares.
+/// One function: arithmetic and branches that depend on its argument, different from those of all other functions.
 #[inline(never)]
 fn piece<const NUMBER: u64>(given: u64) -> u64 {
     let mut state = given ^ NUMBER.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -65,7 +65,7 @@ fn piece<const NUMBER: u64>(given: u64) -> u64 {
     state
 }
 
-/// Sixteen pieces from a number on, a multiple of which the number is.
+/// Sixteen functions, from a multiple of 16.
 macro_rules! sixteen {
     ($into:ident, $of:expr) => {
         $into.extend([
@@ -89,7 +89,7 @@ macro_rules! sixteen {
     };
 }
 
-/// Two hundred and fifty-six of them.
+/// 256 functions.
 macro_rules! block {
     ($into:ident, $of:expr) => {
         sixteen!($into, $of * 16);
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(pieces.len(), PIECES);
         let places: BTreeSet<usize> = pieces.iter().map(|piece| *piece as usize).collect();
         assert_eq!(places.len(), PIECES);
-        // Together they are larger than a first-level cache of code, which is 32 or 64 KiB.
+        // Together they exceed a first-level instruction cache, which is 32 or 64 KiB.
         let (first, last) = (places.first().unwrap(), places.last().unwrap());
         assert!(last - first > 128 << 10, "{} bytes", last - first);
     }

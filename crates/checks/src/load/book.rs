@@ -1,4 +1,4 @@
-//! The book must balance: no request may vanish.
+//! The accounts of requests must balance: no request may be lost.
 
 use hoptax_result::{LoadResult, Severity};
 

@@ -1,11 +1,11 @@
-//! What the generator can do on this machine, by its calibration, against what was asked of it.
+//! Compares the load with the generator's calibration on this machine.
 
 use hoptax_result::{Calibrated, LoadResult, Severity};
 
 use crate::thresholds;
 use crate::{Check, Finding, Measured, finding, severity_above};
 
-/// The offered rate needs headroom below the largest that was ever offered on time.
+/// The offered rate must leave headroom below the highest calibrated rate that was sent on time.
 pub(super) const CEILING: Check<LoadResult> = Check {
     id: "ceiling",
     protects_from: "the limit of tool or loopback being taken for the server's",
@@ -15,7 +15,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
             return Vec::new();
         };
         let most = limits.of(&thresholds::CEILING_SHARE);
-        // One worker was calibrated; more of them than processors can do no more.
+        // One worker was calibrated; more workers than processors do not raise the ceiling.
         let workers = result.plan.workers.min(result.environment.cpus.max(1));
         let Some(ceiling) = calibration.ceiling.map(|rate| rate * f64::from(workers)) else {
             return vec![no_ceiling(calibration)];
@@ -38,7 +38,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// What there is to say where no rate was offered on time, and so no share of a ceiling can be told.
+/// The finding when no calibrated rate was sent on time, so there is no ceiling to compare with.
 fn no_ceiling(calibration: &Calibrated) -> Finding {
     let lag_us = calibration.tried.iter().filter_map(|one| one.send_lag_p99_us).reduce(f64::min);
     let rates = calibration.tried.iter().map(|one| one.rate);
@@ -57,9 +57,9 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
     )
 }
 
-/// How much of the number is floor: that of the rate which was offered, since processors that sleep between requests
-/// are slower to answer than busy ones. A closed loop is not held against it: its response time is set by how many
-/// connections wait for each other, and the floor was measured without any that wait.
+/// The share of the response time that is the generator's own floor, at the offered rate, since processors that
+/// sleep between requests answer later than busy ones. Closed loops are not checked: their response time depends on
+/// how many connections wait for each other, and the floor was measured without waiting.
 pub(super) const FLOOR: Check<LoadResult> = Check {
     id: "floor",
     protects_from: "the generator's and the kernel's own microseconds being taken for the subject's",
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_number_that_is_mostly_floor_fires() {
-        // The load is of 20,000/s.
+        // The load offers 20,000/s.
         let floor = |us| fired("floor", |result| calibrated(result, &[(20_000.0, us)], Some(1e6))).0;
         assert_eq!(
             (floor(9.0), floor(20.0), floor(60.0)),
@@ -147,7 +147,7 @@ mod tests {
     fn the_floor_of_another_rate_does_not_count() {
         let floors = [(1_000.0, 60.0), (20_000.0, 9.0)];
         assert_eq!(fired("floor", |result| calibrated(result, &floors, Some(1e6))).0, None);
-        // Nor is a closed loop held against any.
+        // A closed loop has no floor to compare with.
         let closed = fired("floor", |result| {
             calibrated(result, &[(20_000.0, 60.0)], Some(1e6));
             result.rate.target = None;

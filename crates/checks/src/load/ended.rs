@@ -1,4 +1,4 @@
-//! A trial that ended before its time speaks of the time that it recorded.
+//! A trial that ended early describes only the time that it recorded.
 
 use hoptax_result::{EndedBy, LoadResult, Severity};
 
@@ -27,7 +27,7 @@ pub(super) const INTERRUPTED: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Trials that ended because what waited could never have been sent.
+/// Trials that ended because the backlog could never have been sent.
 pub(super) const BACKLOG: Check<LoadResult> = Check {
     id: "hopeless-backlog",
     protects_from: "a rate that nobody can take, and a run that goes on planning it",

@@ -1,11 +1,11 @@
-//! Errors are counted against a limit: quantiles describe the answered requests only.
+//! Limits on errors: quantiles describe answered requests only.
 
 use hoptax_result::{LoadResult, Severity};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// Too many requests without an answer.
+/// Too many unanswered requests.
 pub(super) const ERRORS: Check<LoadResult> = Check {
     id: "errors",
     protects_from: "a subject that looks fast because it refuses",
@@ -41,7 +41,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Answers that are not what was asked for.
+/// Answers that do not match the request.
 pub(super) const MISMATCHES: Check<LoadResult> = Check {
     id: "wrong-answers",
     protects_from: "a subject that is fast because it does something else",

@@ -1,4 +1,4 @@
-//! The generator must have had power to spare.
+//! The generator must have had CPU time to spare.
 
 use hoptax_result::{Finding, LoadResult, Loop, Severity};
 
@@ -6,16 +6,16 @@ use super::withhold_times;
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// Whether requests left as fast as answers came, with no plan that the generator could fall short of.
+/// Whether requests were sent as fast as answers arrived, without a schedule that the generator could miss.
 fn has_no_plan(result: &LoadResult) -> bool {
     result.plan.loop_ == Loop::Closed && result.plan.think.is_none()
 }
 
-/// What a failure of the generator weighs, and what is said of it.
+/// The severity of a failure of the generator, and its consequence.
 ///
-/// Where a rate or think times were planned, nothing of the result is about the subject. As fast as possible, the rate is
-/// what generator and subject reached together, and the subject may do more: that is a number. How long answers took is
-/// none, as they waited for the generator too.
+/// With a planned rate or think times, nothing of the result describes the subject. At full speed, the rate is what
+/// generator and subject reached together, a lower bound for the subject, and is kept. Response times are withheld,
+/// since they include waiting for the generator.
 fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) {
     match severity {
         Severity::Fail if has_no_plan(result) => (
@@ -26,14 +26,14 @@ fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) 
     }
 }
 
-/// Withholds what a finding above `fail` leaves without support where nothing was planned.
+/// Withholds what a finding above `fail` invalidates in a load without a schedule.
 fn withhold(result: &mut LoadResult, finding: &Finding, fail: f64) {
     if has_no_plan(result) && finding.value > fail * 100.0 {
         withhold_times(result);
     }
 }
 
-/// A worker that was busy all the time set the rate itself.
+/// A worker that was always busy limited the rate itself.
 pub(super) const SATURATED: Check<LoadResult> = Check {
     id: "generator-saturated",
     protects_from: "the client's limit being taken for the server's",

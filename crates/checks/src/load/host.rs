@@ -1,11 +1,11 @@
-//! The machine must have been there, and the same, all the time.
+//! The machine must have been available and unchanged throughout.
 
 use hoptax_result::{LoadResult, Severity};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// Time that the host gave to others.
+/// Stolen time.
 pub(super) const STEAL: Check<LoadResult> = Check {
     id: "steal",
     protects_from: "a virtual machine that was stopped while the clock ran",
@@ -28,7 +28,7 @@ pub(super) const STEAL: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Tasks that waited for a processor, whosever they were.
+/// Tasks of any process that waited for a processor.
 pub(super) const PRESSURE: Check<LoadResult> = Check {
     id: "cpu-pressure",
     protects_from: "a machine with more work than processors, on which everything waits for everything",
@@ -39,7 +39,8 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
         if share <= most {
             return Vec::new();
         }
-        // It does not say who waited; run-delay judges the generator, and the subject may be meant to be loaded.
+        // CPU pressure does not show which task waited. `run-delay` judges the generator, and the subject may be
+        // loaded on purpose.
         vec![finding(
             "cpu-pressure",
             Severity::Info,
@@ -51,7 +52,7 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// A limit that stopped the generator.
+/// A CPU limit that throttled the generator.
 pub(super) const THROTTLED: Check<LoadResult> = Check {
     id: "throttled",
     protects_from: "a container's CPU limit that freezes the generator for most of every 100 ms",
@@ -73,7 +74,7 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// The clock itself.
+/// The clock source.
 pub(super) const CLOCK: Check<LoadResult> = Check {
     id: "clock",
     protects_from: "a clock that is slow to read or runs backwards",

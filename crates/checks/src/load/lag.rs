@@ -1,11 +1,11 @@
-//! Requests must leave when planned; where they do not, it must be known whose fault it was.
+//! Requests must be sent when planned; if they are not, the cause must be known.
 
 use hoptax_result::{LoadResult, Loop, Severity};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// The generator's own lateness.
+/// Send lag caused by the generator itself.
 pub(super) const SEND_LAG: Check<LoadResult> = Check {
     id: "send-lag",
     protects_from: "a late generator whose delay is taken for the subject's",
@@ -39,7 +39,7 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Lateness that reaches into the reported tail.
+/// Send lag that affects the reported tail.
 pub(super) const LATE_TAIL: Check<LoadResult> = Check {
     id: "late-tail",
     protects_from: "a tail made of the generator's own stalls",
@@ -68,7 +68,7 @@ pub(super) const LATE_TAIL: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Waiting for a connection is the pool's share of the response time.
+/// Time spent waiting for a connection is part of the response time due to the pool.
 pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
     id: "connections-busy",
     protects_from: "a pool that is too small being taken for a subject that is too slow",

@@ -1,12 +1,12 @@
-//! What was planned must have been offered, and evenly.
+//! The planned load must have been offered, and evenly.
 
 use hoptax_result::{LoadResult, Loop, Severity, Window};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// Requests that were never sent are waits that were never measured. Those that the user asked to skip are not that:
-/// the plan says so, and the count stands in the result.
+/// Requests that were never sent are waits that were never measured. Requests that the user asked to skip are
+/// exempt: the plan states the setting, and the result their count.
 pub(super) const OFFERED: Check<LoadResult> = Check {
     id: "offered",
     protects_from: "a generator that quietly offers less than it was asked to",
@@ -48,7 +48,7 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Whether enough would have been sent, had the user not asked to skip.
+/// Whether enough requests would have been sent if the user had not asked to skip.
 fn is_asked_for(result: &LoadResult, share: f64, least: f64) -> bool {
     let skipped =
         |reason: &str, asked: bool| if asked { result.unsent.get(reason).copied().unwrap_or(0) } else { 0 };
@@ -57,7 +57,7 @@ fn is_asked_for(result: &LoadResult, share: f64, least: f64) -> bool {
     share + asked as f64 / result.book.planned as f64 >= least
 }
 
-/// The load must be the planned one all the time, not only in the mean.
+/// The load must match the plan at all times, not only on average.
 pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
     id: "load-constant",
     protects_from: "a stall and the flood after it that even out in the mean",
@@ -74,7 +74,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
                 let sum = |of: fn(&Window) -> u64| part.iter().map(of).sum::<u64>() as f64;
                 let (planned, sent) = (sum(|window| window.planned), sum(|window| window.sent));
                 let deviation = (sent - planned).abs() / planned.max(1.0);
-                // A request or two may cross from one part into the next.
+                // A request or two may fall into the next window.
                 deviation - 2.0 / planned.max(1.0)
             })
             .fold(0.0, f64::max);
@@ -82,11 +82,12 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             return Vec::new();
         }
         let skips = result.plan.when_busy != "wait" || result.plan.when_late == "skip";
-        // What waited for a connection was held up by the subject, and its wait counts: the generator did not stall.
+        // Requests that waited for a connection were held up by the subject, and their wait is recorded: the
+        // generator did not stall.
         let held_up = result.book.blocked + result.unsent.values().sum::<u64>();
         let missing: u64 =
             result.windows.iter().map(|window| window.planned.saturating_sub(window.sent)).sum();
-        // That holds only if the generator itself took note of every request well within a twentieth.
+        // This holds only if the generator itself handled every request well within a twentieth of the trial.
         let part_us = result.recorded_s * 1e6 / 20.0;
         let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < most * part_us);
         let is_explained = skips || (held_up >= missing && is_prompt);
@@ -104,7 +105,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Connections that were asked for must be there.
+/// All requested connections must be open.
 pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
     id: "connections-lost",
     protects_from: "a load on fewer connections than were asked for",
@@ -200,7 +201,7 @@ mod tests {
             }
             result.windows[45].sent *= 6;
             result.book.blocked = 10_000;
-            // It was the generator that stood still: what it then sent at once waited for connections.
+            // The generator stalled: the requests that it then sent at once waited for connections.
             result.latency.own_lag.max_us = Some(500_000.0);
         });
         assert_eq!(severity, Some(Severity::Fail));

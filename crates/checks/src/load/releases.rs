@@ -1,11 +1,11 @@
-//! Releases must come as they were asked for.
+//! Release times must match the requested arrivals.
 
 use hoptax_result::{LoadResult, Severity};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// Poisson arrivals, put together over all workers, must be Poisson.
+/// Poisson arrivals, merged over all workers, must be Poisson.
 pub(super) const ARRIVALS: Check<LoadResult> = Check {
     id: "arrivals",
     protects_from: "arrivals that are called random and come in step, as those of workers that share a seed",
@@ -30,7 +30,7 @@ pub(super) const ARRIVALS: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Requests in flight, seen and computed.
+/// Requests in flight, observed and computed by Little's law.
 pub(super) const LITTLE: Check<LoadResult> = Check {
     id: "in-flight",
     protects_from: "requests that are lost or counted twice in the engine itself",
@@ -39,7 +39,8 @@ pub(super) const LITTLE: Check<LoadResult> = Check {
         let Some(in_flight) = &result.in_flight else { return Vec::new() };
         let scale = in_flight.seen.max(in_flight.computed);
         let difference = (in_flight.seen - in_flight.computed).abs();
-        // The count at a look varies by about its root; looks of one busy period are not independent, so four of these.
+        // An observed count varies by about its square root. Observations within one busy period are not independent,
+        // hence four standard deviations.
         let chance = 4.0 * (scale / (in_flight.looks.max(1)) as f64).sqrt();
         let share = (difference - chance).max(0.0) / scale.max(f64::MIN_POSITIVE);
         let most = limits.of(&thresholds::LITTLE_SHARE);

@@ -1,4 +1,4 @@
-//! A quantile must rest on enough requests, and on all of them.
+//! A quantile must be based on enough requests, and on all of them.
 
 use hoptax_result::{
     Finding, Latency, LatencySet, LoadResult, Percentile, QuantileIntervals, Range, Severity,
@@ -7,7 +7,7 @@ use hoptax_result::{
 use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
 
-/// A quantile that is printed, with how to reach it.
+/// A reported quantile, with an accessor.
 struct Quantile {
     name: &'static str,
     p: f64,
@@ -22,7 +22,7 @@ const QUANTILES: [Quantile; 4] = [
     Quantile { name: "p99.9", p: 0.999, of: |latency| &mut latency.p99_9_us, interval: |all| all.p99_9_us },
 ];
 
-/// Requests without an answer are slow requests of unknown length.
+/// Unanswered requests are slow requests of unknown duration.
 pub(super) const UNFINISHED: Check<LoadResult> = Check {
     id: "unfinished",
     protects_from: "slow requests left out of the quantiles because they had not ended",
@@ -73,7 +73,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
         lost.dedup_by(|a, b| a.1 == b.1);
         let Some((nearest, _)) = lost.first() else { return Vec::new() };
         let names: Vec<&str> = lost.iter().map(|(_, name)| name.as_str()).collect();
-        // The far tail of a short run is nobody's surprise; a median that nothing supports is.
+        // An unsupported far tail is expected of a short run; an unsupported median is not.
         let severity = if rarer(*nearest) > 0.001_5 { Severity::Warn } else { Severity::Info };
         vec![finding(
             "too-few-samples",
@@ -102,7 +102,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
     }),
 };
 
-/// A quantile whose interval is as wide as itself.
+/// A quantile whose interval is as wide as the quantile.
 pub(super) const VAGUE: Check<LoadResult> = Check {
     id: "vague-quantile",
     protects_from: "a quantile that the next run will not show",
@@ -119,7 +119,7 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         let Some(worst) = vague.iter().map(|(half, _)| *half).reduce(f64::max) else { return Vec::new() };
         let names: Vec<&str> = vague.iter().map(|(_, name)| name.as_str()).collect();
         let least_vague = vague.iter().map(|(half, _)| *half).fold(f64::INFINITY, f64::min);
-        // A far tail is vague more often than not; a vague median is worth a warning.
+        // A far tail often has a wide interval; a median with one deserves a warning.
         let severity = if names.contains(&"p50") { Severity::Warn } else { Severity::Info };
         let fail = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
         vec![finding(
@@ -152,7 +152,8 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
             })
             .map(|quantile| quantile.name)
             .collect();
-        // The interval is of response time; what it says of service time is a guess, which stands.
+        // The interval is of response time. What it implies for service time is a guess, so
+        // service times are kept.
         for quantile in QUANTILES.iter().filter(|quantile| lost.contains(&quantile.name)) {
             *(quantile.of)(&mut result.latency.response) = None;
         }
@@ -164,7 +165,7 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
     }),
 };
 
-/// Requests that are alike because they queued behind each other.
+/// Requests that are correlated because they queued behind each other.
 pub(super) const CORRELATED: Check<LoadResult> = Check {
     id: "correlated-samples",
     protects_from: "an interval that takes requests for independent which queued behind each other",
@@ -186,7 +187,7 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Half the interval of a quantile, as a share of it.
+/// The half-width of a quantile's interval, as a share of the quantile.
 fn half_width(result: &LoadResult, quantile: &Quantile) -> Option<f64> {
     let mut response = result.latency.response;
     let value = (*(quantile.of)(&mut response)).filter(|value| *value > 0.0)?;
@@ -194,14 +195,14 @@ fn half_width(result: &LoadResult, quantile: &Quantile) -> Option<f64> {
     Some((interval.high - interval.low) / 2.0 / value)
 }
 
-/// The same of a percentile of choice.
+/// As [`half_width`], for a requested percentile.
 fn half_width_of(one: &Percentile) -> Option<f64> {
     let value = one.response_us.filter(|value| *value > 0.0)?;
     let interval = one.response_interval?;
     Some((interval.high - interval.low) / 2.0 / value)
 }
 
-/// The percentiles of choice, from 0 to 1, and their names.
+/// The requested percentiles, as shares from 0 to 1, with their names.
 fn asked(result: &LoadResult) -> impl Iterator<Item = (f64, String)> {
     result.percentiles.iter().map(|one| (one.percentile / 100.0, name(one)))
 }
@@ -210,12 +211,12 @@ fn name(one: &Percentile) -> String {
     format!("p{}", one.percentile)
 }
 
-/// A percentile without its values, where the evidence does not support them. Bounds stand.
+/// A percentile without the values that the evidence does not support. Bounds are kept.
 pub(super) fn withheld(one: &Percentile) -> Percentile {
     Percentile { response_us: None, service_us: None, response_interval: None, ..*one }
 }
 
-/// The share of the requests on the rarer side of a quantile.
+/// The share of the requests on the thinner side of a quantile.
 fn rarer(p: f64) -> f64 {
     p.min(1.0 - p)
 }

@@ -1,4 +1,4 @@
-//! One number can only describe a trial that was one.
+//! The trial must have been in one steady state to be described by one number.
 
 use hoptax_result::{LoadResult, Severity};
 use hoptax_stats::{median, truncation};
@@ -6,7 +6,7 @@ use hoptax_stats::{median, truncation};
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// First against last third.
+/// The first third against the last.
 pub(super) const DRIFT: Check<LoadResult> = Check {
     id: "drift",
     protects_from: "one number for a subject that was changing (warming up, filling, throttled)",
@@ -36,7 +36,7 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// A trial whose best beginning lies in its second half has shown no steady state.
+/// A trial whose best truncation point is in its second half showed no steady state.
 pub(super) const STEADY_STATE: Check<LoadResult> = Check {
     id: "steady-state",
     protects_from: "quantiles over two different states of the subject",
@@ -49,7 +49,7 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
             return Vec::new();
         };
         let (before, after) = medians.split_at(first);
-        // Medians: a stall, however long its queue, is no state of which the subject went over into another.
+        // Medians, since a stall, however long its queue, is no change of the subject's state.
         let (Some(before_us), Some(after_us)) = (median(before), median(after)) else { return Vec::new() };
         let change = after_us / before_us - 1.0;
         severity_above(

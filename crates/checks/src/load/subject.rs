@@ -1,11 +1,12 @@
-//! What the shape of the answers says of the subject, and of what lies between.
+//! Properties of the subject, or of the path to it, that show in the
+//! distribution of answers.
 
 use hoptax_result::{LoadResult, Severity};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// Connections or workers that fare worse than the others.
+/// Connections or workers that are slower than the others.
 pub(super) const APART: Check<LoadResult> = Check {
     id: "apart",
     protects_from: "a hot spot that a distribution over all connections hides",
@@ -38,7 +39,7 @@ pub(super) const APART: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Modes that timers make.
+/// Modes caused by TCP timers.
 pub(super) const DELAYED: Check<LoadResult> = Check {
     id: "delayed-acknowledgement",
     protects_from: "timers of TCP taken for the subject's work",
@@ -50,7 +51,8 @@ pub(super) const DELAYED: Check<LoadResult> = Check {
                 .into_iter()
                 .find(|(at_us, _)| (peak_us / at_us - 1.0).abs() < 0.12)
         };
-        // The first mode is what the subject takes ordinarily, wherever it lies.
+        // The first mode is the subject's ordinary response time, wherever it
+        // lies.
         let found = result.modes.iter().skip(1).filter(|mode| mode.share > least).filter_map(|mode| {
             let (_, cause) = near(mode.peak_us)?;
             Some(finding(

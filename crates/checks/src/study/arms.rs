@@ -1,11 +1,11 @@
-//! Checks of each arm by itself.
+//! Checks of individual arms.
 
 use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Severity, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// Each arm's book must balance.
+/// Each arm's accounts of requests must balance.
 pub(super) const BOOK: Check<StudyResult> = Check {
     id: "book",
     protects_from: "requests that vanish from the record, usually the slow ones",
@@ -17,7 +17,7 @@ pub(super) const BOOK: Check<StudyResult> = Check {
                 let book = &arm.book;
                 let accounted = book.answered + book.failed + book.timed_out + book.unfinished;
                 let lost = book.planned.abs_diff(book.sent + book.unsent) + book.sent.abs_diff(accounted);
-                // A generator that cannot count voids everything that it counted.
+                // A generator that miscounts voids the whole study.
                 finding(
                     "book",
                     Severity::Fail,
@@ -31,7 +31,7 @@ pub(super) const BOOK: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// What was planned must have been offered.
+/// The planned load must have been offered.
 pub(super) const OFFERED: Check<StudyResult> = Check {
     id: "offered",
     protects_from: "comparing arms that were not offered the same load",
@@ -61,7 +61,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// Too many requests without an answer.
+/// Too many unanswered requests.
 pub(super) const ERRORS: Check<StudyResult> = Check {
     id: "errors",
     protects_from: "a function that looks cheap because it refuses",
@@ -88,7 +88,7 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A function must have been at work, or be gone where it was taken away.
+/// A function must have been active, or inactive once removed.
 pub(super) const UNPROVEN: Check<StudyResult> = Check {
     id: "unproven",
     protects_from: "a function that costs nothing because it did nothing",
@@ -106,7 +106,7 @@ pub(super) const UNPROVEN: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A limit must let pass what it says.
+/// A rate limit must admit its configured rate.
 pub(super) const ADMITTED: Check<StudyResult> = Check {
     id: "admitted",
     protects_from: "comparing limits that limit differently",
@@ -135,7 +135,8 @@ pub(super) const ADMITTED: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A closed loop that does not keep the proxy busy does not find its maximum rate.
+/// A closed loop that does not keep the proxy busy does not measure its maximum
+/// rate.
 pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
     id: "not-saturated",
     protects_from: "a rate that connections or a delay set being taken for the proxy's limit",
@@ -177,7 +178,8 @@ fn each_load(result: &StudyResult, judge: impl Fn(&ArmLoad) -> Option<Finding>) 
     found
 }
 
-/// A finding about an arm; a failure takes what is held against it as well.
+/// A finding about an arm; a failure also withholds the costs of arms compared
+/// with it.
 fn of_arm(arm: &ArmResult, finding: Finding) -> Finding {
     Finding { arm: Some(arm.id.clone()), ..finding }
 }

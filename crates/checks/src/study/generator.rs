@@ -1,11 +1,11 @@
-//! The generator of a study must have had power to spare, and have sent in time.
+//! The generator of a study must have had CPU time to spare, and have sent on time.
 
 use hoptax_result::{Finding, GeneratorUse, Interval, Measure, Severity, StudyResult};
 
 use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding, severity_above};
 
-/// The generator's own lateness in an open loop.
+/// Send lag caused by the generator itself in an open loop.
 pub(super) const SEND_LAG: Check<StudyResult> = Check {
     id: "send-lag",
     protects_from: "a late generator whose delay is taken for the subject's",
@@ -30,8 +30,8 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// What the generator's lag at a quantile says about response times there. Half of the response time of the baseline is too
-/// much: the number would describe the generator.
+/// Judges the generator's own lag at a quantile against response times at the same quantile. Half of the baseline's
+/// response time fails: the number would describe the generator.
 fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limits) -> Option<Finding> {
     let most = limits.of(&thresholds::OWN_LAG_US);
     let of_response = |share: f64| response.map_or(most, |response| (response.estimate * share).max(most));
@@ -43,12 +43,12 @@ fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limit
     let advice = "CPU costs stand; for response times lower the rate, free the generator's processor, or let hoptax keep \
                   processors from halting";
     let finding = finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
-    // Half of the answers are late where the median is, so that no quantile above it is left either.
+    // If half of the answers are late at the median, no quantile above it is valid either.
     let measures = if measure == Measure::ResponseP50 { Measure::RESPONSES.to_vec() } else { vec![measure] };
     Some(Finding { measures, ..finding })
 }
 
-/// A generator without power to spare sets the rate itself.
+/// A generator without CPU time to spare limits the rate itself.
 pub(super) const SATURATED: Check<StudyResult> = Check {
     id: "generator-saturated",
     protects_from: "the client's limit being taken for the proxy's",
@@ -71,7 +71,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// Generator and origin together must not hold the proxy back.
+/// Generator and origin together must not slow down the proxy.
 pub(super) const RUN_DELAY: Check<StudyResult> = Check {
     id: "run-delay",
     protects_from: "generator and origin crowding each other out on the cores that the proxy does not have",
@@ -98,7 +98,7 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// Callers that fill their processors set the rate themselves.
+/// Callers that saturate their processors limit the rate themselves.
 pub(super) const CALLERS: Check<StudyResult> = Check {
     id: "callers-limit",
     protects_from: "the limit of callers in another language being taken for that of the path",

@@ -1,11 +1,11 @@
-//! The machine must have been there, and the same, for all arms.
+//! The machine must have been available and unchanged for all arms.
 
 use hoptax_result::{ArmResult, Finding, Loop, Measure, Severity, Slices, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// Time that the host gave to others.
+/// Stolen time.
 pub(super) const STEAL: Check<StudyResult> = Check {
     id: "steal",
     protects_from: "a virtual machine that was stopped while the clock ran",
@@ -71,7 +71,7 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
         let (used, lost) = (sum(|slices| slices.used), sum(|slices| slices.lost));
         let set_aside = sum(|slices| slices.set_aside);
         let share_of = |part: u64| if part == 0 { 0.0 } else { part as f64 / (used + part) as f64 };
-        // What was measured again is not lacking, but the machine was busy all the same.
+        // Repeated slices are not missing, but they show that the machine was busy.
         let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
         if share_of(lost) <= warn && share_of(set_aside) > warn {
             let message = format!(
@@ -93,7 +93,7 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// An arm of which so few slices count that it has no cost.
+/// An arm with too few counting slices to have a cost.
 pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
     id: "too-few-slices",
     protects_from: "a gap in a table that nobody explains",
@@ -120,7 +120,7 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// Proxy and generator on the same processors.
+/// Proxy and generator share processors.
 pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
     id: "shared-processor",
     protects_from: "a generator that takes the proxy's own core",
@@ -145,7 +145,7 @@ pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The baseline itself must not change over the study.
+/// The baseline must not change over the study.
 pub(super) const DRIFT: Check<StudyResult> = Check {
     id: "drift",
     protects_from: "absolute numbers of a machine that was changing",
@@ -185,7 +185,7 @@ mod tests {
         takes_time_alone(|result| result.host.steal_share = 0.06);
     }
 
-    /// Rates and response times are gone, and nothing else.
+    /// Rates and response times are withheld, and nothing else.
     fn takes_time_alone(spoil: impl Fn(&mut StudyResult)) {
         let taken = taken(spoil);
         assert!(taken.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{taken:?}");

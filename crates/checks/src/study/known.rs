@@ -1,11 +1,11 @@
-//! Functions whose cost is known beforehand must show it.
+//! Functions with a known cost must show it.
 
 use hoptax_result::{ArmResult, Finding, Measure, Severity, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// A delay of so many milliseconds must cost so many.
+/// A delay must cost its configured time.
 pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
     id: "known-answer",
     protects_from: "a rig that measures something else than it says",
@@ -33,7 +33,7 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A filter that burns so many microseconds of CPU time must cost so many.
+/// A filter that burns CPU time must cost its configured time.
 pub(super) const CPU_TIME: Check<StudyResult> = Check {
     id: "known-cpu",
     protects_from: "an account of CPU time that is too large or too small by a factor",
@@ -44,7 +44,7 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
         let known = |arm: &ArmResult| Some((arm.known_answer?.cpu_us?, arm.cost.cpu_us_per_request?));
         let found = result.arms.iter().filter_map(|arm| {
             let (expected_us, seen) = known(arm).filter(|(expected_us, _)| *expected_us > 0.0)?;
-            // What the filter costs without burning anything is not known beforehand.
+            // The filter's cost without burning is not known in advance.
             let is_empty = |other: &&ArmResult| {
                 other.function == arm.function && known(other).is_some_and(|(expected_us, _)| expected_us <= 0.0)
             };
@@ -95,7 +95,7 @@ mod tests {
         assert!(taken.iter().all(|place| place.contains("Response")), "{taken:?}");
     }
 
-    /// Two arms of a filter that burns nothing and ten microseconds, with what these seem to cost.
+    /// Two arms of a filter, configured to burn nothing and 10 us, with their measured costs.
     fn burning(empty_us: f64, ten_us: f64) -> impl Fn(&mut StudyResult) {
         move |result| {
             for (cpu_us, cost_us) in [(0.0, empty_us), (10.0, ten_us)] {

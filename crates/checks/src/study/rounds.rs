@@ -1,11 +1,12 @@
-//! A study must have enough rounds: restarts are what its intervals rest on.
+//! A study must have enough rounds, since its intervals are taken over
+//! restarts.
 
 use hoptax_result::{Severity, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// Too few restarts to know how much they change.
+/// Too few restarts to estimate the variance between them.
 pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
     id: "too-few-rounds",
     protects_from: "an interval from one start of a process that keeps its own level for life",
@@ -28,7 +29,7 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The study did not reach its end.
+/// The study ended before its last round.
 pub(super) const ENDED_EARLY: Check<StudyResult> = Check {
     id: "ended-early",
     protects_from: "taking a part for the whole",

@@ -1,4 +1,4 @@
-//! The A/A arms: copies of the baseline must not differ from it.
+//! A/A arms: copies of the baseline must not differ from it.
 
 use hoptax_result::{ArmKind, ArmResult, Finding, Interval, Measure, Severity, StudyResult};
 use hoptax_stats::chance_of_difference;
@@ -6,7 +6,7 @@ use hoptax_stats::chance_of_difference;
 use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
 
-/// What is judged of an A/A arm: its cost, and the level that it is a cost against.
+/// A measure of an A/A arm: its cost, and the level that the cost is a difference from.
 type Judged = (Measure, fn(&ArmResult) -> Option<Interval>, fn(&ArmResult) -> Option<Interval>);
 
 const JUDGED: [Judged; 5] = [
@@ -17,7 +17,7 @@ const JUDGED: [Judged; 5] = [
     (Measure::ResponseP99, |arm| arm.cost.response_us.p99, |other| other.response_us.p99),
 ];
 
-/// Each interval of an A/A arm should hold zero, as nineteen in twenty do.
+/// Each interval of an A/A arm should cover zero, as nineteen in twenty do.
 pub(super) const SAME: Check<StudyResult> = Check {
     id: "same-differs",
     protects_from: "a rig that sees a difference where there is none",
@@ -26,7 +26,8 @@ pub(super) const SAME: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The A/A arm that differs most at one measure, if by more than chance explains among so many.
+/// The A/A arm that differs most in one measure, if by more than chance explains for their
+/// number.
 fn of_measure(
     result: &StudyResult,
     limits: &Limits,
@@ -94,7 +95,7 @@ mod tests {
         let fires = |estimate: f64, half_width: f64| fired("same-differs", differs(estimate, half_width)).0;
         assert_eq!(fires(0.3, 0.31), None);
         assert_eq!(fires(-0.3, 0.2), Some(Severity::Warn));
-        // Many standard errors and small: the intervals are too narrow.
+        // Many standard errors, but small: the intervals are too narrow.
         assert_eq!(fires(0.3, 0.05), Some(Severity::Warn));
         let (severity, result) = fired("same-differs", differs(2.0, 0.5));
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));

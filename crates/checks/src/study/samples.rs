@@ -1,4 +1,4 @@
-//! Numbers that rest on too little, or say too little.
+//! Numbers with too little data, or with intervals too wide to be useful.
 
 use hoptax_result::{ArmResult, Finding, Interval, Loop, Measure, ResponseCost, Severity, StudyResult};
 
@@ -36,7 +36,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A cost whose interval is wider than what it is held against says nothing.
+/// A cost whose interval is wider than the level that it is compared with carries no information.
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
     protects_from: "a number that could as well be another",
@@ -103,8 +103,8 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A response time whose interval is as wide as itself. A difference from another arm is judged by its own interval
-/// ([`VAGUE`]): what makes all arms wander together is in none of the differences.
+/// A response time whose interval is as wide as the response time. Differences from other arms are judged by their
+/// own intervals ([`VAGUE`]), since variation common to all arms cancels in them.
 pub(super) const VAGUE_QUANTILE: Check<StudyResult> = Check {
     id: "vague-quantile",
     protects_from: "a response time that the next study will not show",
@@ -149,7 +149,7 @@ pub(super) const VAGUE_QUANTILE: Check<StudyResult> = Check {
     }),
 };
 
-/// The quantiles of response time whose intervals are too wide, each with half of its interval as a share of it.
+/// The quantiles of response time with too wide intervals, each with its half-width as a share of it.
 fn vague(responses: &ResponseCost, limits: &Limits) -> Vec<(Measure, f64)> {
     let all = Measure::RESPONSES.into_iter().zip([responses.p50, responses.p90, responses.p99]);
     let share = |(measure, level): (Measure, Option<Interval>)| {

@@ -6,7 +6,7 @@ use super::rows::Rows;
 use super::{Paint, Style};
 use crate::numbers::grouped;
 
-/// What a calibration found.
+/// The result of a calibration.
 pub fn calibration(result: &CalibrationResult, style: Style) -> String {
     let floor = &result.floor;
     let mut text = format!(
@@ -55,7 +55,7 @@ pub fn calibration(result: &CalibrationResult, style: Style) -> String {
     text
 }
 
-/// Send lag and floor at each rate that was tried.
+/// Send lag and floor at each rate tried.
 fn rates(result: &CalibrationResult) -> String {
     if result.tried.is_empty() {
         return String::new();

@@ -7,7 +7,7 @@ use super::rows::Rows;
 use super::{Paint, Style};
 use crate::numbers::grouped;
 
-/// What a crosscheck found: medians over the runs of each tool.
+/// The result of a crosscheck: medians over the runs of each tool.
 pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
     let rate = result
         .rate
@@ -44,13 +44,13 @@ pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
     text
 }
 
-/// Time at the server, microseconds, below which it says little of the time that a request takes.
+/// Time at the server, us, below which it is small compared with the time of the whole request.
 const WAY_US: f64 = 100.0;
 
-/// Which numbers of a run, and which quantile of them.
+/// A number of a run.
 type Get = fn(&ToolRun) -> Option<f64>;
 
-/// Median and 99th percentile, each as reported, as the server saw it, and as it was known to be.
+/// Median and 99th percentile, each as reported, as seen by the server, and as known.
 const QUANTILES: [[Get; 3]; 2] = [
     [|run| run.reported.p50_us, |run| run.seen.p50_us, |run| run.known.and_then(|known| known.p50_us)],
     [|run| run.reported.p99_us, |run| run.seen.p99_us, |run| run.known.and_then(|known| known.p99_us)],
@@ -65,7 +65,7 @@ fn latencies(tools: &[ToolRuns]) -> String {
         for quantile in QUANTILES {
             let [said, seen, known] = quantile.map(|get| middle(&tool.runs, get));
             cells.extend([said, seen, known].map(us));
-            // Where nothing is known, what the server saw is the best there is, unless that is less than the way there.
+            // Without a known value, the server's is the best reference, unless it is shorter than the network path.
             let truth = known.or(seen.filter(|seen| *seen >= WAY_US));
             let ratio = said.zip(truth).filter(|(_, truth)| *truth > 0.0);
             cells.push(ratio.map_or("-".to_owned(), |(said, truth)| format!("{:.2}", said / truth)));
@@ -75,7 +75,7 @@ fn latencies(tools: &[ToolRuns]) -> String {
     rows.text()
 }
 
-/// What the tools did to the server.
+/// The traffic that the server received from the tools.
 fn traffic(tools: &[ToolRuns]) -> String {
     let mut rows = Rows::new(&[
         "traffic",

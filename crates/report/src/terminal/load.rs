@@ -8,7 +8,7 @@ use crate::findings::groups;
 use crate::numbers::grouped;
 use crate::words;
 
-/// What a load trial found.
+/// The result of a load trial.
 pub fn load(result: &LoadResult, style: Style) -> String {
     let mut text = heading(result, style);
     text += &accounts(result);
@@ -56,7 +56,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         .imported
         .as_ref()
         .map_or_else(String::new, |imported| format!("imported from {}: ", imported.tool));
-    // Of HTTP/1.1 the method says it.
+    // For HTTP/1.1 the method is enough.
     let what = match plan.protocol.as_str() {
         "http2" => format!("HTTP/2 {}", plan.method),
         "grpc" => "gRPC".to_owned(),
@@ -67,7 +67,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
     format!(
         "\n{}\n{how}, {} connections{}, {} worker(s), {}{} after {} s of warm-up\n\n",
         style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
-        // Of an imported result they may not be known.
+        // They may be unknown for an imported result.
         if plan.connections == 0 {
             "an unknown number of".to_owned()
         } else {
@@ -91,7 +91,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
     )
 }
 
-/// Rates, the book, and where requests went.
+/// Rates, and accounts of requests.
 fn accounts(result: &LoadResult) -> String {
     let rate =
         |rate: Option<f64>| rate.map_or("withheld".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
@@ -122,7 +122,7 @@ fn accounts(result: &LoadResult) -> String {
         let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
         text += &format!("unsent     {}\n", listed(unsent.collect()));
     }
-    // Also those that never got a connection have waited for one.
+    // Requests that never got a connection waited for one too.
     if book.blocked > 0 || result.waiting.most > 0 {
         let until_end = result.unsent.get("end").copied().unwrap_or_default();
         text += &format!(
@@ -178,7 +178,7 @@ fn tls_line(tls: &TlsResult) -> String {
     )
 }
 
-/// The distributions; response time is that of answered requests and of those whose answer was still awaited.
+/// The distributions; response time is of answered requests and of those whose answer was still pending.
 fn latencies(result: &LoadResult) -> String {
     let mut rows = Rows::new(&["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"]);
     let latency = &result.latency;
@@ -220,7 +220,7 @@ fn latencies(result: &LoadResult) -> String {
     rows.text()
 }
 
-/// The percentiles of choice.
+/// The requested percentiles.
 fn percentiles(result: &LoadResult) -> String {
     if result.percentiles.is_empty() {
         return String::new();
@@ -263,7 +263,7 @@ fn fail_on(result: &LoadResult) -> String {
     text
 }
 
-/// Which requests the first rows describe, and how far above what the generator itself takes they are.
+/// The requests that the first rows describe, and how far the rows are above the generator's floor.
 fn whose(result: &LoadResult) -> String {
     let count = |count: u64| grouped(count as f64, 0);
     let answered = result.book.answered;
@@ -294,7 +294,7 @@ fn whose(result: &LoadResult) -> String {
     text
 }
 
-/// The modes, where there is more than one.
+/// The modes, if there is more than one.
 fn shape(result: &LoadResult) -> String {
     if result.modes.len() < 2 {
         return String::new();
@@ -358,12 +358,12 @@ fn quantiles(latency: &Latency) -> Vec<String> {
     ]
 }
 
-/// A number, a bound where only that is known, or why there is neither.
+/// A number, its lower bound if only that is known, or why there is neither.
 fn cell(known: Option<f64>, at_least: Option<f64>, count: u64) -> String {
     match (known, at_least) {
         (Some(known), _) => us(known),
         (None, Some(bound)) => format!(">= {}", us(bound)),
-        // Without requests there is nothing to tell; with them, what is not told is withheld.
+        // Without requests there is no value; otherwise a missing value was withheld.
         (None, None) => if count == 0 { "-" } else { "withheld" }.to_owned(),
     }
 }

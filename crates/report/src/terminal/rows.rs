@@ -1,4 +1,4 @@
-//! A table without lines: a name, then numbers.
+//! A table without rules: a name, then numbers.
 
 use comfy_table::{CellAlignment, Table, presets};
 

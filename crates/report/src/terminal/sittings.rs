@@ -6,7 +6,8 @@ use super::rows::Rows;
 use super::{Paint, Style};
 use crate::sittings::{holds, machine, sittings as lines, tables};
 
-/// Several sittings: their CPU time, as measured and as a share. Response times and rates are in the Markdown.
+/// CPU time in several sittings, as measured and as a share. Response times and rates are in the Markdown
+/// output.
 pub fn sittings(result: &SittingsResult, style: Style) -> String {
     let heading = format!("{}: sittings on this machine", result.study);
     let mut text = format!("\n{}\n\n", style.paint(Paint::Bold, &heading));

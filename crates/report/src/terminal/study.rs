@@ -30,7 +30,7 @@ enum Column {
 }
 
 impl Column {
-    /// What it is a column of; none of the arms' names.
+    /// Its measure; none for the names of arms.
     fn measure(self) -> Option<Measure> {
         match self {
             Self::Arm => None,
@@ -45,7 +45,7 @@ impl Column {
     }
 }
 
-/// All columns, and what is given up, in this order, where the terminal is too narrow for them.
+/// All columns, and the order in which they are dropped on a narrow terminal.
 const COLUMNS: [Column; 11] = [
     Column::Arm,
     Column::Cpu,
@@ -70,7 +70,7 @@ const GIVEN_UP: [Column; 8] = [
     Column::MaxRate,
 ];
 
-/// The table of a study and what must be read with it.
+/// The table of a study with its notes.
 pub fn study(result: &StudyResult, style: Style) -> String {
     let rows = rows(result);
     let mut text = format!("\n{}\n\n", style.paint(Paint::Bold, &result.summary));
@@ -120,7 +120,7 @@ fn verdict(result: &StudyResult, style: Style) -> String {
     style.wrap(&format!("verdict: {words}"), 2).replacen(word, &painted, 1)
 }
 
-/// What failed, what helps, and what to run next.
+/// The failed checks, what helps, and what to run next.
 fn top(result: &StudyResult, lead: &Lead<'_>, style: Style) -> String {
     let mut text = format!("{}\n\n", verdict(result, style));
     if let Some(cut) = &lead.cut {
@@ -133,7 +133,7 @@ fn top(result: &StudyResult, lead: &Lead<'_>, style: Style) -> String {
     text + &format!("{}\n\n", style.wrap(&format!("next {}", lead.next), 5))
 }
 
-/// A table beside the main one, with as many columns as fit.
+/// A secondary table with as many columns as fit.
 fn side(table: &SideTable, style: Style) -> String {
     let render = |columns: usize| {
         let header: Vec<&str> = table.header.iter().take(columns + 1).map(String::as_str).collect();
@@ -230,7 +230,7 @@ fn bar(cost: &Interval, largest: f64) -> String {
     format!("{}{}", "█".repeat(solid), "▒".repeat(end.saturating_sub(solid)))
 }
 
-/// Header bold, rows that cannot be told from zero dim.
+/// Prints the header bold, and rows that are indistinguishable from zero dim.
 fn paint(rows: &[Row<'_>], lines: &[String], style: Style) -> String {
     let mut text = String::new();
     for (index, line) in lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The table of a search for the rate.
+//! The table of a tuning run.
 
 use hoptax_result::TuneResult;
 
@@ -6,7 +6,7 @@ use super::rows::Rows;
 use super::{Paint, Style};
 use crate::numbers::grouped;
 
-/// What tuning found.
+/// The result of tuning.
 pub fn tune(result: &TuneResult, style: Style) -> String {
     let mut text = format!(
         "\n{}\n\n",

@@ -1,4 +1,4 @@
-//! What a trial recorded about itself, for the checks.
+//! Evidence that a trial records about itself, for the checks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,73 +15,74 @@ pub struct Window {
     pub sent: u64,
     /// Answered requests that were planned in it.
     pub answered: u64,
-    /// Their median response time, microseconds.
+    /// Their median response time, us.
     pub median_response_us: Option<f64>,
-    /// Connections that were open when it began; null where it was not looked.
+    /// Connections open at its start; null if not recorded.
     pub connections: Option<u64>,
 }
 
-/// How well releases kept their times.
+/// Accuracy of release times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pacing {
-    /// How far a gap between two releases was from the planned one, microseconds, of the releases of each worker.
+    /// Deviation of the gap between two releases of a worker from the planned gap, us.
     pub gap_error: Latency,
-    /// Largest distance (Kolmogorov-Smirnov) of the distribution of gaps, over all workers, from the exponential one, 0
-    /// to 1; null unless arrivals are Poisson.
+    /// Kolmogorov-Smirnov distance between the distribution of gaps, over all workers, and the exponential
+    /// distribution, 0 to 1; null unless arrivals are Poisson.
     pub exponential_distance: Option<f64>,
-    /// Gaps that this rests on.
+    /// Number of gaps in it.
     pub gaps: u64,
 }
 
-/// Requests in flight in the mean. The two must agree (Little's law), or requests are lost or counted twice.
+/// Mean number of requests in flight. The two values must agree (Little's law); otherwise requests are lost or counted
+/// twice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InFlight {
-    /// As seen at random moments.
+    /// As observed at random moments.
     pub seen: f64,
-    /// Of how many moments.
+    /// Number of observations.
     pub looks: u64,
-    /// The time that all requests were in flight, over the recorded time.
+    /// Total time that requests were in flight, divided by the recorded time.
     pub computed: f64,
 }
 
-/// Workers or connections whose median response time is apart from that of the others.
+/// Workers or connections whose median response time differs from that of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Apart {
     /// `worker` or `connection`.
     pub of: String,
-    /// Which, counted from 0.
+    /// Their numbers, counted from 0.
     pub numbers: Vec<u32>,
-    /// Of how many.
+    /// The total number of workers or connections.
     pub total: u32,
-    /// Their median, microseconds.
+    /// Their median, us.
     pub p50_us: f64,
-    /// The median of the others, microseconds.
+    /// The median of the others, us.
     pub others_p50_us: f64,
 }
 
-/// Where the time between writing a request and reading its answer went, by the kernel's time stamps of a sample of
+/// The parts of the time between writing a request and reading its answer, from kernel timestamps of a sample of
 /// requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KernelStamps {
-    /// From the write to the wire.
+    /// From the write to transmission.
     pub to_wire: Latency,
-    /// From the request on the wire to the last packet of the answer.
+    /// From transmission of the request to arrival of the answer's last packet.
     pub on_wire: Latency,
-    /// From the last packet to the read.
+    /// From arrival of the last packet to the read.
     pub from_wire: Latency,
 }
 
-/// Where an imported result comes from.
+/// The source of an imported result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Imported {
     /// The tool.
     pub tool: String,
-    /// What it does not tell, and cannot be judged by.
+    /// Quantities that it does not report, and that cannot be judged.
     pub unknown: Vec<String>,
 }
 
@@ -91,9 +92,9 @@ pub struct Imported {
 pub struct Loosened {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its default.
     pub default: f64,
-    /// What it was set to.
+    /// Its value.
     pub value: f64,
 }
 
@@ -101,71 +102,70 @@ pub struct Loosened {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drift {
-    /// Median of the first third, microseconds.
+    /// Median of the first third, us.
     pub first_third_p50_us: f64,
-    /// Median of the last third, microseconds.
+    /// Median of the last third, us.
     pub last_third_p50_us: f64,
 }
 
-/// What the generator used while it recorded.
+/// Resource use of the generator while recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
     /// CPU time of all workers, seconds.
     pub cpu_seconds: f64,
-    /// Time that the workers were ready to run but did not, microseconds.
+    /// Time that the workers were runnable but not running, us.
     pub run_delay_us: f64,
-    /// Time that was recorded, seconds: without the warm-up, and without the drain, in which the generator has next to
-    /// nothing to do.
+    /// Recorded time, seconds: without the warm-up, and without the drain, in which the generator is nearly idle.
     pub wall_seconds: f64,
-    /// Time that the host took from this machine's processors meanwhile, as a share of their time, 0 to 1.
+    /// Stolen share of the processors' time meanwhile, 0 to 1.
     pub steal_share: f64,
-    /// Share of the time that some task waited for a processor (pressure stall information); null where the kernel does
-    /// not say, and where processors were kept from being halted, since what keeps them so counts as a task that waits.
+    /// Share of the time that some task waited for a processor (pressure stall information); null if the kernel does
+    /// not report it, and if processors were kept from being halted, since the spinning tasks count as waiting.
     pub pressure_share: Option<f64>,
-    /// Periods in which a limit on CPU time stopped this process; null where the kernel does not say.
+    /// Periods in which a CPU limit throttled this process; null if the kernel does not report it.
     pub throttled: Option<u64>,
-    /// What one reading of the clock takes, nanoseconds.
+    /// Duration of one clock reading, nanoseconds.
     pub clock_read_ns: f64,
-    /// Largest step back of the clock in a thousand readings, nanoseconds.
+    /// Largest backward step of the clock in a thousand readings, nanoseconds.
     pub clock_step_back_ns: u64,
-    /// The same for each worker.
+    /// Resource use of each worker.
     pub workers: Vec<GeneratorWorker>,
 }
 
-/// What one worker used.
+/// Resource use of one worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorWorker {
     /// CPU time, seconds.
     pub cpu_seconds: f64,
-    /// Time ready to run but not running, microseconds.
+    /// Time runnable but not running, us.
     pub run_delay_us: f64,
     /// Response time of its requests.
     pub response: Latency,
 }
 
-/// The handshakes of TLS, those before the record included.
+/// TLS handshakes, including those before recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsResult {
-    /// The version that was agreed on: `1.2` or `1.3`.
+    /// The negotiated version: `1.2` or `1.3`.
     pub version: String,
     /// The cipher suite.
     pub cipher: String,
-    /// The group that keys were exchanged on, by its registered name, such as `X25519`; absent where it is not known.
+    /// The key exchange group, by its registered name, such as `X25519`; absent if not known.
     pub key_exchange_group: Option<String>,
-    /// The protocol, where the two sides spoke of it (ALPN).
+    /// The protocol negotiated by ALPN, if any.
     pub alpn: Option<String>,
-    /// Handshakes from the beginning.
+    /// Full handshakes.
     pub full_handshakes: u64,
-    /// Handshakes that took up an earlier session.
+    /// Resumed handshakes.
     pub resumed_handshakes: u64,
-    /// Handshakes in which the server asked for a key of another group, which takes a round trip more.
+    /// Handshakes in which the server requested a key share of another group, which adds a round trip.
     #[serde(default)]
     pub hello_retry_requests: u64,
-    /// The share of those.
+    /// The share of resumed handshakes.
     pub resumption_share: f64,
-    /// From connected to secured, microseconds.
+    /// From TCP connected to handshake complete, us.
     pub handshake: Latency,
 }

@@ -1,36 +1,36 @@
-//! Distributions of times, as results state them.
+//! Distributions of times in results.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The distributions of a trial, microseconds.
+/// The distributions of a trial, us.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencySet {
-    /// Planned release to last byte: what a user waits.
+    /// From planned release to last byte: the time that a user waits.
     pub response: Latency,
-    /// First byte written to last byte read: what the subject took.
+    /// From first byte written to last byte read: the time that the subject took.
     pub service: Latency,
-    /// Planned release to first byte written, the wait for a free connection included.
+    /// From planned release to first byte written, including the wait for a free connection.
     pub send_lag: Latency,
-    /// Planned release to when the generator took note of the request, whether or not a connection was free: how late the
-    /// generator itself was.
+    /// From planned release to when the generator handled the request, whether or not a connection was free: the
+    /// generator's own lag.
     pub own_lag: Latency,
-    /// First byte written to first byte read.
+    /// From first byte written to first byte read.
     pub first_byte: Latency,
-    /// First byte read to last byte read.
+    /// From first byte read to last byte read.
     pub last_byte: Latency,
-    /// Asked for a connection to connected, before any TLS, of the connections opened for a recorded request.
+    /// From the start of a connection attempt to connected, without TLS, of connections opened for a recorded request.
     pub connect: Latency,
 }
 
-/// One distribution, microseconds. A quantile that the evidence does not support is null.
+/// One distribution, us. A quantile that the evidence does not support is null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// Requests in it.
+    /// Number of requests.
     pub count: u64,
-    /// Of these, longer than an hour, which is what they count as.
+    /// Of these, longer than an hour, which are counted as an hour.
     pub overflow: u64,
     /// Smallest.
     pub min_us: Option<f64>,
@@ -48,11 +48,11 @@ pub struct Latency {
     pub p99_9_us: Option<f64>,
     /// Largest.
     pub max_us: Option<f64>,
-    /// What is known of quantiles that unfinished requests leave open.
+    /// Lower bounds of quantiles that unfinished requests leave open.
     pub at_least: LowerBounds,
 }
 
-/// Lower bounds of quantiles, microseconds; null where the quantile is known, or not even a bound is.
+/// Lower bounds of quantiles, us; null if the quantile is known, or if there is no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LowerBounds {
@@ -68,7 +68,7 @@ pub struct LowerBounds {
     pub max_us: Option<f64>,
 }
 
-/// 95 % intervals of quantiles, from twenty batches of the recorded time, microseconds.
+/// 95 % confidence intervals of quantiles, from twenty batches of the recorded time, us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuantileIntervals {
@@ -82,25 +82,25 @@ pub struct QuantileIntervals {
     pub p99_9_us: Option<Range>,
 }
 
-/// A percentile of response and service time, microseconds. One that the evidence does not support is null.
+/// A percentile of response and service time, us. One that the evidence does not support is null.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Percentile {
-    /// Which, above 0 and below 100.
+    /// The percentile, above 0 and below 100.
     pub percentile: f64,
-    /// Of response time.
+    /// Its response time.
     pub response_us: Option<f64>,
-    /// What that is at least, where requests whose answer was still awaited leave it open.
+    /// Lower bound of its response time, if requests with pending answers leave it open.
     pub response_at_least_us: Option<f64>,
-    /// Its 95 % interval, as those of the other quantiles.
+    /// Its 95 % confidence interval, computed as for the other quantiles.
     pub response_interval: Option<Range>,
-    /// Of service time.
+    /// Its service time.
     pub service_us: Option<f64>,
-    /// What that is at least.
+    /// Lower bound of its service time.
     pub service_at_least_us: Option<f64>,
 }
 
-/// From one value to another.
+/// A range of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -114,11 +114,11 @@ pub struct Range {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mode {
-    /// Where it begins, microseconds.
+    /// Its lower end, us.
     pub low_us: f64,
-    /// Its peak, microseconds.
+    /// Its peak, us.
     pub peak_us: f64,
-    /// Where it ends, microseconds.
+    /// Its upper end, us.
     pub high_us: f64,
     /// Share of the requests in it, 0 to 1.
     pub share: f64,

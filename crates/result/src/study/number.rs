@@ -1,4 +1,4 @@
-//! Every number of a study by its place: what findings take away, and what outputs call withheld.
+//! Addresses of all numbers of a study, for withholding them and for reporting them as withheld.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArmLoad, ArmResult, Cost, Interval, Parts, ResponseCost, StudyResult};
 use crate::Finding;
 
-/// What a number of a study measures.
+/// The measure of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -14,9 +14,9 @@ pub enum Measure {
     Cpu,
     /// CPU time of origin and companion, and of all together.
     OtherCpu,
-    /// Requests per second, whatever set them.
+    /// Requests per second, whatever limited them.
     Rate,
-    /// Requests per second that a proxy can take.
+    /// Highest rate of a proxy, requests per second.
     MaxRate,
     /// Median response time.
     ResponseP50,
@@ -24,22 +24,22 @@ pub enum Measure {
     ResponseP90,
     /// 99th percentile of response time, and shares of slow answers.
     ResponseP99,
-    /// Bytes that a link carried.
+    /// Bytes on a link.
     LinkBytes,
-    /// What a limit let pass.
+    /// Requests that a limit admitted.
     Admitted,
     /// Resident memory.
     Memory,
-    /// Resident memory for each connection.
+    /// Resident memory per connection.
     MemoryPerConnection,
-    /// Connections that are opened, and handshakes, per second.
+    /// Connections opened, and handshakes, per second.
     NewConnections,
 }
 
 impl Measure {
     /// Quantiles of response time.
     pub const RESPONSES: [Self; 3] = [Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
-    /// What depends on when requests leave and answers come.
+    /// Measures that depend on the timing of requests and answers.
     pub const TIMED: [Self; 6] = [
         Self::Rate,
         Self::MaxRate,
@@ -49,7 +49,7 @@ impl Measure {
         Self::ResponseP99,
     ];
 
-    /// The words for it, as findings name it.
+    /// Its name in findings.
     pub fn word(self) -> &'static str {
         match self {
             Self::Cpu => "CPU time",
@@ -68,20 +68,20 @@ impl Measure {
     }
 }
 
-/// Where a number stands in a result.
+/// The address of a number in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The arm.
     pub arm: &'a str,
     /// The arm that it is a difference from; none for the arm's own level.
     pub compared_with: Option<&'a str>,
-    /// The load that it was measured under; none where all loads have a part in it.
+    /// The load that it was measured under; none if all loads contribute.
     pub load: Option<&'a str>,
-    /// What it measures.
+    /// Its measure.
     pub measure: Measure,
 }
 
-/// A number in its place.
+/// A number at its address.
 #[derive(Debug)]
 pub enum Number<'a> {
     /// With its interval.
@@ -91,7 +91,7 @@ pub enum Number<'a> {
 }
 
 impl Number<'_> {
-    /// Takes it away.
+    /// Removes it.
     pub fn clear(self) {
         match self {
             Self::Interval(interval) => *interval = None,
@@ -99,7 +99,7 @@ impl Number<'_> {
         }
     }
 
-    /// Whether it is there.
+    /// Whether it is present.
     pub fn is_some(&self) -> bool {
         match self {
             Self::Interval(interval) => interval.is_some(),
@@ -109,7 +109,7 @@ impl Number<'_> {
 }
 
 impl Finding {
-    /// Whether it takes away the number at `place`: one in its scope, or one that is a difference from such a number.
+    /// Whether the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
     pub fn takes_away(&self, place: &Place<'_>) -> bool {
         let is_arm = |arm: &String| arm == place.arm || Some(arm.as_str()) == place.compared_with;
         self.withholds
@@ -121,7 +121,7 @@ impl Finding {
 }
 
 impl StudyResult {
-    /// Visits every number that the result states about its arms.
+    /// Visits every number of an arm in the result.
     pub fn for_each_number(&mut self, visit: &mut dyn FnMut(&Place<'_>, Number<'_>)) {
         let name = |load: Option<&super::LoadSpec>| load.map(|load| load.name.clone());
         let usual = Usual {
@@ -135,7 +135,7 @@ impl StudyResult {
     }
 }
 
-/// The loads that numbers are taken from where none is named.
+/// The loads that numbers come from by default.
 struct Usual {
     cpu: Option<String>,
     rate: Option<String>,
@@ -206,7 +206,7 @@ fn visit_load(
     ] {
         visit(&level(Measure::NewConnections), Number::Interval(rate));
     }
-    // Memory belongs to no load.
+    // Memory is not measured by load.
     let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate, .. } = &mut load.cost;
     visit(&cost(Measure::Cpu), Number::Interval(cpu_us_per_request));
     visit(&cost(Measure::Cpu), Number::Interval(cpu_share));

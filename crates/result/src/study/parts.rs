@@ -1,4 +1,4 @@
-//! What the CPU time of proxies went into, as far as the kernel counts it for every process at no cost to it.
+//! Breakdown of the CPU time of proxies, from counters that the kernel keeps for every process without overhead for it.
 
 use std::ops::{Add, AddAssign};
 
@@ -7,35 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use super::Interval;
 
-/// What the proxies of an arm did, all together, in slices whose CPU time counts: sums, as the kernel counted.
+/// Activity of all proxies of an arm in slices whose CPU time counts: sums of kernel counters.
 ///
-/// `user_ns` and `kernel_ns` are samples, unless the kernel accounts for each entry and exit: every tick goes to the side that
-/// it interrupts. Only their ratio says something, and of a second on a processor it has a standard error of 3 percentage
-/// points. All else is counted one by one.
+/// `user_ns` and `kernel_ns` are sampled, unless the kernel accounts for each entry and exit: each tick is attributed
+/// to the mode that it interrupts. Only their ratio is meaningful, with a standard error of 3 percentage points for one
+/// second of CPU time. All other counters are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartCounts {
-    /// Requests that were answered meanwhile.
+    /// Requests answered in these slices.
     pub requests: u64,
-    /// Time on a processor, nanoseconds, to the nanosecond.
+    /// CPU time, exact to the nanosecond.
     pub cpu_ns: u64,
-    /// Ticks that interrupted the program, as nanoseconds.
+    /// Ticks in user mode, in nanoseconds.
     pub user_ns: u64,
-    /// Ticks that interrupted the kernel on its behalf, likewise.
+    /// Ticks in kernel mode, in nanoseconds.
     pub kernel_ns: u64,
-    /// Calls of `read` and its relatives; `recv` and its relatives do not count.
+    /// Calls of `read` and its variants, without `recv` and its variants.
     pub reads: u64,
-    /// Calls of `write` and its relatives; `send` and its relatives do not count.
+    /// Calls of `write` and its variants, without `send` and its variants.
     pub writes: u64,
-    /// What the reads got, bytes.
+    /// Bytes read by these calls.
     pub read_bytes: u64,
-    /// What the writes gave, bytes.
+    /// Bytes written by these calls.
     pub written_bytes: u64,
-    /// Times that a thread gave its processor away, to wait for something.
+    /// Voluntary context switches: a thread blocked.
     pub voluntary_switches: u64,
-    /// Times that a thread's processor was taken from it.
+    /// Involuntary context switches: a thread was preempted.
     pub involuntary_switches: u64,
-    /// Page faults that needed no disk.
+    /// Page faults without disk access.
     pub minor_faults: u64,
 }
 
@@ -65,32 +65,32 @@ impl AddAssign for PartCounts {
     }
 }
 
-/// What the CPU time of the proxies went into, per request.
+/// Breakdown of the CPU time of the proxies, per request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parts {
-    /// CPU time in the program, microseconds: the exact CPU time, divided between program and kernel by ticks.
+    /// CPU time in user mode, us: the exact CPU time, split between user and kernel mode by ticks.
     pub user_us: Option<Interval>,
-    /// CPU time in the kernel, likewise.
+    /// CPU time in kernel mode, us, likewise.
     pub kernel_us: Option<Interval>,
-    /// Calls of `read` and its relatives.
+    /// Calls of `read` and its variants.
     pub reads: Option<Interval>,
-    /// Calls of `write` and its relatives.
+    /// Calls of `write` and its variants.
     pub writes: Option<Interval>,
-    /// What the reads got, bytes.
+    /// Bytes read by these calls.
     pub read_bytes: Option<Interval>,
-    /// What the writes gave, bytes.
+    /// Bytes written by these calls.
     pub written_bytes: Option<Interval>,
-    /// Times that a thread gave its processor away, to wait for something.
+    /// Voluntary context switches: a thread blocked.
     pub voluntary_switches: Option<Interval>,
-    /// Times that a thread's processor was taken from it.
+    /// Involuntary context switches: a thread was preempted.
     pub involuntary_switches: Option<Interval>,
-    /// Page faults that needed no disk.
+    /// Page faults without disk access.
     pub minor_faults: Option<Interval>,
 }
 
 impl Parts {
-    /// Every number of it.
+    /// All numbers.
     pub fn all_mut(&mut self) -> [&mut Option<Interval>; 9] {
         [
             &mut self.user_us,

@@ -1,15 +1,15 @@
-//! What was planned, and how much of it was done.
+//! The plan of a study, and how much of it was completed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Loop;
 
-/// What was planned, and how much of it was done.
+/// The plan of a study, and how much of it was completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyPlan {
-    /// Seed of every random order.
+    /// Seed of all random orders.
     pub seed: u64,
     /// The arm that the others are compared with.
     pub baseline: String,
@@ -17,58 +17,58 @@ pub struct StudyPlan {
     pub rounds_planned: u32,
     /// Rounds completed.
     pub rounds_completed: u32,
-    /// Confidence of every interval, 0 to 1.
+    /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
-    /// Time that the study was given, seconds: it took as many complete rounds as fit, and two at least. Null without a limit.
+    /// Time budget, seconds: the study took as many complete rounds as fit, at least two. Null without a budget.
     #[serde(default)]
     pub budget_s: Option<f64>,
-    /// How the study decided by its own precision that it had measured enough; null where it did not.
+    /// The sequential stopping rule and its looks; null if the study did not use it.
     #[serde(default)]
     pub sequential: Option<SequentialPlan>,
-    /// The rule by which slices were set aside, fixed beforehand, in a sentence.
+    /// The rule by which slices were set aside, fixed in advance, in one sentence.
     pub set_aside_rule: String,
-    /// The link between callers and the rest; null without one.
+    /// The simulated link between callers and everything else; null without one.
     pub link: Option<LinkPlan>,
-    /// Whether the processors were kept from being halted: a task that yields to all others spun on each of them.
+    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// The loads.
     pub loads: Vec<LoadSpec>,
-    /// How long the study took, seconds.
+    /// Duration of the study, seconds.
     pub wall_seconds: f64,
     /// Why the study ended before its last round; absent when it did not.
     pub ended_early: Option<String>,
-    /// After how many rounds the study was taken up again, each time.
+    /// Number of rounds completed at each time that the study was resumed.
     #[serde(default)]
     pub resumed_after_rounds: Vec<u32>,
-    /// Share of requests without an answer that is tolerated.
+    /// Tolerated share of unanswered requests.
     pub max_error_share: f64,
 }
 
-/// A study that ended when its intervals were narrow enough, or when its rounds or its time were spent.
+/// A study that ended when its intervals were narrow enough, or when its rounds or its time budget were used up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SequentialPlan {
-    /// The half-width asked for, as a share of the CPU time of what an arm is compared with: 0.01 for 1 %.
+    /// Target half-width, as a share of the CPU time of the arm that an arm is compared with: 0.01 for 1 %.
     pub target_share: f64,
-    /// Whether nearly all costs in CPU time, 95 of 100, were as narrow when it ended.
+    /// Whether nearly all costs in CPU time, 95 of 100, reached the target.
     pub reached: bool,
-    /// After how many rounds it looked at the widths, each time. The last look is its end, unless it was interrupted.
+    /// Numbers of rounds after which it checked the widths. The last look is its end, unless it was interrupted.
     pub looks: Vec<u32>,
-    /// The confidence whose quantile of Student's distribution the intervals carry. It is higher than the confidence of the plan,
-    /// which they hold: a study that stops when its intervals are narrow stops more often where they are too narrow.
+    /// The confidence of the quantile of Student's distribution that the intervals use. It is higher than the
+    /// confidence of the plan, which the intervals achieve: a study that stops when its intervals are narrow stops more
+    /// often where they are too narrow.
     pub quantile_confidence: f64,
 }
 
 impl StudyPlan {
-    /// The confidence whose quantile of Student's distribution the intervals carry: what turns a half-width into a standard
-    /// error. Where the study decided by its own precision when to end it is not the confidence that the intervals hold.
+    /// The confidence of the quantile of Student's distribution that the intervals use, for converting a half-width
+    /// into a standard error. With sequential stopping it differs from the confidence that the intervals achieve.
     pub fn quantile_confidence(&self) -> f64 {
         self.sequential.as_ref().map_or(self.confidence, |sequential| sequential.quantile_confidence)
     }
 
-    /// The load that costs in CPU time are taken from where none is named: the closed loop, or the first load where there is
-    /// none.
+    /// The load that costs in CPU time are taken from by default: the closed loop, or the first load if there is none.
     pub fn cpu_load(&self) -> Option<&LoadSpec> {
         self.loads.iter().find(|load| load.loop_ == Loop::Closed).or(self.loads.first())
     }
@@ -78,23 +78,23 @@ impl StudyPlan {
         self.loads.iter().find(|load| load.loop_ == Loop::Closed)
     }
 
-    /// The load that response times are taken from where none is named: the first open loop.
+    /// The load that response times are taken from by default: the first open loop.
     pub fn response_load(&self) -> Option<&LoadSpec> {
         self.loads.iter().find(|load| load.loop_ == Loop::Open)
     }
 }
 
-/// A link between callers and the rest, each way.
+/// A simulated link between callers and everything else, the same in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkPlan {
-    /// From departure to arrival, microseconds.
+    /// One-way delay, us.
     pub delay_us: f64,
-    /// By how much more or less that is for each packet, at most, microseconds.
+    /// Largest deviation of each packet's delay, either way, us.
     pub jitter_us: f64,
-    /// Bits per second; null for no limit.
+    /// Bits per second; null if unlimited.
     pub rate_bits_per_second: Option<u64>,
-    /// Share of packets that is lost, 0 to 1.
+    /// Share of packets lost, 0 to 1.
     pub loss_share: f64,
 }
 
@@ -107,23 +107,23 @@ pub struct LoadSpec {
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
-    /// Requests per second; absent in a closed loop, and where it is a share of what each arm can take.
+    /// Requests per second; absent in a closed loop, and if it is a share of each arm's capacity.
     pub rate: Option<f64>,
-    /// Requests per second as a share of what each arm can take by itself, 0 to 1; null where it is not such a share.
+    /// Requests per second as a share of each arm's own capacity, 0 to 1; null if not such a share.
     #[serde(default)]
     pub utilisation: Option<f64>,
-    /// How release times are drawn; absent in a closed loop.
+    /// Spacing of release times; absent in a closed loop.
     pub arrivals: Option<String>,
     /// Connections to each arm.
     pub connections: u32,
-    /// Requests after which a connection is closed and opened anew; null for as many as the other side takes.
+    /// Requests after which a connection is closed and reopened; null for as many as the peer allows.
     pub requests_per_connection: Option<u32>,
-    /// The statuses of answers that are expected; empty for all below 400.
+    /// Expected statuses of answers; empty for all below 400.
     #[serde(default)]
     pub expect: Vec<u16>,
-    /// Who calls: `hoptax` or `php`.
+    /// The caller: `hoptax` or `php`.
     pub caller: String,
-    /// Slices that each arm gets in a round.
+    /// Slices of each arm per round.
     pub blocks: u32,
     /// Length of a slice, seconds.
     pub slice_s: f64,

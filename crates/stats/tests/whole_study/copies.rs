@@ -1,9 +1,9 @@
-//! Copies of the baseline: an estimate must discard disturbed slices of the arm and of the baseline alike.
+//! Copies of the baseline: an estimate must discard disturbed slices of the arm and of the baseline equally.
 
 use crate::judge::{Adjustment, Estimate, Quantity, Tally, tallies, tally};
 use crate::simulation::{Levels, STEADY, Scenario};
 
-/// A function that costs nothing against nine copies of the baseline: what it is found to cost is bias.
+/// A function with zero cost against nine copies of the baseline; its estimated cost is bias.
 fn nine_copies(blocks: usize, levels: Levels, studies: u64) -> [Tally; 3] {
     let scenario = Scenario { copies: 9, blocks, levels, dearest_us: 0.0, ..STEADY };
     let estimates = [Estimate::PairByPair, Estimate::MeanOfCopies, Estimate::AllPairs];
@@ -39,8 +39,9 @@ fn in_one_sample_of_all_pairs_costs_lean_to_above_zero_where_blocks_are_few() {
     }
 }
 
-/// Of two slices nothing tells which is disturbed. One of the arm is rare and moves a round by a tenth, those of many copies
-/// are in every round and move it by little: unbiased, but skewed by more than Student's interval allows for.
+/// With two slices, a disturbed one cannot be identified. A disturbed slice of the arm is rare and moves a round by a
+/// tenth, those of many copies are in every round and move it by little: the estimate is unbiased, but more skewed than
+/// Student's interval allows for.
 #[test]
 fn against_many_copies_two_blocks_are_too_few_and_four_are_enough() {
     let [two, ..] = nine_copies(2, Levels::Normal(0.005), 1_500);

@@ -1,5 +1,5 @@
-//! One, two, three arms and what they are compared with: where the machine's speed cannot be told from others, nothing may
-//! be made up.
+//! One, two or three arms and their baseline: the machine's speed cannot be estimated from other arms, so nothing may
+//! be adjusted.
 
 use hoptax_stats::slowdowns;
 
@@ -8,7 +8,7 @@ use crate::simulation::{BASELINE_US, Levels, Machine, STEADY, Scenario, USUAL};
 
 const LIBRARY: (Estimate, Adjustment) = (Estimate::PairByPair, Adjustment::Between);
 
-/// Intervals of everything that is said of a function.
+/// Intervals of all quantities of a function.
 fn all_hold(scenario: Scenario, studies: u64) {
     let quantities = [Quantity::CostUs, Quantity::Share, Quantity::Rate];
     let found = tallies(scenario, studies, &quantities, &[LIBRARY]);
@@ -18,7 +18,7 @@ fn all_hold(scenario: Scenario, studies: u64) {
 }
 
 fn few_arms_hold(levels: Levels) {
-    // As many rounds as studies have with as many copies: what has two modes needs them.
+    // As many rounds as studies with this number of copies have, since an arm with two modes needs them.
     for (functions, copies, rounds) in [(1, 1, 10), (1, 3, 10), (1, 9, 15), (2, 1, 10), (3, 2, 10)] {
         all_hold(Scenario { functions, copies, rounds, levels, ..USUAL }, 1_500);
     }
@@ -44,9 +44,9 @@ fn few_arms_have_honest_intervals_where_slices_are_noisy_and_costs_are_large() {
     }
 }
 
-/// An arm that is compared with an origin without a proxy: the cost is all of its CPU time.
+/// An arm compared with an origin without a proxy: the cost is all of its CPU time.
 fn against_direct(functions: usize, machine: Scenario, adjustment: Adjustment, studies: u64) -> Tally {
-    // Twelve blocks, so that a disturbed slice is discarded: no other arm's takes it off.
+    // Twelve blocks, so that a disturbed slice is discarded: there is no other arm to correct for it.
     let scenario = Scenario { functions, copies: 0, blocks: 12, ..machine };
     let mut draws = Machine::new(functions as u64);
     let mut tally = Tally::default();

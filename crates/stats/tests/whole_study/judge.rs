@@ -1,14 +1,15 @@
-//! What a study says of its arms, by the method of the library and by rejected ones, and how that compares with the truth.
+//! Computes the intervals of a study's arms, by the library's method and by rejected ones, and compares them with the
+//! truth.
 
 use hoptax_result::Interval;
 use hoptax_stats::{Slowdowns, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns};
 
 use crate::simulation::{BASELINE_US, LEAN_OF_MEANS, Machine, Scenario, Study};
 
-/// How slices of an arm and of the copies of the baseline become one number for each round.
+/// How slices of an arm and of the copies of the baseline are reduced to one number per round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Estimate {
-    /// That of the library.
+    /// The library's method.
     PairByPair,
     /// Rejected: against the mean of the copies in a block.
     MeanOfCopies,
@@ -16,26 +17,26 @@ pub(crate) enum Estimate {
     AllPairs,
 }
 
-/// How values are brought to the machine's usual speed.
+/// How values are normalized to the machine's usual speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Adjustment {
-    /// Not at all.
+    /// No adjustment.
     None,
-    /// As the library does for a comparison.
+    /// The library's method for a comparison.
     Between,
-    /// Rejected for a comparison: by factors that leave out an observation's own arm alone.
+    /// Rejected for a comparison: factors that exclude only an observation's own arm.
     OwnArmLeftOut,
-    /// Rejected: by the median block, the arm itself included.
+    /// Rejected: the block's median, including the arm itself.
     OwnArmIncluded,
 }
 
-/// What is to be known.
+/// The quantity to estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Quantity {
     CostUs,
     /// Cost as a share of the baseline.
     Share,
-    /// The arm's rate over that of the baseline.
+    /// The arm's rate divided by that of the baseline.
     Rate,
 }
 
@@ -44,13 +45,13 @@ impl Quantity {
         match self {
             Self::CostUs => arm_us - baseline_us,
             Self::Share => (arm_us - baseline_us) / baseline_us,
-            // A closed loop gets as many answers as the proxy has time for.
+            // The rate of a closed loop is limited by the proxy's CPU time.
             Self::Rate => baseline_us / arm_us,
         }
     }
 }
 
-/// The slices of one process of a round, by block; those set aside are absent.
+/// The slices of one process of a round, by block, without those set aside.
 type Process = Vec<Option<f64>>;
 
 impl Study {
@@ -74,7 +75,7 @@ impl Study {
         self.observations.iter().zip(factors).map(|(one, factor)| Some(one.value / factor?)).collect()
     }
 
-    /// The values of an arm and of the baseline at the usual speed.
+    /// The values of an arm and of the baseline at the machine's usual speed.
     fn values(&self, arm: usize, adjustment: Adjustment, found: Option<&Slowdowns>) -> Vec<Option<f64>> {
         match (adjustment, found) {
             (Adjustment::OwnArmIncluded, _) => self.divided_by(self.block_medians()),
@@ -86,7 +87,7 @@ impl Study {
         }
     }
 
-    /// By what factor the values of a block are above those that their arms have at the median.
+    /// The factor by which the values of a block exceed their arms' medians, at the median.
     fn block_medians(&self) -> Vec<Option<f64>> {
         let of = |arm: usize| {
             let own = self.observations.iter().filter(|one| one.arm == arm);
@@ -101,7 +102,7 @@ impl Study {
         self.observations.iter().map(|one| median(&blocks[one.round][one.block as usize])).collect()
     }
 
-    /// The interval of what an arm differs from the baseline.
+    /// The interval of the difference between an arm and the baseline.
     fn compared(
         &self,
         own: &[Vec<Process>],
@@ -136,7 +137,7 @@ impl Study {
             .expect("there are two rounds")
     }
 
-    /// The interval of what an arm costs against an origin without a proxy: all its CPU time.
+    /// The interval of an arm's cost against an origin without a proxy: all its CPU time.
     pub(crate) fn against_direct(&self, arm: usize, adjustment: Adjustment) -> Interval {
         let values = self.values(arm, adjustment, slowdowns(&self.observations).as_ref());
         let rounds: Vec<Vec<f64>> = self
@@ -148,7 +149,7 @@ impl Study {
     }
 }
 
-/// How intervals compare with the truth.
+/// Comparison of intervals with the truth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     intervals: f64,
@@ -168,7 +169,7 @@ impl Tally {
         self.squares += error * error;
     }
 
-    /// Share of the intervals that hold the truth, percent.
+    /// Share of the intervals that cover the truth, percent.
     pub(crate) fn coverage(&self) -> f64 {
         100.0 * self.held / self.intervals
     }
@@ -177,7 +178,7 @@ impl Tally {
         self.half_widths / self.intervals
     }
 
-    /// Mean error over the standard deviation of the errors.
+    /// Mean error divided by the standard deviation of the errors.
     pub(crate) fn bias(&self) -> f64 {
         let mean = self.mean_error();
         mean / (self.squares / self.intervals - mean * mean).sqrt()
@@ -188,8 +189,8 @@ impl Tally {
         self.errors / self.intervals
     }
 
-    /// The interval of a number that no other is taken from: what the host takes unnoticed is in it, but less than in
-    /// a mean.
+    /// Asserts on the interval of a level, from which no other is subtracted: undetected disturbances are part of it,
+    /// but less than of a mean.
     pub(crate) fn assert_sound_level(&self, case: &str) {
         self.assert_covers(case);
         let lean = self.mean_error() / BASELINE_US;
@@ -210,8 +211,8 @@ impl Tally {
     }
 }
 
-/// The intervals of all functions in many studies by one method, each with the truth at the speed that the machine
-/// usually had.
+/// The intervals of all functions in many studies by one method, each compared with the truth at the machine's usual
+/// speed.
 pub(crate) fn tally(
     scenario: Scenario,
     studies: u64,
@@ -221,7 +222,7 @@ pub(crate) fn tally(
     tallies(scenario, studies, &[quantity], &[(estimate, adjustment)])[0]
 }
 
-/// The same for several methods on the same studies, and for each method several quantities.
+/// As [`tally`], for several methods on the same studies, with several quantities for each method.
 pub(crate) fn tallies(
     scenario: Scenario,
     studies: u64,
@@ -234,8 +235,8 @@ pub(crate) fn tallies(
     for _ in 0..studies {
         let study = machine.study(scenario);
         let found = slowdowns(&study.observations);
-        // What is compared is no other: two arms more than the three others that it takes to tell the speed. A study
-        // with fewer speaks of the speed of the machine in the long run.
+        // Arms of the comparison do not count: two more than the three others needed to estimate the speed. A study
+        // with fewer refers to the machine's long-run speed.
         let slowdown = if scenario.functions > 3 { study.usual_slowdown } else { 1.0 };
         for arm in 1..=scenario.functions {
             let cost_us = scenario.cost_us(arm);

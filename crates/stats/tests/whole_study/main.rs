@@ -1,7 +1,7 @@
-//! From slices to intervals: how often the interval of a cost, of a share, of a level and of a rate holds the true one
-//! in simulated studies, and by how much their estimates lean, for few and for many arms.
+//! From slices to intervals: coverage and bias of costs, shares, levels and rates in simulated studies, for few and
+//! for many arms.
 //!
-//! Every test is a fixed draw: its seed decides it, the clock and the machine do not.
+//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 mod copies;
 mod few_arms;

@@ -1,11 +1,12 @@
-//! From four arms to a hundred: the machine's speed is told by other arms, and intervals become narrower and stay honest.
+//! From four arms to a hundred: the machine's speed is estimated from other arms, and intervals become narrower and
+//! stay valid.
 
 use hoptax_stats::slowdowns;
 
 use crate::judge::{Adjustment, Estimate, Quantity, tallies};
 use crate::simulation::{Machine, STEADY, Scenario, USUAL};
 
-/// As many copies as a study has.
+/// A scenario with as many copies as a study would have.
 fn study_of(functions: usize, machine: Scenario) -> Scenario {
     let copies = (functions as f64).sqrt().round() as usize;
     Scenario { functions, copies, dearest_us: 10.0, ..machine }

@@ -1,5 +1,5 @@
-//! Simulated studies: slices of arms and of copies of the baseline, in random order within blocks, on a machine whose speed
-//! wanders, which takes a fifth of a slice now and then.
+//! Simulated studies: slices of arms and of copies of the baseline, in random order within blocks, on a machine whose
+//! speed varies and which occasionally takes a fifth of a slice.
 
 use hoptax_stats::{Observation, hodges_lehmann, median};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -7,29 +7,31 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
-/// What a request truly takes at the baseline, microseconds of CPU.
+/// True CPU time of a request at the baseline, us.
 pub(crate) const BASELINE_US: f64 = 20.0;
 
-/// Share of slices that the host takes a part of, and by how much they then read too high: of the slices of studies on two
-/// machines 1 to 5 % lie further than a tenth above the level of their arm and block, and a tenth of that below it.
+/// Share of disturbed slices, of which the host takes a part, and their relative error. In studies on two machines, 1
+/// to 5 % of the slices are more than a tenth above the level of their arm and block, and a tenth as many are more than
+/// a tenth below.
 const DISTURBED: f64 = 0.03;
 const DISTURBANCE: f64 = 0.2;
 
-/// Share of slices that are set aside: half of the disturbed ones go unnoticed, and some good ones go too.
+/// Share of slices that are set aside: half of the disturbed ones are not detected, and some undisturbed ones are set
+/// aside too.
 const SET_ASIDE_OF_DISTURBED: f64 = 0.5;
 const SET_ASIDE_OF_OTHERS: f64 = 0.05;
 
-/// By how much the mean of slices is too high for that, as a share.
+/// The resulting bias of the mean of slices, as a share.
 pub(crate) const LEAN_OF_MEANS: f64 = DISTURBED * SET_ASIDE_OF_DISTURBED * DISTURBANCE;
 
-/// Correlation of the machine's speed from slice to slice where it wanders.
+/// Correlation of the machine's speed from slice to slice where it varies.
 const CORRELATION: f64 = 0.85;
 
-/// How far apart the two modes of a process are, as a share, and how many starts land on the upper one.
+/// Distance between the two modes of a process, as a share, and the share of starts that land on the upper one.
 const MODE: f64 = 0.037;
 const MODE_SHARE: f64 = 0.3;
 
-/// How the levels of processes are spread: as shares, with mean zero.
+/// The distribution of the levels of processes, as shares with mean zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Levels {
     /// Normal with this standard deviation.
@@ -43,15 +45,15 @@ pub(crate) enum Levels {
 pub(crate) struct Scenario {
     /// Arms that are compared with the baseline.
     pub(crate) functions: usize,
-    /// What the dearest of them truly costs, microseconds; the others are spread evenly below it.
+    /// True cost of the most expensive of them, us; the others are evenly spaced below it.
     pub(crate) dearest_us: f64,
     /// Copies of the baseline.
     pub(crate) copies: usize,
     pub(crate) rounds: usize,
     pub(crate) blocks: usize,
     pub(crate) levels: Levels,
-    /// Scale of a slice's own noise (Student's, three degrees of freedom), as a share: 0.006 on a machine that wakes up
-    /// quickly, 0.017 on one that does not.
+    /// Scale of a slice's own noise (Student's, three degrees of freedom), as a share: 0.006 on a machine with fast
+    /// wake-ups, 0.017 on one with slow ones.
     pub(crate) noise: f64,
     /// Standard deviation of the machine's speed from round to round, and within a round, as shares.
     pub(crate) between_rounds: f64,
@@ -60,7 +62,7 @@ pub(crate) struct Scenario {
     pub(crate) lasting: bool,
 }
 
-/// What is usual; tests name what differs.
+/// Default scenario; tests state what differs.
 pub(crate) const USUAL: Scenario = Scenario {
     functions: 1,
     dearest_us: 1.5,
@@ -74,11 +76,11 @@ pub(crate) const USUAL: Scenario = Scenario {
     lasting: true,
 };
 
-/// The same machine when its speed does not change.
+/// The same machine with constant speed.
 pub(crate) const STEADY: Scenario = Scenario { between_rounds: 0.0, wander: 0.0, ..USUAL };
 
 impl Scenario {
-    /// What a function truly costs, microseconds; the baseline is number 0.
+    /// True cost of a function, us; the baseline is number 0.
     pub(crate) fn cost_us(&self, arm: usize) -> f64 {
         self.dearest_us * arm as f64 / self.functions as f64
     }
@@ -92,18 +94,18 @@ struct Process {
     level: f64,
 }
 
-/// What was observed.
+/// The observations of a simulated study.
 pub(crate) struct Study {
     pub(crate) scenario: Scenario,
-    /// In the order of time.
+    /// In chronological order.
     pub(crate) observations: Vec<Observation>,
-    /// Which copy of its arm each is of.
+    /// The copy of its arm for each observation.
     pub(crate) copies: Vec<usize>,
-    /// By what factor the machine was usually slower than it is in the long run.
+    /// The factor by which the machine was usually slower in the study than in the long run.
     pub(crate) usual_slowdown: f64,
 }
 
-/// Draws studies.
+/// Generates studies.
 pub(crate) struct Machine {
     rng: Xoshiro256PlusPlus,
     tails: StudentT<f64>,
@@ -131,7 +133,7 @@ impl Machine {
         }
     }
 
-    /// What a slice deviates from its arm, its process and the machine's speed, if it is not set aside.
+    /// The deviation of a slice from the level of its arm, its process and the machine's speed, unless it is set aside.
     fn slice(&mut self, noise: f64) -> Option<f64> {
         let own = noise * self.tails.sample(&mut self.rng);
         let disturbed = self.rng.random_bool(DISTURBED);
@@ -146,7 +148,7 @@ impl Machine {
         let mut copies = Vec::new();
         let mut of_blocks = Vec::new();
         for round in 0..scenario.rounds {
-            // It takes seconds to start processes afresh, more than the machine keeps a speed within a round.
+            // Restarting processes takes seconds, longer than the machine keeps a speed within a round.
             let mut wander = self.normal();
             let of_round = scenario.between_rounds * self.normal();
             let baseline = (0..scenario.copies).map(|copy| (0, copy));

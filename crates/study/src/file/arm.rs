@@ -1,4 +1,4 @@
-//! How an arm is named in a study file.
+//! The ways to name an arm in a study file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,15 +12,15 @@ use super::{ConditionsSection, SubjectEntry};
 pub enum ArmEntry {
     /// By its name.
     Name(String),
-    /// By where its proxies stand.
+    /// By the position of its proxies.
     Subject(SubjectEntry),
-    /// A function that was loaded, had requests, and is taken away again before anything is measured.
+    /// A function that is loaded, serves requests, and is removed again before measuring.
     Unloaded(UnloadedEntry),
-    /// A function under conditions of its own.
+    /// A function under its own conditions.
     Function(FunctionEntry),
 }
 
-/// An arm whose function is taken away.
+/// An arm whose function is removed again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnloadedEntry {
@@ -28,16 +28,16 @@ pub struct UnloadedEntry {
     pub unloaded: String,
 }
 
-/// A function under conditions of its own.
+/// A function under its own conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionEntry {
     /// The function, or `baseline`, `same` or `direct`.
     pub function: String,
-    /// What it is measured under, in place of what the study says of the same.
+    /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,
-    /// Whether it is also measured at the points that its file names; as the study says if not given.
+    /// Whether it is also measured at the points listed in its file. Default: as for the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<bool>,
 }

@@ -1,53 +1,53 @@
-//! What arms are measured under: the conditions of a study, or of one arm.
+//! The conditions of a study or of one arm.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::Protocol;
 
-/// Most bytes of a request: what buffers of Envoy hold by default.
+/// Most bytes of a request: the default limit of Envoy's buffers.
 const MOST_REQUEST_BYTES: u64 = 1 << 20;
-/// Most bytes of an answer: what the origin gives.
+/// Most bytes of an answer: the limit of the origin.
 const MOST_RESPONSE_BYTES: u64 = 64 << 20;
-/// Most additional headers. Envoy takes a hundred headers and the origin 96, and functions have some of their own.
+/// Most additional headers. Envoy accepts a hundred headers and the origin 96, and functions add some of their own.
 const MOST_HEADERS: u64 = 50;
-/// Most connections, as of a load.
+/// Most connections, as for a load.
 const MOST_CONNECTIONS: u64 = 10_000;
 /// Most workers of a proxy.
 const MOST_WORKERS: u64 = 64;
 
-/// What arms are measured under, each by one value or a list of them.
+/// Conditions, each a single value or a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(inline)]
 pub struct ConditionsSection {
-    /// What is spoken on both sides of the proxy: `http1`, `http2` or `grpc`.
+    /// Protocol on both sides of the proxy: `http1`, `http2` or `grpc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "protocols")]
     pub protocol: Option<OneOrMore<Protocol>>,
-    /// How the generator speaks with the proxy: `none`, `tls` or `mtls`, on connections that stay open unless a load says
-    /// otherwise. The proxy speaks plainly with the origin. Without a proxy there is none.
+    /// Security between generator and proxy: `none`, `tls` or `mtls`, on connections that stay open unless a load says
+    /// otherwise. The proxy connects to the origin in plaintext. Does not apply without a proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "tls_words")]
     pub tls: Option<OneOrMore<TlsWord>>,
-    /// Bytes of the body of each request, which is a `POST` then; 0 for none. With gRPC, bytes of its message, which comes back
-    /// as the answer.
+    /// Size of each request body in bytes; requests are then `POST`. 0 for none. With gRPC, size of the message, which
+    /// is echoed as the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "request_bytes")]
     pub request_bytes: Option<OneOrMore<u64>>,
-    /// Bytes of the body of each answer; 64 if not given.
+    /// Size of each answer's body in bytes. Default: 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "response_bytes")]
     pub response_bytes: Option<OneOrMore<u64>>,
-    /// Headers of each request beside those that it has anyway, each with a value of 20 bytes.
+    /// Headers added to each request, each with a value of 20 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "headers")]
     pub headers: Option<OneOrMore<u64>>,
-    /// Connections of closed loops, in place of what the load says.
+    /// Connections of closed loops, overriding those of the load.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "connections")]
     pub connections: Option<OneOrMore<u64>>,
-    /// Worker threads of the proxy, all of them on the processors that it has anyway.
+    /// Worker threads of the proxy, all on its usual processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "workers")]
     pub workers: Option<OneOrMore<u64>>,
@@ -63,21 +63,21 @@ pub enum OneOrMore<T> {
     More(Vec<T>),
 }
 
-/// How connections are secured.
+/// Security of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TlsWord {
-    /// They are plain.
+    /// Plaintext.
     #[default]
     None,
-    /// The server shows a certificate.
+    /// TLS with a server certificate.
     Tls,
-    /// Both sides do.
+    /// Mutual TLS.
     Mtls,
 }
 
 impl<T> OneOrMore<T> {
-    /// All of them.
+    /// All values.
     pub fn all(&self) -> &[T] {
         match self {
             Self::One(one) => std::slice::from_ref(one),
@@ -87,7 +87,7 @@ impl<T> OneOrMore<T> {
 }
 
 impl TlsWord {
-    /// The word for it.
+    /// Its spelling in study files.
     pub fn word(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -98,12 +98,12 @@ impl TlsWord {
 }
 
 impl ConditionsSection {
-    /// Whether it says nothing.
+    /// Whether no condition is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These without those of which `other` says something.
+    /// These conditions without those that `other` sets.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         fn left<T: Clone>(own: Option<&T>, other: Option<&T>) -> Option<T> {
@@ -149,7 +149,7 @@ fn workers(_: &mut SchemaGenerator) -> Schema {
     numbers(1, MOST_WORKERS)
 }
 
-/// One of `words`, or a list of them.
+/// Schema of one of `words`, or a list of them.
 fn words(words: &[&str]) -> Schema {
     let one_of: Vec<Schema> = words.iter().map(|word| json_schema!({"const": word})).collect();
     json_schema!({"anyOf": [
@@ -158,7 +158,8 @@ fn words(words: &[&str]) -> Schema {
     ]})
 }
 
-/// A number in this range, or a list of such. What a schema says of numbers holds for numbers alone, and the same for lists.
+/// Schema of a number in this range, or a list of such numbers. In a JSON schema, keywords for numbers apply to numbers
+/// only, and likewise for lists.
 fn numbers(least: u64, most: u64) -> Schema {
     json_schema!({
         "type": ["integer", "array"],

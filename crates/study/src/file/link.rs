@@ -1,4 +1,4 @@
-//! The link between callers and the rest.
+//! The simulated network link between callers and everything else.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Positions, Problem};
 
-/// A link, each way.
+/// A link, the same in each direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct LinkSection {
-    /// From departure to arrival: `17.5ms` makes a round trip of 35 ms.
+    /// One-way delay: `17.5ms` makes a round trip of 35 ms.
     pub delay: String,
-    /// By how much more or less that is for each packet, at most.
+    /// Largest deviation of each packet's delay, either way.
     #[serde(default = "none")]
     pub jitter: String,
-    /// Bits per second; no limit if not given.
+    /// Bits per second. Default: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1000))]
     pub rate: Option<u64>,
-    /// Share of packets that is lost, 0 to 1.
+    /// Share of packets lost, 0 to 1.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub loss: f64,
@@ -34,7 +34,8 @@ fn none() -> String {
 }
 
 impl LinkSection {
-    /// What it asks for. What is wrong with it is added to `problems`.
+    /// Converts the section to a link. Problems with it are added to
+    /// `problems`.
     pub(crate) fn plan(&self, seed: u64, positions: &Positions, problems: &mut Vec<Problem>) -> LinkSpec {
         let mut duration = |key: &str, text: &str| {
             read(text).unwrap_or_else(|| {
@@ -48,7 +49,7 @@ impl LinkSection {
     }
 }
 
-/// A duration of ten seconds at most, which may have a fraction.
+/// Parses a duration of at most ten seconds, which may have a fraction.
 fn read(text: &str) -> Option<Duration> {
     parse_duration(text).filter(|duration| *duration <= Duration::from_secs(10))
 }

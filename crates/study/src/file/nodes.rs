@@ -1,4 +1,4 @@
-//! A YAML file as a tree that knows where each node stands.
+//! A YAML document as a tree with source positions.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-/// A node with its place.
+/// A node with its position.
 pub(super) type Placed = Spanned<Node>;
 
-/// What stands at a place.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// Null, a truth value, a number or a text.
+    /// Null, a boolean, a number or a string.
     Scalar(Value),
     Sequence(Vec<Placed>),
-    /// Keys with their places.
+    /// Keys with their positions.
     Mapping(Vec<(Spanned<String>, Placed)>),
 }
 
 impl Node {
-    /// The same without places.
+    /// The value without positions.
     pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Scalar(value) => value.clone(),

@@ -1,29 +1,29 @@
-//! What is wrong with a study file: each problem at its place, all at once.
+//! Problems of a study file with their positions, reported all at once.
 
 use std::fmt;
 
-/// One problem at its place in the file.
+/// A problem at a position in the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// Line, from 1; 0 when it concerns no place.
+    /// Line, from 1; 0 when the problem has no position.
     pub line: u64,
-    /// Column, from 1; 0 when it concerns no place.
+    /// Column, from 1; 0 when the problem has no position.
     pub column: u64,
     /// What is wrong and what would be right.
     pub message: String,
 }
 
-/// Every problem of one file.
+/// All problems of one file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problems {
-    /// The file, as it was named.
+    /// The name of the file, as the caller gave it.
     pub file: String,
-    /// The problems, by place.
+    /// The problems, sorted by position.
     pub problems: Vec<Problem>,
 }
 
 impl Problems {
-    /// The problems of `file`, put into the order of their places.
+    /// The problems of `file`, sorted by position.
     pub fn new(file: &str, mut problems: Vec<Problem>) -> Self {
         problems.sort();
         problems.dedup();

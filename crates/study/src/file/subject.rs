@@ -1,4 +1,4 @@
-//! Where the proxies of an arm stand, and what is spoken through them.
+//! The positions of the proxies of an arm, and the protocol through them.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use hoptax_subject::front::Front;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An arm that is a subject of its own.
+/// An arm defined by its proxies and protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct SubjectEntry {
-    /// Where its proxies stand, and what is spoken.
+    /// The positions of its proxies, and the protocol.
     pub subject: SubjectSection,
 }
 
-/// Where proxies stand between generator and origin, and what is spoken.
+/// The positions of proxies between generator and origin, and the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct SubjectSection {
-    /// `direct` (no proxy), `client` (a sidecar at the caller), `server` (one at the origin), `both`, `gateway` (a front
-    /// proxy), or `gateway+both`.
+    /// `direct` (no proxy), `client` (a sidecar at the caller), `server` (one at the origin), `both`, `gateway` (a
+    /// front proxy), or `gateway+both`.
     pub position: Position,
-    /// Whether the two sides of every link that a network would carry speak mutual TLS.
+    /// Whether links that cross a network use mutual TLS.
     #[serde(default)]
     pub mtls: bool,
-    /// Whether they speak TLS in which only the server has a certificate.
+    /// Whether they use TLS with a server certificate only.
     #[serde(default)]
     pub tls: bool,
     /// `http1`, `http2`, `grpc` or `tcp`.
@@ -37,7 +37,7 @@ pub struct SubjectSection {
     pub proxy: ProxyWord,
 }
 
-/// Which proxy stands there.
+/// The proxy software.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -52,7 +52,7 @@ pub enum ProxyWord {
 }
 
 impl ProxyWord {
-    /// The front proxy that it is; None for Envoy.
+    /// The front proxy; None for Envoy.
     pub fn front(self) -> Option<Front> {
         match self {
             Self::Envoy => None,
@@ -62,28 +62,28 @@ impl ProxyWord {
     }
 }
 
-/// Where proxies stand.
+/// Positions of proxies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Position {
-    /// Nowhere.
+    /// No proxy.
     Direct,
     /// A sidecar at the caller.
     Client,
     /// A sidecar at the origin.
     Server,
-    /// A sidecar at each.
+    /// A sidecar at each end.
     Both,
     /// A front proxy.
     #[default]
     Gateway,
-    /// A front proxy, and a sidecar at each end behind it.
+    /// A front proxy, with a sidecar at each end behind it.
     #[serde(rename = "gateway+both")]
     GatewayAndBoth,
 }
 
-/// What is spoken from end to end.
+/// The protocol from end to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -93,23 +93,23 @@ pub enum Protocol {
     Http1,
     /// HTTP/2.
     Http2,
-    /// Unary calls of gRPC.
+    /// Unary gRPC calls.
     Grpc,
-    /// Messages of WebSocket.
+    /// WebSocket messages.
     WebSocket,
-    /// Bytes.
+    /// A TCP byte stream.
     Tcp,
 }
 
 impl SubjectSection {
-    /// Whether there is TLS of either kind.
+    /// Whether it uses TLS of either kind.
     pub fn is_secure(&self) -> bool {
         self.mtls || self.tls
     }
 }
 
 impl Position {
-    /// The word for it.
+    /// Its spelling in study files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -121,7 +121,7 @@ impl Position {
         }
     }
 
-    /// The proxies in the order in which a request meets them.
+    /// The proxies in the order in which a request passes them.
     pub fn hops(self) -> &'static [&'static str] {
         match self {
             Self::Direct => &[],
@@ -133,9 +133,9 @@ impl Position {
         }
     }
 
-    /// Whether a network would carry each link, in the order of a request: from the generator to the first proxy or the
-    /// origin, between proxies, and to the origin. A sidecar shares a host with what it serves, and what comes to a front
-    /// proxy from outside is not the mesh's.
+    /// Whether each link would cross a network, in the order in which a request passes them: from the generator to the
+    /// first proxy or the origin, between proxies, and to the origin. A sidecar shares a host with its service, and
+    /// traffic from outside to a front proxy is not part of the mesh.
     pub fn links(self) -> &'static [bool] {
         match self {
             Self::Direct => &[true],
@@ -148,7 +148,7 @@ impl Position {
 }
 
 impl Protocol {
-    /// The word for it.
+    /// Its spelling in study files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Http1 => "http1",

@@ -1,4 +1,4 @@
-//! Reading a study file: YAML, its shape against the schema, and where everything stands.
+//! Reads a study file: parses YAML, validates it against the schema, and records positions.
 
 use hoptax_nearest::hint;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -10,17 +10,17 @@ use super::nodes::{Node, Placed};
 use super::problem::{Problem, Problems};
 use super::{StudyFile, schema};
 
-/// Where the parts of a study file stand.
+/// The positions of the nodes of a study file.
 #[derive(Clone, Debug)]
 pub struct Positions {
     file: String,
     root: Placed,
 }
 
-/// Reads a study file. `name` is how the file is named in problems.
+/// Reads a study file. `name` is the file name in problems.
 ///
 /// # Errors
-/// Everything that is wrong with its shape.
+/// All problems with its structure.
 pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> {
     let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
         let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
@@ -43,7 +43,7 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
     Ok((file, positions))
 }
 
-/// The parser's message without the place, which is told apart, and without its advice to programmers.
+/// The parser's message without the position, which is reported separately, and without its advice to programmers.
 fn without_place(message: &str) -> &str {
     const ENDS: [&str; 3] = [" at line ", ", set DuplicateKeyPolicy", "; use Option"];
     let message = message.strip_prefix("error: ").unwrap_or(message);
@@ -55,8 +55,8 @@ fn without_place(message: &str) -> &str {
 }
 
 impl Positions {
-    /// A problem with what stands at `pointer`, a JSON pointer such as `/loads/0/rate`. Where nothing stands, the
-    /// nearest that holds it is named.
+    /// A problem with the node at `pointer`, a JSON pointer such as `/loads/0/rate`. If there is no such node, the
+    /// problem is placed at the nearest enclosing one.
     pub fn problem(&self, pointer: &str, message: String) -> Problem {
         let place = self.find(pointer).referenced;
         Problem { line: place.line(), column: place.column(), message }
@@ -75,7 +75,7 @@ impl Positions {
         Problem { line: place.line(), column: place.column(), message }
     }
 
-    /// These problems as those of this file.
+    /// Wraps `problems` as those of this file.
     pub fn problems(&self, problems: Vec<Problem>) -> Problems {
         Problems::new(&self.file, problems)
     }
@@ -122,7 +122,7 @@ fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positi
             let problem = |key: &String| positions.problem_with_key(pointer, key, unknown_key(key, &known));
             unexpected.iter().map(problem).collect()
         }
-        // A mapping or a list where one may stand: what is wrong with it is told, not that a text may stand there too.
+        // For a mapping or a list, report what is wrong with it, not that a string would be valid too.
         ValidationErrorKind::AnyOf { context } if !is_scalar(error.instance()) => {
             problems_of_nearest(context, pointer, schema, positions)
                 .unwrap_or_else(|| vec![positions.problem(pointer, message(error, pointer, &[]))])
@@ -138,8 +138,8 @@ fn is_scalar(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// What is wrong with the alternative that was meant: the one whose keys are there; else, that none has such a key. None where
-/// nothing tells which was meant.
+/// The problems of the alternative that the user most likely meant: the one whose keys are present; otherwise, that no
+/// alternative has such a key. None if the alternative cannot be determined.
 fn problems_of_nearest(
     alternatives: &[Vec<ValidationError<'_>>],
     pointer: &str,
@@ -169,7 +169,7 @@ fn problems_of_nearest(
     for error in possible.into_iter().flatten().filter(is_here) {
         if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
             known.extend(known_keys(schema, error.schema_path().as_str()));
-            // A key that one of them knows is not unknown.
+            // A key that one of the alternatives knows is not unknown.
             let in_all = |key: &&String| unknown.as_ref().is_none_or(|earlier| earlier.contains(key));
             unknown = Some(unexpected.iter().filter(in_all).collect());
         }
@@ -179,18 +179,18 @@ fn problems_of_nearest(
     Some(unknown.into_iter().map(problem).collect())
 }
 
-/// The keys that the mapping takes whose `additionalProperties` is at `path` of the schema.
+/// The keys that a mapping accepts, given the `path` of its `additionalProperties` in the schema.
 fn known_keys<'a>(schema: &'a Value, path: &str) -> Vec<&'a str> {
     let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let properties = schema.pointer(parent).and_then(|parent| parent.get("properties"));
     properties.and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }
 
-/// The words of which the value must be one, where `path` of the schema lists them with what they mean.
+/// The permitted values, if the alternatives at `path` of the schema are constants with descriptions.
 fn permitted_words<'a>(schema: &'a Value, path: &str) -> Vec<&'a str> {
     let alternatives = schema.pointer(path).and_then(Value::as_array).into_iter().flatten();
     let constant = |alternative: &'a Value| alternative.get("const").and_then(Value::as_str);
-    // An optional word has its list inside one of the alternatives.
+    // An optional value has its list inside one of the alternatives.
     let inner =
         |alternative: &'a Value| alternative.get("oneOf").and_then(Value::as_array).into_iter().flatten();
     let nested = alternatives.clone().flat_map(inner).filter_map(constant);
@@ -238,7 +238,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         ValidationErrorKind::Pattern { .. } if pointer.ends_with("/utilisation") => {
             format!("{what} must be a share such as `30%`, not {}", shown(instance))
         }
-        // A trace would be a file of its own, so a study has none.
+        // Studies do not accept traces, which would be files of their own.
         ValidationErrorKind::Pattern { .. } => {
             format!("{what} must be `uniform`, `poisson`, `jitter=10%` or `burst=8`, not {}", shown(instance))
         }

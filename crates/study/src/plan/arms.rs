@@ -1,4 +1,4 @@
-//! From the names of arms to arms.
+//! Turns the arms of a study file into arms of the plan.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::file::{
     SubjectEntry, SubjectSection,
 };
 
-/// Turns the arms of a file into arms. What is wrong with them is added to `problems`.
+/// Plans the arms of `file`. Problems with them are added to `problems`.
 pub(super) fn plan(
     file: &StudyFile,
     positions: &Positions,
@@ -21,7 +21,7 @@ pub(super) fn plan(
     problems: &mut Vec<Problem>,
 ) -> Vec<Arm> {
     let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
-    // The baseline is needed whether or not it is named, and first, so that others can refer to it.
+    // The baseline is required even if it is not named, and comes first so that others can refer to it.
     if has_names && !file.arms.iter().any(|entry| name_of(entry) == BASELINE) {
         let message = format!("`arms` lacks `{BASELINE}`, with which the others are compared: add it");
         problems.push(positions.problem("/arms", message));
@@ -50,16 +50,16 @@ pub(super) fn plan(
     planned.arms
 }
 
-/// The arms of a file that are planned so far.
+/// The arms planned so far.
 struct Planned<'a> {
     file: &'a StudyFile,
     catalogue: &'a Catalogue,
     arms: Vec<Arm>,
-    /// The entry that named each arm; None where it came from the points of a function.
+    /// The index of the entry that named each arm; None for an arm that came from the points of a function.
     named: BTreeMap<String, Option<usize>>,
 }
 
-/// What an entry is called.
+/// The name in an entry.
 fn name_of(entry: &ArmEntry) -> String {
     match entry {
         ArmEntry::Name(name) => name.clone(),
@@ -70,13 +70,13 @@ fn name_of(entry: &ArmEntry) -> String {
 }
 
 impl Planned<'_> {
-    /// What is asked of an arm that says `at` itself.
+    /// The conditions requested for an arm with its own `at`.
     fn asked(&self, at: &ConditionsSection) -> Vec<Asked> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
         Asked::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
     }
 
-    /// Adds the arms of an entry, and those that they are compared with. Returns what is wrong with it.
+    /// Adds the arms of an entry and those that they are compared with. Returns the problems of the entry.
     fn add(&mut self, index: usize, entry: &ArmEntry) -> Vec<String> {
         let none = ConditionsSection::default();
         let (name, at) = match entry {
@@ -106,7 +106,7 @@ impl Planned<'_> {
         };
         let mut messages = Vec::new();
         for asked in self.asked(at) {
-            // What the study asks for and cannot be is told once, where it asks.
+            // Impossible conditions of the study are reported once, where the study states them.
             if asked.is_of_study() && points::plain(BASELINE, &asked).is_err() {
                 continue;
             }
@@ -123,7 +123,7 @@ impl Planned<'_> {
         messages
     }
 
-    /// The baseline under these conditions, added if it is not there yet.
+    /// The baseline under these conditions, added if it does not exist yet.
     fn baseline(&mut self, settled: &Settled) -> usize {
         let conditions = &settled.conditions;
         let is_it =
@@ -146,7 +146,7 @@ impl Planned<'_> {
         self.arms.len() - 1
     }
 
-    /// An id that no arm has yet.
+    /// An unused arm id derived from `id`.
     fn unique(&self, id: &str) -> String {
         let has = |id: &str| self.arms.iter().any(|arm| arm.id == id);
         let mut unique = id.to_owned();
@@ -185,7 +185,7 @@ impl Planned<'_> {
         Ok(())
     }
 
-    /// A function as it is called, and at its points.
+    /// Adds a function as called, and at its points.
     fn functions(
         &mut self,
         name: &str,
@@ -230,7 +230,7 @@ impl Planned<'_> {
             summary = format!("A plain proxy from which a function was taken away: {summary}");
         }
         match self.named.get(&id) {
-            // Two entries that come to the same arm.
+            // Two entries that yield the same arm.
             Some(Some(earlier)) if index.is_some_and(|index| index != *earlier) => {
                 return Err(vec![format!("arm `{id}` is named twice")]);
             }
@@ -245,7 +245,7 @@ impl Planned<'_> {
             summary,
             ..plain_arm(id, ArmKind::Function, Some(baseline), &settled)
         };
-        // Functions that the application performs need one that can.
+        // Functions that the application performs need an application that supports them.
         let is_told = self.file.application != Application::Go && !arm.application().is_empty();
         let message = format!("`{}` is done by the application: add `application: go` to the study", arm.id);
         self.arms.push(arm);
@@ -253,8 +253,8 @@ impl Planned<'_> {
     }
 }
 
-/// A call at one point of its function. None where the call or its conditions say themselves what it is there, and where the
-/// point is what it is anyway.
+/// A call at one point of its function. None if the call or its conditions set the same quantity, or if the point
+/// equals the default.
 fn at_point(
     call: &FunctionCall,
     function: &Function,
@@ -271,7 +271,7 @@ fn at_point(
     Some((call, *asked))
 }
 
-/// An arm whose proxy does nothing in particular.
+/// An arm whose proxy has no function.
 fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, settled: &Settled) -> Arm {
     Arm {
         id,
@@ -287,7 +287,8 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, settled: &
     }
 }
 
-/// Gives each arm a folder of its own: its id in letters that every file system takes, and a number where that is another's too.
+/// Gives each arm a folder of its own: its id in characters that every file system accepts, with a number appended on
+/// collision.
 fn name_folders(arms: &mut [Arm]) {
     let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let mut taken: Vec<String> = Vec::new();
@@ -301,15 +302,15 @@ fn name_folders(arms: &mut [Arm]) {
     }
 }
 
-/// Whether a name is that of an A/A arm: `same`, or `same#2` and so on where a study has several.
+/// Whether the name is that of an A/A arm: `same`, or `same#2` and so on if a study has several.
 fn is_same(name: &str) -> bool {
     let number = |rest: &str| rest.strip_prefix('#')?.parse::<u32>().ok();
     name.strip_prefix(SAME)
         .is_some_and(|rest| rest.is_empty() || number(rest).is_some_and(|number| number > 1))
 }
 
-/// An arm that is a subject of its own, compared with no proxy at all and the same protocol; that one is added if it is not
-/// there yet. None for that one itself.
+/// An arm defined by its proxies, compared with the arm without a proxy and with the same protocol, which is added if
+/// it does not exist yet. None for that arm itself.
 fn subject_arm(
     subject: SubjectSection,
     entries: &[ArmEntry],

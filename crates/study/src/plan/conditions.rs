@@ -1,4 +1,4 @@
-//! What an arm has in common with the arm that its cost is the difference from.
+//! The conditions that an arm shares with the arm that its cost is the difference from.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,48 +6,48 @@ use std::fmt;
 use super::{Arm, Load};
 use crate::file::{Protocol, TlsWord};
 
-/// Bytes of the body of an answer, and of a message of gRPC, TCP or WebSocket, where nothing is said of them.
+/// Default size of the body of an answer, and of a message of gRPC, TCP or WebSocket, in bytes.
 pub const USUAL_BYTES: u64 = 64;
 /// The value of each additional header.
 const HEADER_VALUE: &str = "0123456789abcdefghij";
 
-/// Conditions under which an arm is measured that change what plain proxying costs. An arm that has some is compared
-/// with a baseline that has the same.
+/// Conditions that change the cost of plain proxying. An arm is compared with a baseline under the same conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// What is spoken from end to end.
+    /// The protocol from end to end.
     pub protocol: Protocol,
-    /// How the generator speaks with the proxy.
+    /// Security between generator and proxy.
     pub tls: TlsWord,
-    /// The body of its requests, which are `POST` then; of gRPC, the message of each call in place of the usual one.
+    /// The body of its requests, which are then `POST`. With gRPC, the message of each call, instead of the default
+    /// one.
     pub body: Option<Vec<u8>>,
-    /// Bytes of the body of its answers, for which its requests ask in their query.
+    /// Size of the body of its answers in bytes, which its requests state in their query.
     pub response_bytes: Option<u64>,
-    /// The query of its requests beside that.
+    /// The rest of the query of its requests.
     pub query: Option<String>,
-    /// Headers that its requests have beside those of all.
+    /// Headers of its requests, in addition to those of all arms.
     pub headers: BTreeMap<String, String>,
-    /// How many more headers they have, which mean nothing.
+    /// Number of additional headers without meaning.
     pub more_headers: u64,
-    /// Connections of its closed loops in place of those of the load.
+    /// Connections of its closed loops, overriding those of the load.
     pub connections: Option<u64>,
-    /// The least connections of its closed loops.
+    /// Minimum number of connections of its closed loops.
     pub least_connections: Option<u64>,
     /// Environment variables of its proxy.
     pub environment: BTreeMap<String, String>,
-    /// Worker threads of its proxy; as many as it has processors if not given, which is one.
+    /// Worker threads of its proxy. Default: one per processor of the proxy, which is one.
     pub workers: Option<u64>,
 }
 
 impl Conditions {
-    /// The query of each request, without `?`; none where nothing is asked for.
+    /// The query of each request, without `?`; none if empty.
     pub fn query(&self) -> Option<String> {
         let size = self.response_bytes.map(|bytes| format!("size={bytes}"));
         let parts: Vec<String> = self.query.clone().into_iter().chain(size).collect();
         (!parts.is_empty()).then(|| parts.join("&"))
     }
 
-    /// The headers of each request beside those of all arms.
+    /// The headers of each request, in addition to those of all arms.
     pub fn all_headers(&self) -> impl Iterator<Item = (String, String)> {
         let more = (1..=self.more_headers).map(|number| format!("x-hoptax-more-{number}"));
         let own = self.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
@@ -55,7 +55,7 @@ impl Conditions {
     }
 }
 
-/// What functions bring themselves; what a study file asks for is named as it is there ([`super::points`]).
+/// Displays what functions set; conditions of a study file are named as written there ([`super::points`]).
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let query = self.query().into_iter();
@@ -76,7 +76,7 @@ impl fmt::Display for Conditions {
 }
 
 impl Arm {
-    /// Its connections under `load`.
+    /// The number of its connections under `load`.
     pub fn connections(&self, load: &Load) -> usize {
         if load.open.is_some() {
             return load.connections;

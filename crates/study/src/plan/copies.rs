@@ -1,18 +1,19 @@
-//! How many copies of an arm are alive in a round.
+//! The number of copies of each arm in a round.
 //!
-//! A process keeps a level of its own for as long as it lives, and the level of an arm that others are compared with is in the
-//! cost of each of them. Copies of it take the mean of several levels. Of one control and `k` treatments, the control is best
-//! observed `sqrt(k)` times as often as each of them (C. W. Dunnett, "A multiple comparison procedure for comparing several
-//! treatments with a control", Journal of the American Statistical Association 50, 1955, 1096-1121).
+//! A process keeps a level of CPU time of its own for as long as it lives, and the level of a reference arm enters the
+//! cost of every arm compared with it. Copies of the reference arm average several levels. With one control and `k`
+//! treatments, the control is best observed `sqrt(k)` times as often as each treatment (C. W. Dunnett, "A multiple
+//! comparison procedure for comparing several treatments with a control", Journal of the American Statistical
+//! Association 50, 1955, 1096-1121).
 
 use super::Arm;
 
-/// One copy of an arm, with processes of its own.
+/// One copy of an arm, with its own processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// The arm, by its number in the plan.
+    /// The index of the arm in the plan.
     pub arm: usize,
-    /// Which of the arm's copies it is, from 0.
+    /// The number of the copy, from 0.
     pub copy: u32,
 }
 
@@ -22,7 +23,7 @@ pub(super) fn subjects(arms: &[Arm]) -> Vec<Subject> {
     (0..arms.len()).flat_map(copies_of).collect()
 }
 
-/// Where there is no proxy, there is no process that only this arm has.
+/// The number of copies of an arm. An arm without a proxy has no process of its own, so it has one.
 fn copies(arms: &[Arm], arm: usize) -> u32 {
     if !arms.get(arm).is_some_and(Arm::has_proxy) {
         return 1;

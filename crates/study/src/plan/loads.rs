@@ -1,4 +1,4 @@
-//! From the loads of the file to loads.
+//! Turns the loads of a study file into loads of the plan.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::file::{Caller, LoadSection, LoopWord, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
-/// Which share of what the slowest arm can take an open loop offers where the file states no rate. On two virtual processors of an
-/// AMD EPYC, never halted, arms at 30 % left the processor that generator and origin share idle for 74 % of the time, and the
-/// generator was 83 us late at p99; at the 4,000/s of the studies `quick` and `null` it was idle for 60 to 63 %, and late by 77 to 94.
+/// Default rate of an open loop, as a share of the capacity of the slowest arm. On two virtual processors of an AMD EPYC, never
+/// halted, arms at 30 % left the processor that generator and origin share idle for 74 % of the time, and send lag was 83 us at p99.
+/// At the 4,000/s of the studies `quick` and `null`, it was idle for 60 to 63 %, and send lag was 77 to 94 us.
 const OF_SLOWEST: f64 = 0.3;
 
-/// Turns the file's loads into loads. What is wrong with them is added to `problems`.
+/// Plans the loads of a file. Problems with them are added to `problems`.
 pub(super) fn plan(
     sections: &[LoadSection],
     positions: &Positions,
@@ -85,7 +85,7 @@ pub(super) fn plan(
     loads
 }
 
-/// The rate of an open loop, or why there is none.
+/// The rate of an open loop, or why it is invalid.
 fn rate(section: &LoadSection) -> Result<Rate, &'static str> {
     match (section.rate, section.utilisation.as_deref()) {
         (Some(rate), None) => Ok(Rate::PerSecond(rate)),

@@ -1,4 +1,4 @@
-//! A plan in words, for those who want to see what a study file comes to before it runs.
+//! Prints a plan, for previews of a study file before it runs.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use hoptax_result::grouped;
 use super::{Load, Open, Plan, Rate};
 
 impl Plan {
-    /// Its loads, arms and copies, a line for each.
+    /// Its loads, arms and copies, one per line.
     pub fn outline(&self) -> String {
         let mut text =
             format!("study `{}`: {} rounds, seed {}\n\nloads\n", self.name, self.rounds, self.seed);

@@ -1,8 +1,8 @@
-//! From what a study file asks of an arm to the conditions that it is measured under.
+//! Determines the conditions of an arm from the study file.
 //!
-//! Three speak of them, in this order: what stands beside the arm under `at`, what its function brings itself, and what stands in
-//! `conditions` for the whole study. The second gives way to the first only where the function's file names points of the
-//! condition: what a function works on cannot be anything else.
+//! Three sources set them, in this order of precedence: `at` of the arm, its function, and `conditions` of the study.
+//! The arm overrides its function only where the function's file lists points of the condition: otherwise the function
+//! cannot work under another value.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::Conditions;
 use super::conditions::USUAL_BYTES;
 use crate::file::{ConditionsSection, OneOrMore, Protocol, TlsWord};
 
-/// One choice of conditions; None where nothing is asked for.
+/// One combination of conditions; None where nothing is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
     protocol: Option<Protocol>,
@@ -24,7 +24,7 @@ pub(super) struct Point {
     workers: Option<u64>,
 }
 
-/// What is asked of an arm: by the study, and by what stands beside the arm.
+/// The conditions requested for an arm by the study and by the arm itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     by_study: Point,
@@ -33,7 +33,7 @@ pub(super) struct Asked {
     usual_connections: Option<u64>,
 }
 
-/// The conditions of an arm, and which of them were asked for and differ from what is usual.
+/// The conditions of an arm, and which of them were requested and differ from the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
     pub(super) conditions: Conditions,
@@ -41,7 +41,8 @@ pub(super) struct Settled {
 }
 
 impl Asked {
-    /// Every combination of what the study and the arm ask for, where a closed loop has so many connections by itself.
+    /// All combinations of the conditions of the study and the arm. `usual_connections` are those of the closed loop
+    /// itself.
     pub(super) fn all(
         study: &ConditionsSection,
         arm: &ConditionsSection,
@@ -57,13 +58,13 @@ impl Asked {
         by_study.iter().flat_map(with).collect()
     }
 
-    /// Whether the arm itself asks for nothing.
+    /// Whether the arm itself requests nothing.
     pub(super) fn is_of_study(&self) -> bool {
         self.by_arm == Point::default()
     }
 
-    /// The same with one condition at a point that the function's file names. None where the arm itself says something of it, or
-    /// where no condition has this name and takes this value.
+    /// The same with one condition at a point of the function's file. None if the arm itself sets the condition, or if
+    /// there is no such condition or it cannot take this value.
     pub(super) fn at(mut self, name: &str, value: &KnobValue) -> Option<Self> {
         let KnobValue::Integer(value) = value else { return None };
         let place = match name {
@@ -83,7 +84,7 @@ impl Asked {
 }
 
 impl Point {
-    /// Every combination of the values of a section.
+    /// All combinations of the values of a section.
     fn all(section: &ConditionsSection) -> Vec<Self> {
         let points = vec![Self::default()];
         let points = each(&points, section.protocol.as_ref(), |point, value| point.protocol = Some(value));
@@ -114,7 +115,7 @@ fn each<T: Copy>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut P
     points.iter().flat_map(with).collect()
 }
 
-/// As a study file says it: `http2, response_bytes=16384`. Empty for what is usual.
+/// Formats it as in a study file: `http2, response_bytes=16384`. Empty for the defaults.
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = self.protocol.map(Protocol::word).into_iter().chain(self.tls.map(TlsWord::word));
@@ -133,15 +134,15 @@ impl fmt::Display for Point {
 /// The conditions of a plain proxy.
 ///
 /// # Errors
-/// What is asked for cannot be together.
+/// The requested conditions exclude each other.
 pub(super) fn plain(name: &str, asked: &Asked) -> Result<Settled, String> {
     settle(name, &Brings::default(), asked)
 }
 
-/// The conditions of no proxy: it has no workers, and there is nothing before it that TLS could be spoken with.
+/// The conditions without a proxy: there are no workers, and nothing in front of the origin that terminates TLS.
 ///
 /// # Errors
-/// What is asked for cannot be together.
+/// The requested conditions exclude each other.
 pub(super) fn without_proxy(name: &str, asked: &Asked) -> Result<Settled, String> {
     let less = |point: Point| Point { tls: None, workers: None, ..point };
     plain(name, &Asked { by_study: less(asked.by_study), by_arm: less(asked.by_arm), ..*asked })
@@ -150,20 +151,20 @@ pub(super) fn without_proxy(name: &str, asked: &Asked) -> Result<Settled, String
 /// The conditions of a proxy with a function.
 ///
 /// # Errors
-/// What is asked for cannot be together, or not with the function.
+/// The requested conditions exclude each other or the function.
 pub(super) fn of_function(name: &str, function: &Function, asked: &Asked) -> Result<Settled, String> {
     settle(name, &Brings::of(function), asked)
 }
 
-/// What a function brings itself.
+/// The conditions that a function sets itself.
 #[derive(Default)]
 struct Brings {
     conditions: Conditions,
-    /// Worker threads, which are the function, so that its baseline has the usual ones.
+    /// Worker threads, if they are the function itself; its baseline then has the usual number.
     workers: Option<u64>,
     secures: bool,
     looks_at_path: bool,
-    /// The conditions that its file names points of.
+    /// The conditions that its file lists points of.
     points: Vec<String>,
 }
 
@@ -188,7 +189,7 @@ impl Brings {
         }
     }
 
-    /// Why no call of gRPC can have this function.
+    /// Why the function cannot be used with gRPC.
     fn against_grpc(&self) -> Option<&'static str> {
         if self.conditions.body.is_some() {
             Some("works on the body of its requests")
@@ -202,8 +203,8 @@ impl Brings {
     }
 }
 
-/// What the arm asks for, what the function brings, or what the study asks for, in this order. An error where the arm asks for
-/// something else than the function brings, unless the function `may` have it.
+/// Chooses between the values of the arm, the function and the study, in this order. An error if the arm requests
+/// another value than the function sets, unless the function `may` have it.
 fn choose<T: Copy + PartialEq>(
     asked: (Option<T>, Option<T>),
     brought: Option<T>,
@@ -263,7 +264,7 @@ fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String>
              message; say `request_bytes`"
         ));
     }
-    // As many as it needs are fine, and more of them too.
+    // The minimum or any number above it is fine.
     let least = own.least_connections.unwrap_or(0);
     if let Some(number) = by_arm.connections.filter(|number| *number < least) {
         return Err(format!(
@@ -279,7 +280,7 @@ fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String>
     })?;
     let more_headers = by_arm.headers.or(by_study.headers);
 
-    // What is usual needs no name: a plain arm keeps its plain id.
+    // Defaults are not part of the name: a plain arm keeps its plain id.
     let usual_request = if is_grpc { USUAL_BYTES } else { 0 };
     let asked = Point {
         protocol: Some(protocol).filter(|protocol| *protocol != Protocol::default()),
@@ -307,13 +308,13 @@ fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String>
 }
 
 impl Settled {
-    /// What is measured under them, by its name without them.
+    /// The id of an arm under these conditions, given its name without them.
     pub(super) fn named(&self, name: &str) -> String {
         let asked = self.asked.to_string();
         if asked.is_empty() { name.to_owned() } else { format!("{name} @ {asked}") }
     }
 
-    /// What functions bring of them, which the name of a baseline has in braces.
+    /// The conditions that functions set, which the name of a baseline has in braces.
     pub(super) fn brought(&self) -> String {
         let asked = &self.asked;
         let conditions = &self.conditions;

@@ -104,7 +104,7 @@ fn a_subject_is_compared_with_no_proxy_and_the_same_protocol() {
     assert_eq!(compared, [None, Some(0), None, Some(2)]);
     let proxies: Vec<bool> = plan.arms.iter().map(Arm::has_proxy).collect();
     assert_eq!(proxies, [false, true, false, true]);
-    // Also as fast as possible, where no proxy uses no CPU time.
+    // Also at full speed, where an arm without a proxy uses no CPU time.
     assert!(plan.arms.iter().all(|arm| plan.loads.iter().all(|load| arm.takes_part(load))));
     let alone = problems(&subjects(&["position: both", "position: both, mtls: true"]));
     assert!(alone.contains("lacks `subject: {position: direct, protocol: http1}`"), "{alone}");
@@ -231,7 +231,7 @@ fn what_others_are_compared_with_has_copies() {
         arms.iter().map(|(id, count)| ((*id).to_owned(), *count)).collect()
     };
     assert_eq!(copies("baseline, same"), expected(&[("baseline", 1), ("same", 1)]));
-    // Of nine the root is three; the compressed one has a baseline of its own, the one without a proxy no process.
+    // The root of nine is three. The compressed arm has its own baseline, the arm without a proxy no process.
     let nine =
         "direct, baseline, same, lua, rbac, cors, jwt, route/header, route/path, route/prefix, compress/gzip";
     let all = copies(nine);

@@ -1,4 +1,4 @@
-//! What each arm can take by itself, for loads that are a share of it: measured once, before the first round.
+//! Measures the capacity of each arm, for loads that are a share of it; once, before the first round.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,14 +13,15 @@ use super::measure::{AFTER_THAW, DRAIN_NS, Meter};
 use super::subjects::Subjects;
 use crate::plan::{self, Load, Plan};
 
-/// How often each subject is asked; the median counts. The subjects take turns.
+/// Measurements per subject, of which the median is taken. Subjects take turns.
 const TURNS: usize = 5;
-/// How long each time, nanoseconds.
+/// Length of each measurement, nanoseconds.
 const TURN_NS: u64 = 150_000_000;
 
 impl Meter<'_> {
-    /// Requests per second that each arm answers in a closed loop over the connections of its open loops, by arm: the median of
-    /// its subjects' turns. An arm without a proxy is given that of the arm that it is compared with, or is held against.
+    /// The capacity of each arm: requests per second in a closed loop over the connections of its open loops, the
+    /// median over its subjects' turns. An arm without a proxy gets the capacity of the arm that it is compared with or
+    /// that is compared with it.
     pub(super) fn capacities(
         &mut self,
         subjects: &mut Subjects,
@@ -66,8 +67,8 @@ impl Meter<'_> {
     }
 }
 
-/// Requests per second that are such a share of what the slowest arm under `load` can take, rounded down to two digits; at least 1,
-/// which is also what arms are asked of which nothing is known.
+/// The given share of the capacity of the slowest arm under `load`, in requests per second, rounded down to two digits.
+/// At least 1, which is also the rate if no capacity is known.
 pub(super) fn rate_of_slowest(
     plan: &Plan,
     load: &Load,
@@ -100,7 +101,7 @@ mod tests {
         let of = |load: usize, share: f64| {
             rate_of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64
         };
-        // Without a proxy there is no closed loop, and so no slowest there.
+        // An arm without a proxy takes no part in closed loops, so it cannot be the slowest there.
         assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
         assert_eq!(rate_of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
     }

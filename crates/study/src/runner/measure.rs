@@ -1,4 +1,4 @@
-//! Measuring: one slice at a time, with the accounts of proxy, generator and host read before and after it.
+//! Measures slices one at a time, with counters of proxy, generator and host read before and after each.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,52 +27,53 @@ use crate::file::Caller;
 use crate::plan::{self, Block, Load, Plan, Rate};
 use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 
-/// How long each arm is loaded before its first slice, so that connections are open and buffers have their size.
+/// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
 const WARM_UP_NS: u64 = 100_000_000;
-/// The first part of an open slice is sent and not recorded: caches of the proxy are cold from the arms before it.
+/// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
 const LEAD_IN_NS: u64 = 20_000_000;
-/// How long answers are waited for after a slice.
+/// How long to wait for answers after a slice.
 pub(super) const DRAIN_NS: u64 = 1_000_000_000;
-/// Time that proxies get after they stood still, to do what fell due meanwhile. It is no part of the next slice.
+/// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
+/// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 /// A tick of `/proc/stat`, nanoseconds.
 const TICK_NS: f64 = 1e7;
-/// Time that the proxy gets to go to sleep after its last answer: the kernel's account of a thread is exact when
-/// it sleeps.
+/// Time for the proxy to go to sleep after its last answer: the kernel's CPU accounting of a thread is exact once it
+/// sleeps.
 const SETTLE: Duration = Duration::from_micros(500);
 
-/// Measures the slices of one round and keeps its record.
+/// Measures the slices of one round and records them.
 pub(super) struct Meter<'a> {
     pub(super) plan: &'a Plan,
     setting: &'a Setting<'a>,
     link: Option<&'a Link>,
     origins: Vec<u32>,
     companion: Option<u32>,
-    /// What the proofs of each subject's function said before there was a request.
+    /// Readings of each function's proofs before the first request, by subject.
     proofs: Vec<Option<Vec<u64>>>,
     began: Instant,
     round: u32,
     record: RoundRecord,
     pub(super) recording: Recording,
-    /// Keeps the proxies that are not measured from running.
+    /// Freezes the proxies that are not being measured.
     pub(super) freezer: Freezer,
-    /// What the proxies of each subject had used when its last slice was over, and the number of that slice in the record.
+    /// The reading of each subject's proxies after its last slice, and the index of that slice in the record.
     last: Vec<Option<(Reading, Option<usize>)>>,
 }
 
-/// The accounts at one moment.
+/// All counters at one moment.
 struct Reading {
     at_ns: u64,
-    /// CPU time of all origins, and bytes that the link carried.
+    /// CPU time of all origins.
     origin_cpu_ns: u64,
     companion_cpu_ns: u64,
     link_bytes: u64,
-    /// That of each proxy.
+    /// CPU time of each proxy.
     hops: Vec<ProcessUse>,
-    /// What all proxies did so far; none where the kernel does not tell.
+    /// Activity counters of all proxies; none where the kernel does not report them.
     parts: Option<ProcessParts>,
     ticks: Vec<(u32, ProcessorTicks)>,
-    /// What spinners used of the processors of generator and origin.
+    /// CPU time of spinners on the processors of generator and origin.
     spinner_ns: u64,
 }
 
@@ -107,8 +108,8 @@ impl Reading {
 }
 
 impl Reading {
-    /// What all proxies used since an earlier reading, what each of them did, and how long they waited for a processor that
-    /// none of them had.
+    /// Resource use of all proxies since an earlier reading, with the time that they waited for a processor that none
+    /// of them used, and the CPU time of each.
     fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
         let (mut all, mut cpu_ns) = (TaskUse::default(), [0; MAX_HOPS]);
         let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
@@ -124,7 +125,7 @@ impl Reading {
     }
 }
 
-/// What proxies did between two readings, for so many requests; none without a proxy.
+/// Activity of proxies between two readings, with the number of requests; none without a proxy.
 fn counts(now: &Reading, earlier: &Reading, requests: u64) -> Option<PartCounts> {
     let done = now.parts.filter(|_| !now.hops.is_empty())? - earlier.parts?;
     Some(PartCounts {
@@ -172,7 +173,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Loads each subject for a moment, as fast as it can, records nothing, and lets none of them run any more.
+    /// Loads each subject briefly at full speed without recording, and then freezes it.
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
         self.proofs = self.read_proofs(subjects)?;
         for (number, subject) in subjects.all.iter_mut().enumerate() {
@@ -194,12 +195,12 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Takes note of what the arms can take, by arm.
+    /// Stores the capacities of the arms in the record.
     pub(super) fn knows(&mut self, capacities: &BTreeMap<usize, f64>) {
         self.record.capacities.clone_from(capacities);
     }
 
-    /// The accounts of a subject and of what stands behind it.
+    /// Reads the counters of a subject and of the processes behind it.
     fn read(&self, subject: &Subject) -> io::Result<Reading> {
         Reading::take(subject, (&self.origins, self.companion), self.setting, self.link)
     }
@@ -251,7 +252,7 @@ impl<'a> Meter<'a> {
         let (proxy, hops_cpu_ns) = after.since(&before);
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
-        // Of the processor that lost most: what one of many lost is not made good by the others.
+        // Of the processor that lost most, since processors cannot make up for each other.
         let used_processors = self.setting.placement.generator.iter().chain(&self.setting.placement.proxy);
         let lost = used_processors.map(|one| ticks_between(&before.ticks, &after.ticks, &[*one]).steal);
         let steal_ticks = lost.max().unwrap_or(0);
@@ -274,7 +275,7 @@ impl<'a> Meter<'a> {
             late_hops_cpu_ns: [0; MAX_HOPS],
             parts: counts(&after, &before, self.recording.book.answered + self.recording.early_answers),
             origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
-            // One that was killed has no account any more.
+            // The counter of a killed companion is gone.
             companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),
             link_bytes: after.link_bytes.saturating_sub(before.link_bytes),
             proxy_run_delay_ns: proxy.run_delay_ns,
@@ -305,7 +306,7 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
-    /// What the proofs of each subject's function say.
+    /// Reads the proofs of each subject's function.
     fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Option<Vec<u64>>>, RunError> {
         let read = |(subject, planned): (&Subject, &plan::Subject)| match (
             subject.proxies.first(),
@@ -321,7 +322,7 @@ impl<'a> Meter<'a> {
         subjects.all.iter().zip(&self.plan.subjects).map(read).collect()
     }
 
-    /// The record of the round, while everything is still alive.
+    /// Completes the record of the round while all processes are still alive.
     pub(super) fn finish(mut self, subjects: &Subjects) -> Result<RoundRecord, RunError> {
         self.record.ended_at = environment::now();
         self.freezer.thaw_all()?;
@@ -364,7 +365,7 @@ impl<'a> Meter<'a> {
         match load.open.as_ref().map(|open| open.rate) {
             None => 0.0,
             Some(Rate::PerSecond(rate)) => rate,
-            // An arm that answered nothing is asked as little as there is.
+            // An arm that answered nothing gets the minimum rate.
             Some(Rate::Utilisation(share)) => {
                 self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity * share).max(1.0))
             }
@@ -378,9 +379,9 @@ impl<'a> Meter<'a> {
         let (release, lead_in_ns) = match &load.open {
             None => (Release::Closed, 0),
             Some(open) => {
-                // All arms of a block are offered the same times, where they are offered the same rate.
+                // All arms of a block with the same rate get the same release times.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
-                // Where answers are told apart, all of them count: a bucket does not know of a lead-in.
+                // Where answers are counted by status, all count: a token bucket does not know of a lead-in.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }
@@ -389,8 +390,8 @@ impl<'a> Meter<'a> {
         Run { record_from_ns, ..Run::new(release, start_ns, end_ns, DRAIN_NS) }
     }
 
-    /// What the proxies of a subject used since its last slice is work that the slice left: they stood still from then on, and
-    /// have caught up now.
+    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in
+    /// between and have caught up now.
     fn keep_late(&mut self, number: usize, now: &Reading) {
         let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
         let (_, late_hops_cpu_ns) = now.since(last);

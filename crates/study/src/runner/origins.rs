@@ -1,4 +1,4 @@
-//! What stands behind the proxies of a round: the origins, and the companion that functions ask.
+//! The processes behind the proxies of a round: the origins, and the companion that functions call.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,21 +14,21 @@ use super::{RunError, Setting};
 use crate::file::{Application, Protocol};
 use crate::plan::{Arm, Plan, USUAL_BYTES};
 
-/// The name of the origin of plain TCP.
+/// The name of the plain TCP origin.
 const TCP: &str = "origin-tcp";
 
-/// Where the origins listen.
+/// The addresses of the origins.
 pub(super) struct Origins {
-    /// Those of HTTP and gRPC.
+    /// Origins of HTTP and gRPC.
     http: Vec<SocketAddr>,
-    /// That of plain TCP, if an arm speaks it.
+    /// The plain TCP origin, if an arm uses TCP.
     tcp: Option<SocketAddr>,
-    /// Those that were told something for one arm, by its id.
+    /// Origins with flags for a single arm, by its id.
     told: BTreeMap<String, SocketAddr>,
 }
 
 impl Origins {
-    /// Those that stand behind an arm.
+    /// The origins behind an arm.
     pub(super) fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
         if let Some(told) = self.told.get(&arm.id) {
             return vec![*told];
@@ -40,7 +40,7 @@ impl Origins {
     }
 }
 
-/// The program that functions ask: an origin, on the processors of the origins.
+/// Starts the companion: an origin, on the processors of the origins.
 pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Result<OriginProcess, RunError> {
     let log = setting.directory.join("companion.log");
     let processors =
@@ -48,8 +48,8 @@ pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Res
     Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
 }
 
-/// As many origins as the arm that needs most of them, the others use the first of these; and one for plain TCP, which no
-/// first byte tells from the rest.
+/// Starts as many origins as the arm with most upstreams needs; other arms use the first of these. Adds one for plain
+/// TCP, which cannot be told from the other protocols by its first byte.
 pub(super) fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
@@ -68,7 +68,7 @@ pub(super) fn start_origins(
             flags
         });
         let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
-        // A link has two machines at its ends: the far one has the processors that the proxies have without it.
+        // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
         let processors =
             if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
         Ok(match plan.application {

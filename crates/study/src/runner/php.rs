@@ -1,4 +1,4 @@
-//! Callers in PHP: as many processes as there are connections, which keep nothing from one call to the next.
+//! Callers in PHP: one process per connection, which keep no state between calls.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,15 +13,15 @@ use hoptax_load::{Recording, now_ns};
 use super::Setting;
 use crate::plan::Load;
 
-/// What each of them does.
+/// The script that each process runs.
 const CALLER: &str = include_str!("../../../../apps/php/caller.php");
-/// How long they may take beyond the time that they call.
+/// Grace period beyond the length of the slice.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often is looked whether they are done.
+/// Interval at which their completion is polled.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Has them call for the length of a slice and records what they say, as if they had begun at `record_from_ns`: the start of
-/// a hundred processes is none of their calls.
+/// Runs the callers for the length of a slice and records their answers as if they had begun at `record_from_ns`, so
+/// the start of a hundred processes is not part of the slice.
 pub(super) fn call(
     (url, authority): &(String, Option<PathBuf>),
     load: &Load,
@@ -68,8 +68,8 @@ pub(super) fn call(
     Ok(TaskUse::default())
 }
 
-/// What they say: a line for each call, microseconds, or `failed`; and at the end that that is all, and how long it was from
-/// the first call to the end of the last, microseconds.
+/// Parses the output of a caller: one line per call with its time in us or `failed`, and a final line with the time
+/// from the first call to the end of the last, in us.
 fn answers(text: &str) -> Option<(Vec<Option<u64>>, u64)> {
     let mut calls = Vec::new();
     for line in text.lines() {

@@ -1,10 +1,10 @@
-//! Waiting for the host, and measuring again what it disturbed.
+//! Waits for the host to place processors close together, and repeats slices that it disturbed.
 //!
-//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few minutes.
-//! Where they are close, costs vary several times less. So as soon as the host has had them close for a tenth of the slices,
-//! slices wait for that, and are measured again when the host moved them apart all the same, while there is time. Which slices
-//! wait is seen from what the host did alone, never from what was measured. In the end those count that were measured where the
-//! processors mostly were ([`crate::disturbance`]).
+//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few
+//! minutes. Where they are close, costs vary several times less. So once the host has had them close for a tenth of the
+//! slices, slices wait for that placement, and are repeated if the host moves the processors apart during them, while
+//! the time allowance lasts. Waiting depends only on the host's readings, never on measurements of the subject. In the
+//! end the slices that count are those measured at the most frequent placement ([`crate::disturbance`]).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,43 +18,43 @@ use hoptax_stats::quantile;
 use crate::disturbance::{HandoverLimits, stood_still, took_ticks, was_delayed};
 use crate::record::{RoundRecord, SliceRecord};
 
-/// Between two looks while waiting.
+/// Interval between readings while waiting.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// What may be lost beyond the share, so that a bad start can be sat out.
+/// Initial allowance, so that a bad start can be waited out.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
-/// What may be lost to waiting and to disturbed slices, as a share of the time of the others: a host that is never quiet must
-/// not hold a study up for ever. When it is spent, slices are measured once and set aside.
+/// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
+/// is never quiet cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
 const LOST_SHARE: f64 = 2.0;
 
-/// Slices in which the proxy waited for its processor that are measured again however many they are.
+/// Number of slices with a delayed proxy that are always repeated.
 const MOST_DELAYED_AGAIN: u32 = 8;
 
-/// Watches where the host has the processors of generator and proxy.
+/// Monitors where the host places the processors of generator and proxy.
 #[derive(Debug)]
 pub(super) struct Quiet {
     probe: Option<HandoverProbe>,
-    /// One reading for each slice so far, nanoseconds.
+    /// One reading per slice so far, nanoseconds.
     readings: Vec<f64>,
-    /// What may still be lost.
+    /// The remaining allowance.
     allowance: Duration,
-    /// Whether proxies share processors with callers on purpose: waiting for them is no disturbance then.
+    /// Whether proxies share processors with callers on purpose; waiting for a processor is then no disturbance.
     shares_processors: bool,
-    /// Slices so far, and in how many of them the proxy waited for its processor.
+    /// Number of slices so far, and of those with a delayed proxy.
     seen: (u32, u32),
 }
 
-/// How the wait before a slice ended.
+/// The outcome of the wait before a slice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waited {
-    /// The last reading, nanoseconds; None where there is nothing to watch.
+    /// The last reading, nanoseconds; None if there is no probe.
     pub(super) handover_ns: Option<f64>,
-    /// How long it was.
+    /// Duration of the wait.
     pub(super) time: Duration,
 }
 
 impl Quiet {
-    /// A watch over processors that are apart; where they are not, there is nothing to watch. Nor is there with a link, whose
-    /// round trips are far above what the processors' places change. A study that goes on knows the readings of its earlier
+    /// Monitors processors that are distinct. There is no probe if generator and proxy share a processor, nor with a
+    /// link, whose round trips far exceed the effect of placement. A resumed study uses the readings of its earlier
     /// rounds.
     pub(super) fn over(placement: &Placement, has_link: bool, earlier: &[RoundRecord]) -> io::Result<Self> {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
@@ -64,12 +64,12 @@ impl Quiet {
         Ok(Self { probe, readings, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
     }
 
-    /// Where the processors are when they are close; None before the first slice.
+    /// The handovers of the close placement; None before the first slice.
     fn close(&self) -> Option<HandoverLimits> {
         HandoverLimits::around(quantile(&self.readings, 0.1))
     }
 
-    /// Waits until the processors are close, if there is reason and time to, and says so first.
+    /// Waits until the processors are close, if there is reason and allowance; calls `on_wait` first.
     pub(super) fn wait(&mut self, stop: &AtomicBool, on_wait: &mut dyn FnMut()) -> Waited {
         let mut waited = Waited::default();
         let close = self.close();
@@ -91,14 +91,14 @@ impl Quiet {
         }
     }
 
-    /// The reading of a slice: the longer of that before it and one of just now.
+    /// The reading of a slice: the longer of the one before it and one taken now.
     pub(super) fn after(&mut self, before: Waited) -> Option<f64> {
         let reading = before.handover_ns?.max(self.probe.as_mut()?.read());
         self.readings.push(reading);
         Some(reading)
     }
 
-    /// Whether the host disturbed this slice and there is time to measure it again.
+    /// Whether the host disturbed this slice and the allowance permits repeating it.
     pub(super) fn asks_again(&mut self, slice: &SliceRecord) -> bool {
         let is_apart =
             slice.handover_ns.zip(self.close()).is_some_and(|(reading, close)| close.is_apart(reading));
@@ -114,8 +114,7 @@ impl Quiet {
 }
 
 impl Quiet {
-    /// Whether the proxy waited for its processor in this slice and seldom did before: beside work that never ends, another
-    /// measurement would come to the same.
+    /// Whether the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
     fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
         let is_delayed = !self.shares_processors && was_delayed(slice);
         self.seen.0 += 1;
@@ -128,7 +127,7 @@ impl Quiet {
 mod tests {
     use super::*;
 
-    /// A slice of 100 ms with such a reading, before which the others were read.
+    /// A slice of 100 ms with this reading.
     fn asks_again(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
         quiet.readings.push(handover_ns);
         quiet.asks_again(&SliceRecord {

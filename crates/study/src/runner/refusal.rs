@@ -1,4 +1,4 @@
-//! Finding the line of a fragment that Envoy refuses.
+//! Locates the line of a fragment that Envoy rejects.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use hoptax_subject::envoy::process::ProxyError;
 use super::ArmError;
 use crate::plan::Arm;
 
-/// The shortest word that tells one line from another.
+/// The shortest word used to identify a line.
 const SHORTEST_WORD: usize = 4;
 
-/// Adds to Envoy's refusal where in the function's fragment the reason is, as far as its words tell.
+/// Adds the line of the function's fragment to Envoy's rejection, if its words identify one.
 pub(super) fn explain(arm: &Arm, error: ProxyError) -> ArmError {
     let (ProxyError::Refused { last_lines, .. }, Some((function, knobs))) = (&error, &arm.function) else {
         return error.into();
@@ -29,7 +29,7 @@ pub(super) fn explain(arm: &Arm, error: ProxyError) -> ArmError {
     }
 }
 
-/// The line of a fragment that a reason speaks of: the one that holds most of its words, the longer ones counting for more.
+/// The line of a fragment that best matches a reason: the one with most of its words, weighted by length.
 fn line_of<'a>(fragment: &'a str, reason: &str) -> Option<(usize, &'a str)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = |text: &str| -> Vec<String> {
@@ -59,7 +59,7 @@ mod tests {
     fn the_line_with_the_words_of_the_reason_is_found() {
         let reason = "INVALID_ARGUMENT: invalid JSON in Lua: no such field: 'inline_cod'";
         assert_eq!(line_of(FRAGMENT, reason), Some((4, "      inline_cod: x")));
-        // Messages are named as in the code of Envoy, fields as in the configuration.
+        // Envoy names messages as in its code, and fields as in the configuration.
         assert_eq!(
             line_of(FRAGMENT, "TokenBucket.PerSecond: value must be above 0").map(|(line, _)| line),
             Some(5)

@@ -1,5 +1,5 @@
-//! All subjects of a round: the origins, the proxies, each as far from the origin as its position says, and the generator's
-//! connections to them.
+//! All subjects of a round: origins, proxies, which are started from the origin outwards, and the generator's
+//! connections.
 
 use std::fs;
 use std::io;
@@ -28,46 +28,47 @@ use crate::plan::{self, Arm, Plan};
 use crate::provenance::{Names, of_arm, of_envoy, of_file};
 use crate::record::MAX_HOPS;
 
-/// Time after which a connection or a request has failed.
+/// Timeout of connections and requests.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long requests go through a proxy before its function is taken away, and how long the last may take, nanoseconds.
+/// How long requests are sent through a proxy before its function is removed, and how long the last may take,
+/// nanoseconds.
 const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 const DRAIN_NS: u64 = 1_000_000_000;
 
-/// Time that proxies get to take connections before their memory is read.
+/// Time for proxies to accept connections before their memory is read.
 const AFTER_OPENING: Duration = Duration::from_millis(50);
 
-/// The folder of an arm in which its function writes.
+/// The folder of an arm that its function writes to.
 pub const FILES: &str = "files";
 
-/// What is alive in a round.
+/// The processes and connections of a round.
 pub(super) struct Subjects {
-    /// By their numbers in the plan.
+    /// By their index in the plan.
     pub(super) all: Vec<Subject>,
     origins: Vec<OriginProcess>,
-    /// The program that functions ask.
+    /// The process that functions call.
     companion: Option<OriginProcess>,
-    /// Folders in which functions write, emptied when the round is over: an access log grows fast.
+    /// Folders that functions write to, emptied after the round, since an access log grows fast.
     files: Vec<PathBuf>,
 }
 
-/// One copy of an arm, alive.
+/// One running copy of an arm.
 pub(super) struct Subject {
-    /// In the order in which a request meets them; none without a proxy.
+    /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) workers: Vec<Option<Worker>>,
-    /// Where calls go that are not made on them, and the authority that vouches for who answers.
+    /// The URL for external callers, and the authority to verify its certificate.
     pub(super) target: Option<(String, Option<PathBuf>)>,
-    /// The memory of its first proxy while connections to it were opened; none without either.
+    /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
     pub(super) opened: Option<Opened>,
-    /// The hash of what its proxies were started with; none without any.
+    /// The hash of what its proxies were started with; none without proxies.
     pub(super) configuration: Option<String>,
 }
 
 impl Subjects {
-    /// Starts everything, in the random order of the round, and waits until all of it is ready.
+    /// Starts all processes, in the random order of the round, and waits until they are ready.
     pub(super) fn bring_up(
         plan: &Plan,
         setting: &Setting<'_>,
@@ -90,7 +91,7 @@ impl Subjects {
         let mut files = Vec::new();
         let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
-        // Each proxy needs the address of the next: those beside the origin come first, all of them at once.
+        // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         for from_origin in 0..MAX_HOPS {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
@@ -130,7 +131,7 @@ impl Subjects {
                 let start = || {
                     spec.configure()?;
                     if is_first {
-                        // Later rounds differ in ports alone.
+                        // Configurations of later rounds differ in ports only.
                         spec.validate(stop).map_err(|error| refusal::explain(arm, error))?;
                     }
                     Ok(spec.start()?)
@@ -170,7 +171,7 @@ impl Subjects {
             let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
             all.push(Subject { proxies, workers, target, opened, configuration: of_arm(&configured) });
         }
-        // A connection is open for the generator before the proxy has taken it.
+        // To the generator, a connection is open before the proxy has accepted it.
         thread::sleep(AFTER_OPENING);
         for subject in &mut all {
             if let (Some(opened), Some(proxy)) = (&mut subject.opened, subject.proxies.first()) {
@@ -195,7 +196,7 @@ impl Subjects {
         self.companion.as_ref().map(OriginProcess::id)
     }
 
-    /// An error when an origin, the companion or the proxy of one of `subjects` has ended.
+    /// Returns an error if an origin, the companion or a proxy of one of `subjects` has ended.
     pub(super) fn check(&mut self, plan: &Plan, subjects: &[usize]) -> Result<(), RunError> {
         for origin in self.origins.iter_mut().chain(&mut self.companion) {
             origin.check()?;
@@ -211,7 +212,7 @@ impl Subjects {
         Ok(())
     }
 
-    /// Ends everything: connections, then proxies, then origins.
+    /// Ends connections, then proxies, then origins.
     pub(super) fn end(mut self) -> Result<(), RunError> {
         let mut proxies: Vec<Proxy> =
             std::mem::take(&mut self.all).into_iter().flat_map(|subject| subject.proxies).collect();
@@ -230,16 +231,15 @@ impl Subjects {
 
 impl Drop for Subjects {
     fn drop(&mut self) {
-        // Whoever writes there goes first.
+        // Processes that write there end first.
         self.all.clear();
         for folder in &self.files {
-            // They are in the way of nothing: a folder that cannot be removed is no reason to fail.
+            // A folder that cannot be removed does no harm.
             let _ = fs::remove_dir_all(folder);
         }
     }
 }
 
-/// Adds what belongs to one subject.
 fn keep<T>(all: &mut [Vec<T>], subject: usize, one: T) {
     if let Some(kept) = all.get_mut(subject) {
         kept.push(one);
@@ -250,17 +250,17 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Whether a proxy stands beside the callers.
+/// Whether a proxy is at the callers' end.
 fn is_near(arm: &Arm, hop: usize) -> bool {
     arm.subject.position.hops().get(hop) == Some(&"client")
 }
 
-/// Where a copy of an arm keeps its files.
+/// The folder of a copy of an arm.
 pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
     setting.directory.join("arms").join(arm.folder(copy))
 }
 
-/// What one proxy of an arm is to be; `next` is where its requests go on to.
+/// The specification of one proxy of an arm; `next` are the addresses of the next hop.
 pub(super) fn proxy_spec(
     arm: &Arm,
     hop: usize,
@@ -282,14 +282,14 @@ pub(super) fn proxy_spec(
         Some((function, knobs)) => Some(function.render(knobs, &Context { directory: &files, companion })?),
         None => None,
     };
-    // The link before a proxy has its number, the one behind it the next.
+    // The link before a proxy has its index, the one behind it the next.
     let is_mutual = arm.subject.mtls;
     let mutual = |link: usize, peer: &str, is_server: bool| {
         let is_secure = arm.subject.is_secure() && links.get(link).copied().unwrap_or(false);
         lab.filter(|_| is_secure)
             .map(|lab| lab.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
-    // A function that secures connections does so on the one proxy that it has.
+    // A function that sets up TLS does so on the arm's only proxy.
     let of_function = |how: Option<Tls>, peer: &str, is_server: bool| {
         let is_mutual = how? == Tls::Mtls;
         Some(lab?.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
@@ -323,10 +323,10 @@ pub(super) fn proxy_spec(
     })
 }
 
-/// The connections under each load, and where calls go that are not made on them.
+/// The connections under each load, and the target of external callers.
 type Connected = (Vec<Option<Worker>>, Option<(String, Option<PathBuf>)>);
 
-/// The connections under each load.
+/// Opens the connections under each load.
 fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Connected, ArmError> {
     let mut target = None;
     let workers: Result<_, ArmError> = plan
@@ -349,13 +349,13 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
     Ok((workers?, target))
 }
 
-/// How many connections the generator has to an arm.
+/// Number of connections from the generator to an arm.
 fn open_connections(plan: &Plan, arm: &Arm, workers: &[Option<Worker>]) -> u64 {
     let open = plan.loads.iter().zip(workers).filter(|(_, worker)| worker.is_some());
     open.map(|(load, _)| arm.connections(load) as u64).sum()
 }
 
-/// Has requests go through a proxy, so that its function is at work, and takes that away.
+/// Sends requests through a proxy until its function is active, then removes the function.
 fn unload(
     plan: &Plan,
     arm: &Arm,

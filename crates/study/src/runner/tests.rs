@@ -1,4 +1,4 @@
-//! The hashes of a plan, as two runs of it come to them; nothing is started.
+//! Compares the hashes of a plan between two runs without starting processes.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +14,8 @@ use crate::file;
 use crate::plan::Plan;
 use crate::provenance::{Names, of_envoy};
 
-/// The hash of the configuration of each arm and those of its requests, in a folder and with ports of a run of its own.
+/// The configuration hash of each arm and the hashes of its requests, in the given folder and with ports from
+/// `first_port`.
 fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (String, Vec<String>)> {
     let text = format!(
         "name: test\narms: [{arms}]\nloads:\n  - {{name: full, loop: closed}}\n  - {{name: open, loop: open, rate: 1000}}\n"
@@ -57,7 +58,7 @@ fn two_runs_of_a_plan_have_the_same_hashes_whatever_their_ports_and_folders() {
     assert_eq!(one, hashes(ARMS, folders[1].path(), 40_000));
     assert_eq!(one["baseline"], one["same"]);
     let different: std::collections::BTreeSet<&String> = one.values().map(|(hash, _)| hash).collect();
-    // The twin of the baseline, and the baseline that answers as compression needs it.
+    // The copy of the baseline, and the baseline that answers as compression needs it.
     assert!(different.len() + 2 >= one.len() && different.len() < one.len(), "{one:#?}");
 }
 

@@ -1,4 +1,4 @@
-//! What the generator sends to an arm, and how it secures it.
+//! The requests of an arm, and the TLS settings of the generator.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::file::{Caller, Protocol};
 use crate::plan::{Arm, Load, Plan, USUAL_BYTES};
 use crate::provenance::sha256;
 
-/// The call of gRPC that is made: the origin's echo.
+/// The gRPC method that is called: the origin's echo.
 const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
 
 /// The requests of an arm under a load.
@@ -50,13 +50,13 @@ pub(super) fn traffic(
     Ok(traffic)
 }
 
-/// Whether the generator's connections to an arm are secured.
+/// Whether the generator's connections to an arm use TLS.
 fn is_secured(arm: &Arm) -> bool {
     let by_position = arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true);
     by_position || arm.secured().downstream.is_some()
 }
 
-/// The request of an arm, over and over.
+/// The repeated request of an arm.
 struct Request {
     url: String,
     method: &'static str,
@@ -66,7 +66,7 @@ struct Request {
 }
 
 impl Request {
-    /// The request that goes to `authority`.
+    /// The request of an arm to `authority`.
     fn of(plan: &Plan, arm: &Arm, authority: &str) -> Self {
         let conditions = &arm.conditions;
         let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
@@ -99,8 +99,8 @@ impl Request {
     }
 }
 
-/// The hash of the requests of an arm under a load, whatever the address that they go to. Callers in PHP send nothing of them
-/// but the URL.
+/// The hash of the requests of an arm under a load, independent of the address. Of these, callers in PHP send only the
+/// URL.
 pub(crate) fn requests_sha256(plan: &Plan, arm: &Arm, load: &Load) -> String {
     let Request { url, method, headers, body, protocol } = Request::of(plan, arm, "ADDRESS");
     let parts = match load.caller {
@@ -110,13 +110,14 @@ pub(crate) fn requests_sha256(plan: &Plan, arm: &Arm, load: &Load) -> String {
     sha256(parts.to_string().as_bytes())
 }
 
-/// A message as gRPC frames it: not compressed, and its length in four bytes.
+/// A gRPC message frame: the uncompressed flag, the length in four bytes, and the message.
 fn framed(message: &[u8]) -> Vec<u8> {
     let length = (message.len() as u32).to_be_bytes();
     [&[0], length.as_slice(), message].concat()
 }
 
-/// How the generator speaks TLS: as its proxies do, with one version and one group, so that there is nothing to negotiate.
+/// TLS settings of the generator: as those of its proxies, with a single version and group, so that nothing is
+/// negotiated.
 fn generator_security(
     lab: &Lab,
     alpn: Option<&[u8]>,

@@ -1,4 +1,4 @@
-//! From the records of rounds to the evidence of a result: names in place of numbers, slices judged by the host alone, and the
+//! Turns the records of rounds into the evidence of a result: names instead of indexes, disturbances of slices, and the
 //! machine's speed around each.
 
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use crate::measure;
 use crate::plan::{Arm, Load, Plan};
 use crate::record::{RoundRecord, SliceRecord, Times};
 
-/// What the records come to.
+/// The evidence of all rounds.
 pub(super) struct Evidence {
     pub(super) rounds: Vec<StudyRound>,
     /// The rule by which slices were set aside, in words.
     pub(super) rule: String,
-    /// How much of what its neighbours deviate a slice deviates too; none where nothing can be said.
+    /// The share of its neighbours' deviation that a slice has too; none if it cannot be estimated.
     pub(super) neighbour_weight: Option<f64>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn evidence(plan: &Plan, records: &[RoundRecord]) -> Evidence {
     Evidence { rounds, rule: rule.text(), neighbour_weight }
 }
 
-/// A slice, by its number in the record, and what disturbed it.
+/// A slice, by its index in the record, and its disturbances.
 struct Judged<'a> {
     number: usize,
     slice: &'a SliceRecord,
@@ -40,12 +40,12 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether it counts for something.
+    /// Whether it counts for some measures.
     fn counts(&self) -> bool {
         !self.by.iter().any(|disturbance| disturbance.spoils_cpu_time())
     }
 
-    /// Whether it counts for everything.
+    /// Whether it counts for all measures.
     fn is_clean(&self) -> bool {
         self.by.is_empty()
     }
@@ -130,7 +130,7 @@ fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_
     }
     let clean = || slices.iter().filter(|one| one.is_clean()).map(|one| one.number);
     sample.responses = histogram::merged(clean().filter_map(|number| record.responses.get(&number)));
-    // How late the generator was is its own doing, whatever the proxy waited for.
+    // The generator's own lag does not depend on delays of the proxy.
     let counted = slices.iter().filter(|one| one.counts()).map(|one| one.number);
     sample.own_lag = histogram::merged(counted.filter_map(|number| record.own_lag.get(&number)));
     let mut by_status: BTreeMap<u16, Vec<&Times>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Histograms in results: the encoding of `HdrHistogram`, V2, compressed, in base64.
+//! Histograms in results: `HdrHistogram` encoding V2, compressed, in base64.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use hoptax_result::Histogram;
 
 use crate::record::Times;
 
-/// All of these together; none where there is no time at all.
+/// Merges the times; none if there are no times at all.
 pub(super) fn merged<'a>(times: impl Iterator<Item = &'a Times>) -> Option<Histogram> {
     let mut all = hoptax_load::histogram();
     times.for_each(|one| one.add_to(&mut all));
@@ -15,12 +15,12 @@ pub(super) fn merged<'a>(times: impl Iterator<Item = &'a Times>) -> Option<Histo
         return None;
     }
     let mut bytes = Vec::new();
-    // Written to memory, where nothing fails.
+    // Writes to memory, which cannot fail.
     V2DeflateSerializer::new().serialize(&all, &mut bytes).ok()?;
     Some(Histogram(STANDARD.encode(bytes)))
 }
 
-/// What a histogram holds; empty where there is none, or one that cannot be read.
+/// Decodes a histogram; empty if there is none or it is invalid.
 pub(super) fn decoded(encoded: Option<&Histogram>) -> hdrhistogram::Histogram<u64> {
     let read = |encoded: &Histogram| {
         let bytes = STANDARD.decode(&encoded.0).ok()?;
@@ -29,7 +29,7 @@ pub(super) fn decoded(encoded: Option<&Histogram>) -> hdrhistogram::Histogram<u6
     encoded.and_then(read).unwrap_or_else(hoptax_load::histogram)
 }
 
-/// Its values, nanoseconds, and how often each came, in order.
+/// Its values in nanoseconds with their counts, ascending.
 pub(super) fn counts(encoded: Option<&Histogram>) -> Vec<(u64, u64)> {
     let histogram = decoded(encoded);
     histogram.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()

@@ -1,15 +1,16 @@
-//! What a limit let pass, over what it should have.
+//! Accuracy of rate limits: requests admitted, divided by those that should have been.
 
 use std::collections::BTreeMap;
 
 use crate::record::{RoundRecord, Times};
 
-/// The status of what a limit lets pass.
+/// The status of admitted requests.
 const ADMITTED: u16 = 200;
 
-/// What a limit let pass in each of these slices of one arm, over what it should have: what its bucket held when the slice began
-/// and what was filled in during it, or as much as was asked for. A slice before which the bucket is not known says nothing: the
-/// first of a round, as the warm-up is not in the record.
+/// For each of these slices of one arm, the requests that a limit admitted divided by those that it should have: the
+/// tokens in its bucket at the start of the slice and those added during it, or the number of requests if that is less.
+/// None for a slice before which the state of the bucket is not known, such as the first of a round, since the warm-up
+/// is not recorded.
 pub(super) fn admitted(
     record: &RoundRecord,
     slices: impl Iterator<Item = usize>,
@@ -29,7 +30,7 @@ pub(super) fn admitted(
     numbers.iter().map(ratio).collect()
 }
 
-/// How many answers of a slice passed the limit, and how many it refused.
+/// Number of answers of a slice that passed the limit, and that it refused.
 fn passed(round: &RoundRecord, number: usize) -> Option<(f64, f64)> {
     let answers = round.by_status.get(&number)?;
     let all = answers.values().map(Times::count).sum::<u64>();
@@ -37,8 +38,8 @@ fn passed(round: &RoundRecord, number: usize) -> Option<(f64, f64)> {
     Some((passed as f64, (all - passed) as f64))
 }
 
-/// What the bucket of an arm held when each of its slices began, by the number of the slice, where that is known. A bucket holds
-/// what is filled in within a second, and is empty when a slice ends in which it refused.
+/// The tokens in the bucket of an arm at the start of each slice, by the index of the slice, where known. A bucket
+/// holds what is added within a second, and is empty at the end of a slice in which it refused requests.
 fn held(round: &RoundRecord, arm: usize, limit: f64) -> BTreeMap<usize, f64> {
     let mut held = BTreeMap::new();
     // When the last slice of each copy ended, and what its bucket held then.
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
     use crate::record::SliceRecord;
 
-    /// A round with slices of 1 s of the limit, each by when it began and how many of its 500 requests passed.
+    /// A round with slices of 1 s of the limit, each with its start and how many of its 500 requests passed.
     fn round(slices: &[(f64, u64)]) -> RoundRecord {
         let mut record = RoundRecord::default();
         for (block, &(began_s, passed)) in (0..).zip(slices) {
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_bucket_gives_what_it_holds_and_what_is_filled_in() {
-        // Full again after two seconds: a hundred at once, and a hundred in the second.
+        // Full again after two seconds: a hundred at once, and a hundred during the second.
         assert_eq!(ratio(&[(0.0, 7), (3.0, 200)]), Some(1.0));
         assert_eq!(ratio(&[(0.0, 7), (3.0, 250)]), Some(1.25));
         // Half a second after its last slice it is half full.
@@ -113,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_bucket_that_was_asked_for_no_more_than_was_filled_in_stays_full() {
-        // In three slices one after the other: at first it refuses, then a hundred a second pass, then five hundred are asked.
+        // Three consecutive slices: at first the limit refuses, then a hundred a second pass, then five hundred are
+        // sent.
         let mut record = round(&[(0.0, 7), (3.0, 100), (4.0, 200)]);
         record.by_status.get_mut(&1).unwrap().remove(&429);
         record.slices[1].book.answered = 100;

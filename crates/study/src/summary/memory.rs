@@ -1,12 +1,12 @@
-//! Memory: what an arm needs beyond the one that it is compared with, and what a connection needs.
+//! Memory that an arm needs beyond the arm that it is compared with, and memory per connection.
 
 use hoptax_result::{ArmResult, Interval, StudyRound};
 use hoptax_stats::mean_over_rounds;
 
 use super::samples::Rounds;
 
-/// Resident memory of all proxies of an arm less that of the arm that it is compared with, at the end of each round, bytes. None
-/// where either has no proxy, and where there are too few rounds for an interval.
+/// Resident memory of all proxies of an arm less that of the arm that it is compared with, at the end of each round,
+/// bytes. None if either has no proxy, and with too few rounds for an interval.
 pub(super) fn cost(rounds: &Rounds<'_>, arm: &ArmResult) -> Option<Interval> {
     let other = arm.compared_with.as_deref()?;
     let difference = |round: &StudyRound| Some(total(round, &arm.id)? - total(round, other)?);
@@ -14,7 +14,7 @@ pub(super) fn cost(rounds: &Rounds<'_>, arm: &ArmResult) -> Option<Interval> {
     mean_over_rounds(&differences, rounds.confidence)
 }
 
-/// The same of each connection: how much more memory the first proxy needs for one than that of the other arm.
+/// The difference between the two arms in memory of the first proxy per connection.
 pub(super) fn cost_per_connection(rounds: &Rounds<'_>, arm: &ArmResult) -> Option<Interval> {
     let other = arm.compared_with.as_deref()?;
     let difference = |round: &StudyRound| Some(grown(round, &arm.id)? - grown(round, other)?);
@@ -27,8 +27,8 @@ fn total(round: &StudyRound, arm: &str) -> Option<f64> {
     (!proxies.is_empty()).then(|| proxies.iter().sum::<u64>() as f64)
 }
 
-/// By how much the memory of the first proxy of an arm grew with each connection that the generator opened, bytes; below zero
-/// where it gave more back meanwhile. None where no connection was opened, and where there are too few rounds for an interval.
+/// Growth of the memory of an arm's first proxy per connection that the generator opened, bytes; negative if the proxy
+/// released more memory meanwhile. None if no connection was opened, and with too few rounds for an interval.
 pub(super) fn per_connection(rounds: &Rounds<'_>, arm: &str) -> Option<Interval> {
     let grown: Vec<f64> = rounds.all.iter().filter_map(|round| grown(round, arm)).collect();
     mean_over_rounds(&grown, rounds.confidence)
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// Rounds in which the baseline has 60 MB, and the arm more by so much, 0.5 MB of them for 50 connections.
+    /// Rounds in which the baseline has 60 MB and the arm `more`, 0.5 MB of which are for 50 connections.
     fn rounds(more: &[u64]) -> Vec<StudyRound> {
         let of = |more: &u64| {
             let opened = Opened { connections: 50, before_bytes: 59_000_000, after_bytes: 59_500_000 };

@@ -1,4 +1,4 @@
-//! The numbers of a result, from its evidence.
+//! Computes the numbers of a result from its evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use super::speed::{Factors, Speed, speed};
 use super::{histogram, memory, parts, response, statuses};
 use crate::measure::{self, Measure};
 
-/// The quantiles of send lag that the checks judge.
+/// The quantiles of send lag that checks evaluate.
 const LAGS: [f64; 2] = [0.5, 0.99];
 
-/// Computes every number of a result from its rounds, its plan, and what its arms are. Findings and verdict are left as they are:
-/// the checks fill them.
+/// Computes every number of a result from its rounds, its plan, and its arms' descriptions. Findings and verdict are
+/// left unchanged for the checks to fill.
 pub fn fill(result: &mut StudyResult) {
     let rounds = std::mem::take(&mut result.rounds);
     let times = response::decode(&rounds);
@@ -41,13 +41,13 @@ pub fn fill(result: &mut StudyResult) {
     (result.arms, result.rounds) = (arms, rounds);
 }
 
-/// What the numbers of an arm are drawn from.
+/// The inputs of an arm's numbers.
 struct Study<'a> {
     rounds: Rounds<'a>,
     result: &'a StudyResult,
-    /// How fast the machine was, by load.
+    /// The machine's speed, by load.
     speeds: BTreeMap<String, Speed>,
-    /// The arms that have proxies.
+    /// The arms with proxies.
     proxied: BTreeSet<String>,
 }
 
@@ -115,14 +115,14 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let is_open = load.loop_ == Loop::Open;
     let has_proxy = !arm.hops.is_empty();
     let level = |measure: &Measure| rounds.level(id, name, measure);
-    // One that is opened now and then where connections are kept is no rate.
+    // An occasional reconnect where connections are kept is no rate.
     let new_connections = |measure: &Measure| load.requests_per_connection.and_then(|_| level(measure));
     // CPU time is compared at the machine's usual speed, all else as measured.
     let factors = other.and_then(|other| Some(study.speeds.get(name)?.between(id, other)));
     let cost = |measure: &Measure, factors: Option<&Factors>, compare: fn(f64, f64) -> f64| {
         rounds.cost((id, other?), name, (measure, factors), compare)
     };
-    // Without a proxy on the other side there is nothing that a share could be of, and its rate is the generator's.
+    // If the other side has no proxy, there is nothing to take a share of, and its rate is the generator's.
     let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
     let cpu = &measure::CPU;
     let times = response::rounds(rounds, id, other, name);
@@ -131,7 +131,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         sum.add(&sample.book);
         sum
     });
-    // What is spent where there is no proxy is nothing.
+    // Without a proxy the CPU time is zero.
     let cpu_cost = cost(cpu, factors.as_ref(), |own, other| own - other);
     ArmLoad {
         load: load.name.clone(),
@@ -191,11 +191,11 @@ fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u
     sum
 }
 
-/// How many slices of an arm count.
+/// The number of slices of an arm that count.
 fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
     let mut slices = Slices::default();
     for sample in rounds.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.arm == arm) {
-        // By what was planned: whether some measurement counts for something, and for everything.
+        // By planned slice: whether some measurement of it counts for some measures, and for all.
         let mut planned: BTreeMap<(u32, u32), (bool, bool)> = BTreeMap::new();
         for ((block, copy), by) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside) {
             let counts = planned.entry((*block, *copy)).or_default();
@@ -213,7 +213,7 @@ fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
     slices
 }
 
-/// Share of their processors that the proxies of an arm used under a load, in the slices that count. None without any.
+/// The share of their processors that an arm's proxies used under a load, in the slices that count. None without any.
 fn proxy_use(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<f64> {
     let of_arm: Vec<f64> = rounds
         .samples(arm, load)
@@ -225,7 +225,7 @@ fn proxy_use(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<f64> {
     (!of_arm.is_empty()).then(|| of_arm.iter().sum::<f64>() / of_arm.len() as f64)
 }
 
-/// What the generator did under a load.
+/// Resource use and lag of the generator under a load.
 fn generator(rounds: &Rounds<'_>, load: &LoadSpec) -> GeneratorUse {
     let share = |measure: &Measure| rounds.share(&load.name, measure).unwrap_or(0.0);
     let mut own_lag = hoptax_load::histogram();
@@ -247,7 +247,7 @@ fn generator(rounds: &Rounds<'_>, load: &LoadSpec) -> GeneratorUse {
     }
 }
 
-/// What the host took, and whether the baseline changed.
+/// Stolen time, and drift of the baseline.
 fn host(rounds: &Rounds<'_>, result: &StudyResult) -> HostUse {
     let (steal, total) =
         rounds.all.iter().fold((0, 0), |sum, round| (sum.0 + round.steal_ticks, sum.1 + round.ticks));
@@ -267,7 +267,7 @@ fn host(rounds: &Rounds<'_>, result: &StudyResult) -> HostUse {
     }
 }
 
-/// The baseline's CPU time per request in the last third of the rounds over that in the first third, less one.
+/// The baseline's CPU time per request in the last third of the rounds divided by that in the first third, less one.
 fn drift(rounds: &Rounds<'_>, result: &StudyResult) -> Option<f64> {
     let third = rounds.all.len() / 3;
     let load = &result.plan.cpu_load()?.name;

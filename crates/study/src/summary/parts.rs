@@ -1,20 +1,20 @@
-//! What the CPU time of the proxies went into, per request: from the counts of each round.
+//! The breakdown of the proxies' CPU time per request, from the counts of each round.
 
 use hoptax_result::{Interval, PartCounts, Parts};
 use hoptax_stats::mean_over_rounds;
 
 use super::samples::Rounds;
 
-/// Numbers of [`Parts`], in their order.
+/// The numbers of [`Parts`], in their order.
 type Numbers = [Option<f64>; 9];
 
-/// What an arm's proxies did per request under a load; none where no round says.
+/// The activity of an arm's proxies per request under a load; none if no round has it.
 pub(super) fn level(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<Parts> {
     let by_round = by_round(rounds, arm, load);
     parts(by_round.into_iter().flatten(), rounds.confidence)
 }
 
-/// What they did beyond those of another arm: the difference in each round.
+/// Their activity beyond that of another arm's proxies: the difference in each round.
 pub(super) fn added(rounds: &Rounds<'_>, (arm, other): (&str, &str), load: &str) -> Option<Parts> {
     let both = by_round(rounds, arm, load).into_iter().zip(by_round(rounds, other, load));
     let difference = |(own, other): (Option<Numbers>, Option<Numbers>)| -> Option<Numbers> {
@@ -37,7 +37,7 @@ fn by_round(rounds: &Rounds<'_>, arm: &str, load: &str) -> Vec<Option<Numbers>> 
 fn per_request(counts: &PartCounts) -> Numbers {
     let requests = counts.requests as f64;
     let ticks_ns = counts.user_ns + counts.kernel_ns;
-    // The CPU time is exact, and its division is not.
+    // The CPU time is exact; its split between user and kernel is not.
     let share_us =
         |ns: u64| (ticks_ns > 0).then(|| ns as f64 / ticks_ns as f64 * counts.cpu_ns as f64 / 1e3 / requests);
     let per_request = |count: u64| Some(count as f64 / requests);
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// A round in which each arm answered 1,000 requests in so many microseconds each, with so many reads.
+    /// A round in which each arm answered 1,000 requests, with this CPU time in us and number of reads.
     fn round(arms: &[(&str, u64, u64)]) -> StudyRound {
         let sample = |(arm, cpu_us, reads): &(&str, u64, u64)| Sample {
             arm: (*arm).to_owned(),
@@ -112,7 +112,7 @@ mod tests {
     fn what_is_added_is_the_difference_in_each_round() {
         let of = |lua: u64, baseline: u64| round(&[("lua", lua, 6), ("baseline", baseline, 4)]);
         let mut all = vec![of(28, 20), of(48, 40)];
-        // A round that has only one of the two says nothing.
+        // A round that has only one of the two arms contributes nothing.
         all.push(round(&[("lua", 400, 9)]));
         let rounds = Rounds { all: &all, times: &[], confidence: 0.95 };
         let parts = added(&rounds, ("lua", "baseline"), "saturation").unwrap();

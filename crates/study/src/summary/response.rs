@@ -1,9 +1,10 @@
-//! Tails of response time: quantiles of all rounds together, never means of quantiles.
+//! Tails of response time: quantiles over all rounds together, never means of quantiles.
 //!
-//! The median is not here: a slice has answers enough for its own, so it is compared as CPU time is, slice by slice. The answers
-//! of a slice share where its requests fall in the rhythm of the machine, so medians of slices lie on a few values with gaps
-//! between, and the median of all rounds jumps from one to the next: in two null studies on real Envoy 26 of 40 jackknife
-//! intervals of it held zero, of 95 % each, and 37 of 40 of the paired ones.
+//! The median is not here: a slice has enough answers for its own median, so medians are compared slice by slice, as
+//! CPU time is. All requests of a slice hit the same phase of the machine's periodic activity, so medians of slices
+//! take a few values with gaps in between, and the median over all rounds jumps from one to the next: in two null
+//! studies on real Envoy 26 of 40 jackknife intervals of it covered zero, at a nominal 95 % each, and 37 of 40 of the
+//! paired ones.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use hoptax_stats::{RoundTimes, quantile_cost, quantile_level, share_cost};
 use super::histogram;
 use super::samples::Rounds;
 
-/// Response times of one round, nanoseconds and how often each came, by arm and load.
+/// Response times of one round, in nanoseconds with their counts, by arm and load.
 pub(super) type Times = BTreeMap<(String, String), Vec<(u64, u64)>>;
 
 /// The response times of all rounds.
@@ -25,13 +26,13 @@ pub(super) fn decode(rounds: &[StudyRound]) -> Vec<Times> {
     rounds.iter().map(|round| round.samples.iter().filter_map(of_sample).collect()).collect()
 }
 
-/// Response times of one round of an arm and of what it is compared with.
+/// Response times of one round, of an arm and of the arm that it is compared with.
 pub(super) struct Round<'a> {
     pub(super) own: &'a [(u64, u64)],
     pub(super) other: &'a [(u64, u64)],
 }
 
-/// Slower than this is slow, nanoseconds.
+/// Answers slower than this count as slow, nanoseconds.
 const SLOW_NS: u64 = 1_000_000;
 
 /// The response times of an arm under an open load, round by round.
@@ -48,31 +49,31 @@ fn both<'a>(rounds: &[Round<'a>]) -> Vec<RoundTimes<'a>> {
     rounds.iter().map(|round| RoundTimes { arm: round.own, other: round.other }).collect()
 }
 
-/// A quantile of an arm's own, microseconds.
+/// A quantile of an arm's own response times, us.
 pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Interval> {
     let own: Vec<&[(u64, u64)]> = rounds.iter().map(|round| round.own).collect();
     quantile_level(&own, p, confidence).map(in_us)
 }
 
-/// The tails of an arm's own, microseconds; without the median.
+/// The tails of an arm's own response times, us; without the median.
 pub(super) fn tails(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
     let at = |p: f64| level(rounds, p, confidence);
     ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
 }
 
-/// Their differences from those of the other, microseconds.
+/// The differences of the tails from those of the other arm, us.
 pub(super) fn tail_costs(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
     let both = both(rounds);
     let at = |p: f64| quantile_cost(&both, p, confidence).map(in_us);
     ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
 }
 
-/// The difference of the share of answers that took longer than 1 ms.
+/// The difference of the shares of answers that took longer than 1 ms.
 pub(super) fn slow_share(rounds: &[Round<'_>], confidence: f64) -> Option<Interval> {
     share_cost(&both(rounds), SLOW_NS, confidence)
 }
 
-/// Share of the answers that came within so many nanoseconds. None without answers.
+/// The share of answers within `ns` nanoseconds. None without answers.
 pub(super) fn share_within(rounds: &[Round<'_>], ns: u64) -> Option<f64> {
     let all: u64 = answers(rounds);
     let own = rounds.iter().flat_map(|round| round.own);
@@ -80,7 +81,7 @@ pub(super) fn share_within(rounds: &[Round<'_>], ns: u64) -> Option<f64> {
     (all > 0).then(|| below as f64 / all as f64)
 }
 
-/// How many answers there are of the arm.
+/// Number of answers of the arm.
 pub(super) fn answers(rounds: &[Round<'_>]) -> u64 {
     rounds.iter().flat_map(|round| round.own).map(|(_, count)| count).sum()
 }

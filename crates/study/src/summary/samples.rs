@@ -1,4 +1,4 @@
-//! The values of slices that count, and how they are put together: by pair of processes into costs, by round into levels.
+//! The values of slices that count, combined by pair of processes into costs and by round into levels.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use super::response::Times;
 use super::speed::Factors;
 use crate::measure::Measure;
 
-/// The evidence, and the confidence of what is drawn from it.
+/// The evidence, and the confidence of intervals computed from it.
 #[derive(Clone, Copy)]
 pub(super) struct Rounds<'a> {
     pub(super) all: &'a [StudyRound],
-    /// Response times by round, and in it by arm and load.
+    /// Response times by round, within a round by arm and load.
     pub(super) times: &'a [Times],
     pub(super) confidence: f64,
 }
 
-/// What one slice that counts says.
+/// The value of one slice that counts.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     block: u32,
@@ -27,7 +27,7 @@ struct Counted {
 }
 
 impl<'a> Rounds<'a> {
-    /// The samples of an arm under a load, with the place of their round.
+    /// The samples of an arm under a load, with the index of their round.
     pub(super) fn samples(&self, arm: &str, load: &str) -> impl Iterator<Item = (usize, &'a Sample)> {
         self.all.iter().enumerate().filter_map(move |(number, round)| {
             let is_it = |sample: &&Sample| sample.arm == arm && sample.load == load;
@@ -35,7 +35,7 @@ impl<'a> Rounds<'a> {
         })
     }
 
-    /// The values of an arm, by round, each divided by its factor where there are some.
+    /// The values of an arm, by round, each divided by its factor if there are factors.
     fn values(
         &self,
         arm: &str,
@@ -54,7 +54,7 @@ impl<'a> Rounds<'a> {
         self.all.iter().enumerate().map(of_round).collect()
     }
 
-    /// The level of an arm: the median of each round's slices, and the mean of these over rounds.
+    /// The level of an arm: the median of each round's slices, and the mean of these medians over rounds.
     pub(super) fn level(&self, arm: &str, load: &str, measure: &Measure) -> Option<Interval> {
         let of_round =
             |values: &Vec<Counted>| median(&values.iter().map(|one| one.value).collect::<Vec<f64>>());
@@ -62,8 +62,8 @@ impl<'a> Rounds<'a> {
         mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), self.confidence)
     }
 
-    /// What an arm costs against another: `compare` of a slice of the one and a slice of the other of the same block, for each
-    /// pair of their processes by itself ([`paired_cost_of_copies`]). Values are divided by their factors where there are some.
+    /// The cost of an arm against another: `compare` of a slice of each from the same block, separately for each pair
+    /// of their processes ([`paired_cost_of_copies`]). Values are divided by their factors if there are factors.
     pub(super) fn cost(
         &self,
         (arm, other): (&str, &str),
@@ -87,7 +87,7 @@ impl<'a> Rounds<'a> {
         paired_cost_of_copies(&rounds, self.confidence)
     }
 
-    /// The mean of a share over all slices of a load that count, weighted by their time; none without any.
+    /// The mean of a share over all slices of a load that count, weighted by their duration; none without any.
     pub(super) fn share(&self, load: &str, measure: &Measure) -> Option<f64> {
         let of = |samples: &mut dyn Iterator<Item = &Sample>| {
             let (mut sum, mut seconds) = (0.0, 0.0);
@@ -112,7 +112,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// The column of a measure; one without values where the sample has none.
+/// The column of a measure; empty if the sample has none.
 pub(super) fn column<'a>(
     sample: &'a Sample,
     measure: &Measure,
@@ -121,7 +121,7 @@ pub(super) fn column<'a>(
     (0..sample.block.len()).map(|place| values.get(place).copied().flatten())
 }
 
-/// The values of a sample that count, each divided by the factor of its place.
+/// The values of a sample that count, each divided by the factor of its index.
 fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Counted> {
     let mut values = Vec::new();
     let places = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
@@ -133,7 +133,7 @@ fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -
     values
 }
 
-/// How long the slices of a sample that count for everything were recorded, seconds.
+/// The recorded time of the slices of a sample that count for all measures, seconds.
 pub(super) fn seconds(sample: &Sample) -> f64 {
     let recorded = column(sample, &crate::measure::RECORDED).zip(&sample.set_aside);
     recorded.filter(|(_, by)| by.is_empty()).filter_map(|(seconds, _)| seconds).sum()

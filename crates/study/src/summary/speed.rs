@@ -1,4 +1,4 @@
-//! How slow the machine was around each slice, as the other arms beside it tell.
+//! The slowness of the machine around each slice, estimated from other arms.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use hoptax_stats::{Observation, Slowdowns, slowdowns};
 use super::samples::column;
 use crate::measure::CPU;
 
-/// A slice: its round, its sample in that, and its place in this.
+/// The indexes of a slice: its round, its sample in the round, and its position in the sample.
 type Place = (usize, usize, usize);
 
-/// What was found about one load.
+/// The estimate for one load.
 pub(super) struct Speed {
     found: Slowdowns,
     /// The slice of each observation.
     places: Vec<Place>,
-    /// The numbers that arms go by in the observations.
+    /// The numbers of the arms in the observations.
     arms: BTreeMap<String, usize>,
 }
 
-/// By what factor the machine was slower around slices, by round, sample and place.
+/// The factor by which the machine was slower around each slice.
 pub(super) type Factors = BTreeMap<Place, f64>;
 
-/// How fast the machine was under a load: each has a speed of its own. None where too few arms can tell.
+/// Estimates the machine's speed under a load; loads are independent. None with too few arms.
 pub(super) fn speed(rounds: &[StudyRound], load: &str) -> Option<Speed> {
     let mut arms = BTreeMap::new();
     let mut slices: Vec<(f64, Place, Observation)> = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn speed(rounds: &[StudyRound], load: &str) -> Option<Speed> {
             let arm = *arms.entry(sample.arm.clone()).or_insert(next);
             let told = sample.began_s.iter().zip(&sample.block).zip(&sample.set_aside);
             for (index, (value, ((began_s, block), by))) in column(sample, &CPU).zip(told).enumerate() {
-                // What spends nothing, for it has no proxy, says nothing.
+                // An arm without a proxy spends no CPU time and carries no information.
                 let value = value.filter(|value| *value > 0.0 && !CPU.is_spoilt_by(by));
                 if let Some(value) = value {
                     let observation = Observation { round: number, block: *block, arm, value };
@@ -48,8 +48,8 @@ pub(super) fn speed(rounds: &[StudyRound], load: &str) -> Option<Speed> {
     Some(Speed { found: slowdowns(&observations)?, places, arms })
 }
 
-/// Notes with each slice how slow the machine was around it. Returns the weight of its neighbours in that under one load; none
-/// where nothing can be said.
+/// Stores with each slice how slow the machine was around it. Returns the weight of the neighbours under one load; none
+/// if it cannot be estimated.
 pub(super) fn note(rounds: &mut [StudyRound], loads: &[String], usual: Option<&String>) -> Option<f64> {
     let mut weight = None;
     for load in loads {
@@ -68,10 +68,10 @@ pub(super) fn note(rounds: &mut [StudyRound], loads: &[String], usual: Option<&S
 }
 
 impl Speed {
-    /// The factors that the slices of two arms are divided by when they are compared: neither has a say in them.
+    /// The factors that the slices of two arms are divided by for their comparison; neither arm contributes to them.
     pub(super) fn between(&self, arm: &str, other: &str) -> Factors {
         let number = |arm: &str| self.arms.get(arm).copied();
-        // An arm that spends nothing is in no observation: the other's own factors do.
+        // An arm without CPU time has no observations; the other arm's own factors are used.
         let (Some(one), two) = (number(arm).or_else(|| number(other)), number(other)) else {
             return Factors::new();
         };

@@ -1,4 +1,5 @@
-//! Answers by status, where a load expects several: those that a limit lets pass, and those that it refuses.
+//! Answers by status, for loads that expect several: requests that a limit admits, and requests that it
+//! refuses.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use super::histogram;
 use super::response::{Round, level};
 use super::samples::{Rounds, seconds};
 
-/// What is known of each status under a load.
+/// The results of each status under a load.
 pub(super) fn statuses(rounds: &Rounds<'_>, arm: &str, load: &str) -> Vec<StatusResult> {
     let samples: Vec<&Sample> = rounds.samples(arm, load).map(|(_, sample)| sample).collect();
     let all: BTreeSet<u16> = samples.iter().flat_map(|sample| sample.statuses.keys().copied()).collect();

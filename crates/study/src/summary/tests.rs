@@ -46,10 +46,11 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
     }
 }
 
-/// By what factor the machine is slower in each block: by far more than a function costs.
+/// The factor by which the machine is slower in each block, far larger than the cost of a
+/// function.
 const SLOWER: [f64; 4] = [0.8, 0.8, 1.25, 1.25];
 
-/// Rounds in which arm `arm` spends `extra_us` more for each request than the others.
+/// Rounds in which arm `arm` spends `extra_us` more per request than the others.
 fn rounds(arm: usize, extra_us: [f64; 3]) -> Vec<RoundRecord> {
     extra_us.map(|extra_us| round(&plan(), arm, extra_us)).into()
 }
@@ -77,7 +78,7 @@ fn summarised(rounds: &[RoundRecord]) -> StudyResult {
     summarise(&plan(), rounds, Conditions::default())
 }
 
-/// The same rounds with the baseline's slices a second time, as those of another copy.
+/// The same rounds with the baseline's slices repeated as those of another copy.
 fn with_a_copy(mut rounds: Vec<RoundRecord>, of_copy: impl Fn(&mut SliceRecord)) -> Vec<RoundRecord> {
     for round in &mut rounds {
         let baseline = |slice: &&SliceRecord| slice.arm == index("baseline") && slice.load == 0;
@@ -95,7 +96,7 @@ fn costs_are_differences_from_the_mean_of_all_copies() {
     let lua = index("lua");
     let rounds = with_a_copy(rounds(lua, [5.0; 3]), |slice| {
         slice.copy = 1;
-        // A process with a level of its own, two microseconds above.
+        // A process with its own level, 2 us higher.
         slice.proxy_cpu_ns += (8_000_000.0 * SLOWER[slice.block as usize]) as u64;
     });
     let result = summarised(&rounds);
@@ -140,7 +141,7 @@ fn what_a_slice_left_undone_is_part_of_its_cost() {
     let lua = index("lua");
     let mut rounds = rounds(lua, [0.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {
-        // Five microseconds for each of 4,000 requests.
+        // 5 us for each of 4,000 requests.
         slice.late_hops_cpu_ns = [(20_000_000.0 * SLOWER[slice.block as usize]) as u64, 0, 0];
     }
     let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();

@@ -1,32 +1,32 @@
-//! Envoy's bootstrap for one arm: a plain proxy, and the function that the arm turns on.
+//! Envoy's bootstrap for one arm: a plain proxy, and the function that the arm enables.
 //!
-//! The plain proxy is the baseline that every function is compared with. It does what a proxy must do and little
-//! more, following Envoy's own [advice for benchmarks] where that does not take away what a function stands on:
+//! The plain proxy is the baseline that every function is compared with. It does what a proxy must do and little more.
+//! It follows Envoy's own [advice for benchmarks] where that does not remove what a function depends on:
 //!
 //! | choice | reason |
 //! |---|---|
-//! | circuit breakers at 10⁹ | at their defaults of 1,024 they would queue or refuse under a closed loop of many connections, and the cluster must hold as many upstream connections as there are requests in flight |
-//! | the same for clusters that a function brings | copies of requests and spans that a breaker drops are work that nobody sees missing |
-//! | `generate_request_id` off | making a random id costs; the function `request-id` turns it on |
-//! | no access log, no HTTP filter but the router, one route that takes every path | each is a function |
-//! | the router's `dynamic_stats` left on | Envoy's default, and `stats/per-route` stands on it: without it the router counts no status code, for routes either. It is part of what plain proxying costs |
-//! | route timeout 15 s, idle timeouts 5 min and 1 h left | Envoy's defaults: a proxy without their timers is one that nobody runs |
+//! | circuit breakers at 10⁹ | at their defaults of 1,024 they would queue or reject requests in a closed loop of many connections, and the cluster must hold as many upstream connections as there are requests in flight |
+//! | the same for clusters that a function adds | requests or spans dropped by a breaker would be missing work that goes unnoticed |
+//! | `generate_request_id` off | generating a random id costs; the function `request-id` enables it |
+//! | no access log, no HTTP filter but the router, one route that matches every path | each is a function |
+//! | the router's `dynamic_stats` at the default | `stats/per-route` depends on it: without it the router counts no status codes, not even for routes. It is part of the cost of plain proxying |
+//! | route timeout 15 s, idle timeouts 5 min and 1 h at the default | nobody runs a proxy without their timers |
 //! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated |
-//! | `lb_policy` left | round robin by default; the function `balance/round-robin` states it and brings the origins |
-//! | `stats_config`, flush interval left | statistics are kept as by default; their flush every 5 s is idle use, which is subtracted |
-//! | watchdogs that look every 10 s | by default they wake every thread ten times a second, and with a hundred proxies alive at once thousands of times a second that which is measured: an idle proxy takes 484 us of CPU a second with them and 211 without. No request touches them |
-//! | a limit of downstream connections | Envoy warns at start when there is none; counting touches each connection, not each request |
-//! | TLS 1.3 with one group for the key exchange, X25519, where connections are secured | 1.40 added X25519MLKEM768 to the defaults; what a handshake costs must not depend on the release unsaid |
+//! | `lb_policy` at the default | round robin; the function `balance/round-robin` states it and adds the origins |
+//! | `stats_config`, flush interval at the default | statistics are kept as usual; their flush every 5 s is idle use, which is subtracted |
+//! | watchdogs that check every 10 s | by default they wake every thread ten times a second, and with a hundred proxies at once they disturb the measured one thousands of times a second: an idle proxy uses 484 us of CPU time per second with them and 211 without. They do not affect requests |
+//! | a limit of downstream connections | Envoy warns at start without one; counting costs per connection, not per request |
+//! | TLS 1.3 with a single key exchange group, X25519, where connections use TLS | 1.40 added X25519MLKEM768 to the defaults; the cost of a handshake must not depend silently on the release |
 //! | `--concurrency` always given | without it, 1.40 has no more workers than the control group's limit |
-//! | `enable_reuse_port` left | the kernel shares connections out among workers by a hash: with several workers their shares differ from start to start, which rounds show. `accept-balance` shares them out evenly |
-//! | `x-envoy-expected-rq-timeout-ms`, `x-envoy-upstream-service-time`, `server`, `date` left | Envoy's defaults, and part of what plain proxying costs |
-//! | limits of buffers and windows left | 1 MiB for a connection, 16 MiB for a stream of HTTP/2: no body of a study reaches them |
+//! | `enable_reuse_port` at the default | the kernel distributes connections to workers by a hash: with several workers their shares differ from start to start, which shows between rounds. `accept-balance` distributes them evenly |
+//! | `x-envoy-expected-rq-timeout-ms`, `x-envoy-upstream-service-time`, `server`, `date` at the default | part of the cost of plain proxying |
+//! | limits of buffers and windows at the default | 1 MiB per connection, 16 MiB per HTTP/2 stream: no body of a study reaches them |
 //!
-//! Of HTTP/2 and TCP, and with mutual TLS on either side, it is the same but for what these need; HTTP/2 comes with prior
-//! knowledge, which Envoy tells from the first bytes.
+//! With HTTP/2 and TCP, and with mutual TLS on either side, it is the same except for what these need; HTTP/2 uses
+//! prior knowledge, which Envoy detects from the first bytes.
 //!
-//! A function's [`Fragment`] is merged in at fixed places. The messages that it may add to are [`Merged`]: the part
-//! that this module sets is typed, what the fragment adds is checked by Envoy's `--mode validate`.
+//! A function's [`Fragment`] is merged in at fixed places. Messages that it may extend are [`Merged`]: the part set by
+//! this module is typed, the part added by the fragment is checked by Envoy's `--mode validate`.
 //!
 //! [advice for benchmarks]: https://www.envoyproxy.io/docs/envoy/v1.40.0/faq/performance/how_to_benchmark_envoy
 
@@ -58,54 +58,55 @@ pub const INGRESS: &str = "ingress";
 /// `cluster.origin.upstream_rq_total`.
 pub const ORIGIN: &str = "origin";
 
-/// What one Envoy is to do.
+/// The configuration of one Envoy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProxyPlan {
     /// Port of the admin interface on 127.0.0.1.
     pub admin_port: u16,
     /// Address and port to which requests are sent.
     pub listen: SocketAddr,
-    /// Where the origins listen, at least one.
+    /// Addresses of the origins, at least one.
     pub origins: Vec<SocketAddr>,
-    /// The function to turn on; none for the plain proxy.
+    /// The function to enable; none for the plain proxy.
     pub fragment: Option<Fragment>,
-    /// What is spoken on both sides.
+    /// The protocol on both sides.
     pub codec: Codec,
-    /// How requests come; plain if not given.
+    /// Downstream TLS; plaintext if not given.
     pub downstream: Option<Mutual>,
-    /// How they go on; plain if not given.
+    /// Upstream TLS; plaintext if not given.
     pub upstream: Option<Mutual>,
-    /// Where Envoy reads its listener, and reads it again when it is replaced; in the bootstrap itself if not given.
+    /// The file that Envoy loads its listener from, and reloads when it is replaced; the listener is in the bootstrap
+    /// if not given.
     pub listener_file: Option<PathBuf>,
 }
 
-/// What a proxy speaks.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codec {
     /// HTTP/1.1.
     #[default]
     Http1,
-    /// HTTP/2, for itself or under gRPC.
+    /// HTTP/2, by itself or under gRPC.
     Http2,
-    /// HTTP/1.1 that becomes WebSocket.
+    /// HTTP/1.1 upgraded to WebSocket.
     WebSocket,
-    /// Bytes that it does not look into.
+    /// A TCP byte stream.
     Tcp,
 }
 
-/// The bootstrap that does it.
+/// The bootstrap for a plan.
 ///
 /// # Errors
-/// There is no origin, or the fragment does not fit: it sets what the plain proxy sets otherwise without saying that
-/// it means to, or says so where nothing is replaced.
+/// There is no origin, or the fragment does not fit: it overrides a field of the plain proxy without listing it in
+/// `replaces`, or lists one that it does not override.
 pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
     Ok(both(plan)?.0)
 }
 
-/// What a listener file says: the listener, as Envoy is told of it.
+/// The content of a listener file, in the format that Envoy expects.
 ///
 /// # Errors
-/// As [`bootstrap`].
+/// As for [`bootstrap`].
 pub fn listener_file(plan: &ProxyPlan) -> Result<Value, MergeError> {
     let mut listener = json!({"@type": "type.googleapis.com/envoy.config.listener.v3.Listener"});
     if let (Some(listener), Value::Object(own)) = (listener.as_object_mut(), json!(both(plan)?.1)) {
@@ -114,7 +115,7 @@ pub fn listener_file(plan: &ProxyPlan) -> Result<Value, MergeError> {
     Ok(json!({"resources": [listener]}))
 }
 
-/// The bootstrap, and the listener by itself.
+/// The bootstrap, and the separate listener.
 fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
     if plan.origins.is_empty() {
         return Err(MergeError::NoOrigin);
@@ -151,7 +152,8 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
         }],
     };
     let listener = merging.extend("listener", &listener, &fragment.listener)?;
-    // The default of 1,024 would drop copies and spans unseen where a companion is slow, and make their function cheap.
+    // With the default of 1,024, requests and spans would be dropped unnoticed if a companion is slow, which would make
+    // the function look cheap.
     let unlimited = Unlimited { circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] } };
     let more = fragment
         .clusters
@@ -175,7 +177,7 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
     Ok((Bootstrap(bootstrap), listener))
 }
 
-/// The connection manager, with what the fragment adds to it.
+/// The connection manager, extended by the fragment.
 fn connection_manager(
     codec: Codec,
     fragment: &Fragment,
@@ -196,7 +198,7 @@ fn connection_manager(
     merging.extend("connection_manager", &connection_manager, &fragment.connection_manager)
 }
 
-/// The routes of the fragment, or one that takes every path, all with the same action.
+/// The routes of the fragment, or one that matches every path, all with the same action.
 fn routes(fragment: &Fragment, merge: &mut Merge<'_>) -> Result<Vec<Merged>, MergeError> {
     let action = RouteAction { cluster: ORIGIN };
     if fragment.routes.is_empty() {
@@ -214,7 +216,7 @@ fn routes(fragment: &Fragment, merge: &mut Merge<'_>) -> Result<Vec<Merged>, Mer
         .collect()
 }
 
-/// The filters of the fragment, then the router.
+/// The filters of the fragment, followed by the router.
 fn http_filters(fragment: &Fragment) -> Result<Vec<Map<String, Value>>, MergeError> {
     let router =
         HttpFilter { name: "envoy.filters.http.router", typed_config: Router { type_url: Router::TYPE_URL } };

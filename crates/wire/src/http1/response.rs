@@ -1,8 +1,8 @@
-//! The reader of answers: fed with bytes as they come, it says when an answer is complete and what it was.
+//! An incremental parser of answers.
 //!
-//! One request is in flight per connection, so an answer that is followed by further bytes is malformed. The
-//! length of a body follows RFC 9112, section 6.3. Heads are parsed with `httparse`; a head that came in one
-//! piece, which is the rule, is parsed where it lies and not copied.
+//! Only one request is in flight per connection, so an answer that is followed by further bytes is malformed.
+//! The length of a body follows RFC 9112, section 6.3. Heads are parsed with `httparse`; a head that arrives
+//! in one piece, the usual case, is parsed in place without copying.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use thiserror::Error;
 use super::chunked::{ChunkedBody, ChunkedProgress};
 use crate::answer::{Answer, ExpectedHeader};
 
-/// Most bytes that the head of an answer may have. Envoy's own default limit is 60 KiB.
+/// Maximum size of an answer's head. Envoy's own default limit is 60 KiB.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Most header fields that an answer may have.
+/// Maximum number of header fields of an answer.
 const MAX_HEADERS: usize = 128;
 
-/// How far an answer has come.
+/// The progress of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More bytes are needed.
@@ -25,7 +25,7 @@ pub enum Progress {
     Complete(Answer),
 }
 
-/// Why bytes are not an answer.
+/// Why bytes are not a valid answer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Malformed {
     /// The head is not HTTP/1.
@@ -34,10 +34,10 @@ pub enum Malformed {
     /// The head is larger than [`MAX_HEAD_BYTES`] or has more than [`MAX_HEADERS`] fields.
     #[error("the head of the answer is larger than 64 KiB or has more than 128 fields")]
     HeadTooLarge,
-    /// `Content-Length` is not a number, or given twice with different values, or beside `Transfer-Encoding`.
+    /// `Content-Length` is not a number, is given twice with different values, or is beside `Transfer-Encoding`.
     #[error("the answer states its length in a way that cannot be trusted")]
     Length,
-    /// A chunk's size line or end is wrong.
+    /// A chunk's size line or end is invalid.
     #[error("the chunked body of the answer is broken")]
     Chunk,
     /// Bytes followed a complete answer.
@@ -50,13 +50,13 @@ pub enum Malformed {
 #[error("the connection was closed in the middle of the answer")]
 pub struct Truncated;
 
-/// Reads answers off one connection.
+/// Parses the answers of one connection.
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     state: State,
-    /// The head so far, when it came in more than one piece.
+    /// The head so far, if it arrived in more than one piece.
     head: Vec<u8>,
-    /// Whether the request was a `HEAD`, whose answer has no body whatever its headers say.
+    /// Whether the request was a `HEAD`, whose answer has no body regardless of its headers.
     request_was_head: bool,
     expected: Option<Arc<[ExpectedHeader]>>,
 }
@@ -81,46 +81,46 @@ enum Body {
 struct Head {
     bytes: usize,
     answer: Answer,
-    /// None where the answer ends with its head.
+    /// None if the answer ends with its head.
     body: Option<Body>,
     interim: bool,
 }
 
 impl ResponseReader {
-    /// A reader for the answers to `HEAD` requests when `request_is_head`, to any other otherwise.
+    /// A reader for the answers to `HEAD` requests if `request_is_head`, otherwise to other requests.
     pub fn new(request_is_head: bool) -> Self {
         Self { request_was_head: request_is_head, ..Self::default() }
     }
 
-    /// The same reader, which tells whether answers have these headers.
+    /// Makes the reader check answers for these headers.
     #[must_use]
     pub fn expecting(self, headers: Arc<[ExpectedHeader]>) -> Self {
         Self { expected: Some(headers).filter(|headers| !headers.is_empty()), ..self }
     }
 
-    /// Forgets what came, and reads the answer to a request that is a `HEAD` when `request_is_head`.
+    /// Resets the reader for the answer to a request, which is a `HEAD` if `request_is_head`.
     pub fn begin(&mut self, request_is_head: bool) {
         self.state = State::Head;
         self.head.clear();
         self.request_was_head = request_is_head;
     }
 
-    /// Whether no byte of an answer has come yet.
+    /// Whether no byte of an answer has arrived yet.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.head.is_empty()
     }
 
-    /// Takes the bytes of one read.
+    /// Processes the bytes of one read.
     ///
     /// # Errors
-    /// When they cannot be an answer; the connection is then of no further use.
+    /// When they cannot be an answer; the connection is then unusable.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Progress, Malformed> {
         loop {
             match &mut self.state {
                 State::Head => {
                     let Some(head) = self.feed_head(&mut bytes)? else { return Ok(Progress::Partial) };
                     if head.interim {
-                        // 1xx announces the answer, it is not the answer.
+                        // 1xx is an interim answer; the final one follows.
                         continue;
                     }
                     match head.body {
@@ -158,8 +158,8 @@ impl ResponseReader {
         }
     }
 
-    /// The peer closed the connection: the answer that this completes (a body without a length ends so), or
-    /// nothing when none had begun.
+    /// Handles the peer's close of the connection. Returns the answer that this completes (a body without a
+    /// length ends this way), or nothing when none had begun.
     ///
     /// # Errors
     /// When an answer had begun and was not complete.
@@ -176,7 +176,7 @@ impl ResponseReader {
         if rest.is_empty() { Ok(Progress::Complete(answer)) } else { Err(Malformed::Excess) }
     }
 
-    /// Parses a head at the front of `bytes` (after what came before) and moves `bytes` behind it.
+    /// Parses a head at the front of `bytes` (after earlier pieces) and advances `bytes` past it.
     fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
         if self.head.is_empty() {
             let Some(head) = parse_head(bytes, self.request_was_head, self.expected.as_deref())? else {
@@ -186,7 +186,7 @@ impl ResponseReader {
             return Ok(Some(head));
         }
         let before = self.head.len();
-        // What exceeds the limit cannot be part of an acceptable head, but may be body: look at no more.
+        // Bytes beyond the limit cannot be part of an acceptable head, but may be body: do not look at them.
         let taken = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(before) + 1);
         self.head.extend_from_slice(bytes.get(..taken).unwrap_or_default());
         let Some(head) = parse_head(&self.head, self.request_was_head, self.expected.as_deref())? else {
@@ -206,7 +206,7 @@ impl ResponseReader {
     }
 }
 
-/// Parses a whole head; None when it is not complete yet.
+/// Parses a whole head; None if it is incomplete.
 fn parse_head(
     bytes: &[u8],
     request_was_head: bool,
@@ -247,7 +247,7 @@ fn parse_head(
             length = Some(value);
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
             transfer_encoding = true;
-            // Only the last coding decides the framing (RFC 9112, section 6.1).
+            // Only the last coding determines the framing (RFC 9112, section 6.1).
             chunked = last_word(header.value).eq_ignore_ascii_case(b"chunked");
         } else if name.eq_ignore_ascii_case("connection") {
             for word in header.value.split(|&byte| byte == b',') {
@@ -266,7 +266,7 @@ fn parse_head(
         None
     } else if transfer_encoding {
         if length.is_some() {
-            // Both at once is how requests are smuggled; a server that sends it cannot be trusted.
+            // Both headers at once are a means of request smuggling, so such an answer is rejected.
             return Err(Malformed::Length);
         }
         Some(if chunked { Body::Chunked(ChunkedBody::default()) } else { Body::UntilClose })

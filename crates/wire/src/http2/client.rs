@@ -1,4 +1,4 @@
-//! The client's side of a connection: requests go out on streams, answers come back in any order.
+//! The client side of a connection: requests are sent on streams, and answers arrive in any order.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use super::{CANCEL, PREFACE};
 use crate::answer::{Answer, Broken, Event, ExpectedHeader, Loss};
 use crate::encoded::Encoded;
 
-/// Most bytes of bodies that are kept.
+/// Maximum size of bodies that are kept.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
-/// What our side takes.
+/// The client's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Requests at once on a connection.
+    /// Concurrent requests per connection.
     pub streams: u32,
-    /// Bytes of an answer that may be under way.
+    /// Flow-control window of a stream, bytes.
     pub stream_window_bytes: u32,
-    /// Bytes of all answers of a connection that may be.
+    /// Flow-control window of the connection, bytes.
     pub connection_window_bytes: u32,
 }
 
 impl Settings {
-    /// So many streams, with windows that hold back no answer below 16 MiB.
+    /// The given number of streams, with windows that do not delay answers below 16 MiB.
     pub fn of_streams(streams: u32) -> Self {
         Self { streams, stream_window_bytes: 16 << 20, connection_window_bytes: 64 << 20 }
     }
 }
 
-/// A connection of HTTP/2.
+/// An HTTP/2 connection.
 #[derive(Debug)]
 pub struct Http2 {
     frames: FrameReader,
     state: State,
 }
 
-/// All but the frames that are being read.
+/// Everything except the frame parser.
 #[derive(Debug)]
 struct State {
     settings: Settings,
@@ -49,13 +49,13 @@ struct State {
     decoder: Decoder,
     table: FieldTable,
     next_id: u32,
-    /// What the server takes at once.
+    /// The server's limit on concurrent streams.
     max_streams: u32,
-    /// The bodies of answers, of a connection that is there to read them.
+    /// The bodies of answers, if the connection keeps them.
     kept: Option<Vec<u8>>,
 }
 
-/// A request under way; `id` is 0 while there is none.
+/// A request in flight; `id` is 0 if there is none.
 #[derive(Clone, Debug, Default)]
 struct Stream {
     id: u32,
@@ -64,16 +64,16 @@ struct Stream {
     grpc_status: Option<u16>,
     length: Option<u64>,
     body_bytes: u64,
-    /// Which of the expected headers have come, as bits.
+    /// Bit set of the expected headers that have arrived.
     matched: u64,
     window_bytes: i64,
     received_bytes: u32,
-    /// What is left of the request's body.
+    /// The rest of the request's body.
     unsent: Vec<u8>,
 }
 
 impl Http2 {
-    /// A connection that has sent nothing yet.
+    /// A new connection that has sent nothing yet.
     pub fn new(settings: Settings, expected: Option<Arc<[ExpectedHeader]>>) -> Self {
         let streams = vec![Stream::default(); settings.streams as usize];
         Self {
@@ -92,7 +92,7 @@ impl Http2 {
         }
     }
 
-    /// Appends what every connection begins with.
+    /// Appends the preface and settings.
     pub fn open(&self, output: &mut Vec<u8>) {
         let settings = &self.state.settings;
         output.extend_from_slice(PREFACE);
@@ -103,34 +103,34 @@ impl Http2 {
         self.state.session.open_window(output);
     }
 
-    /// Has the bodies of answers kept from now on, for [`Self::kept`].
+    /// Keeps the bodies of answers from now on, for [`Self::kept`].
     #[must_use]
     pub fn keeping_bodies(mut self) -> Self {
         self.state.kept = Some(Vec::new());
         self
     }
 
-    /// The bodies that have come, one behind the other.
+    /// The bodies received, concatenated.
     pub fn kept(&self) -> &[u8] {
         self.state.kept.as_deref().unwrap_or_default()
     }
 
-    /// Whether the server's settings have come, which shows that it speaks HTTP/2.
+    /// Whether the server's settings have arrived, which shows that it speaks HTTP/2.
     pub fn is_settled(&self) -> bool {
         self.state.session.is_settled
     }
 
-    /// The number of streams that the server takes at once.
+    /// The server's limit on concurrent streams.
     pub fn max_streams(&self) -> u32 {
         self.state.max_streams
     }
 
-    /// Appends a request on a free stream; `bytes` are those of the request, with what is different in each filled in.
+    /// Appends a request on a free stream; `bytes` are those of the request, with its variables filled in.
     pub fn send(&mut self, stream: u32, request: &Encoded, bytes: &[u8], output: &mut Vec<u8>) {
         self.state.send(stream as usize, request, bytes, output);
     }
 
-    /// Whether all of the request on a stream is sent.
+    /// Whether the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         self.state.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
@@ -140,7 +140,7 @@ impl Http2 {
         self.state.streams.get(stream as usize).is_some_and(|stream| stream.status > 0)
     }
 
-    /// Gives a request up; its stream is free.
+    /// Cancels a request; its stream is free.
     pub fn cancel(&mut self, stream: u32, output: &mut Vec<u8>) {
         if let Some(stream) = self.state.streams.get_mut(stream as usize)
             && stream.id > 0
@@ -150,15 +150,15 @@ impl Http2 {
         }
     }
 
-    /// Whether this connection has no number left for another request.
+    /// Whether this connection has run out of stream ids.
     pub fn is_used_up(&self) -> bool {
         self.state.next_id > 0x7fff_fff0
     }
 
-    /// Takes the bytes of one read; replies of the protocol itself are appended to `output`.
+    /// Processes the bytes of one read. Replies of the protocol itself are appended to `output`.
     ///
     /// # Errors
-    /// When they break the rules of the protocol; the connection is then of no further use.
+    /// When they violate the protocol; the connection is then unusable.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -188,7 +188,7 @@ impl State {
             id: self.next_id,
             is_head: request.is_head,
             window_bytes: self.session.first_window_bytes,
-            // Its buffer is used again.
+            // Reuse the buffer.
             unsent: std::mem::take(&mut stream.unsent),
             ..Stream::default()
         };
@@ -196,7 +196,7 @@ impl State {
         let id = self.next_id;
         self.next_id += 2;
         let end = if body.is_empty() { flag::END_STREAM } else { 0 };
-        // The block goes behind its frame's head, whose length is then known.
+        // The length of the frame is filled in once the block is written.
         let from = output.len();
         put_head(output, 0, kind::HEADERS, flag::END_HEADERS | end, id);
         let block_from = output.len();
@@ -224,7 +224,7 @@ impl State {
         }
     }
 
-    /// Sends as much of a body as the windows let; the body, or what was left of it.
+    /// Sends as much of a body as flow control allows. `body` is a new body; None continues the unsent rest.
     fn send_body(&mut self, slot: usize, body: Option<&[u8]>, output: &mut Vec<u8>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         let kept = std::mem::take(&mut stream.unsent);
@@ -244,7 +244,7 @@ impl State {
             rest = behind;
         }
         if rest.is_empty() {
-            // The buffer stays with its stream.
+            // The stream keeps its buffer.
             stream.unsent = kept;
             stream.unsent.clear();
         } else {
@@ -264,7 +264,7 @@ impl State {
         self.streams.iter().position(|stream| stream.id == id).filter(|_| id > 0)
     }
 
-    /// The slot of a stream that the server speaks of; None for one that is over.
+    /// The slot of a stream in a frame of the server; None for a closed stream.
     fn known(&self, id: u32) -> Result<Option<usize>, Broken> {
         if id == 0 || id.is_multiple_of(2) || id >= self.next_id {
             return Err(Broken::Http2("a frame for a stream that no request was sent on"));
@@ -374,7 +374,7 @@ impl State {
                 matched |= u64::from(header.is(name, value)) << bit.min(63);
             }
         };
-        // Also that of a stream that is over: the table must not miss what is in it.
+        // Blocks of closed streams are decoded too, since they update the dynamic table.
         self.decoder.decode(block, each).map_err(|_| Broken::Http2("a header block that cannot be read"))?;
         let Some(stream) = slot.and_then(|slot| self.streams.get_mut(slot)) else { return Ok(()) };
         let slot = slot.unwrap_or_default();
@@ -383,7 +383,7 @@ impl State {
                 return Err(Broken::Http2("an answer without a status"));
             }
             if status < 200 && !end {
-                // It announces the answer, it is not the answer.
+                // An interim answer; the final one follows.
                 return Ok(());
             }
             stream.status = status;
@@ -400,11 +400,11 @@ impl State {
         Ok(())
     }
 
-    /// The server has sent all of an answer.
+    /// The server has sent the complete answer.
     fn finish(&mut self, slot: usize, output: &mut Vec<u8>, events: &mut Vec<Event>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         if !stream.unsent.is_empty() {
-            // It did not want the rest of the request.
+            // The server answered without the rest of the request.
             put_number(output, kind::RST_STREAM, stream.id, CANCEL);
             stream.unsent.clear();
         }

@@ -1,11 +1,11 @@
-//! Frames (RFC 9113, section 4): reading them off a connection, and their heads as bytes.
+//! Frames (RFC 9113, section 4): parsing, and encoding of frame headers.
 
-/// Length of a frame's head.
+/// Size of a frame header.
 pub(crate) const HEAD_BYTES: usize = 9;
-/// The largest payload that either side takes unless it says otherwise, which we do not.
+/// The default maximum size of a payload, which we do not change.
 pub const MAX_PAYLOAD_BYTES: usize = 16_384;
 
-/// The kinds of frames that are looked at.
+/// The frame types in use.
 pub(crate) mod kind {
     pub(crate) const DATA: u8 = 0;
     pub(crate) const HEADERS: u8 = 1;
@@ -18,7 +18,7 @@ pub(crate) mod kind {
     pub(crate) const CONTINUATION: u8 = 9;
 }
 
-/// The flags that are looked at.
+/// The flags in use.
 pub(crate) mod flag {
     pub(crate) const ACK: u8 = 1;
     pub(crate) const END_STREAM: u8 = 1;
@@ -27,7 +27,7 @@ pub(crate) mod flag {
     pub(crate) const PRIORITY: u8 = 0x20;
 }
 
-/// Settings by number (RFC 9113, section 6.5.2).
+/// Settings by identifier (RFC 9113, section 6.5.2).
 pub(crate) mod setting {
     pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
     pub(crate) const ENABLE_PUSH: u16 = 2;
@@ -35,7 +35,7 @@ pub(crate) mod setting {
     pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 }
 
-/// The head of a frame.
+/// A frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) length: usize,
@@ -60,20 +60,20 @@ impl Head {
     }
 }
 
-/// Appends the head of a frame.
+/// Appends a frame header.
 pub(crate) fn put_head(output: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: u32) {
     let [_, a, b, c] = (length as u32).to_be_bytes();
     output.extend_from_slice(&[a, b, c, kind, flags]);
     output.extend_from_slice(&stream.to_be_bytes());
 }
 
-/// Appends a frame whose payload is one number.
+/// Appends a frame whose payload is a single number.
 pub(crate) fn put_number(output: &mut Vec<u8>, kind: u8, stream: u32, number: u32) {
     put_head(output, 4, kind, 0, stream);
     output.extend_from_slice(&number.to_be_bytes());
 }
 
-/// Appends our settings.
+/// Appends a SETTINGS frame.
 pub(crate) fn put_settings(output: &mut Vec<u8>, settings: &[(u16, u32)]) {
     put_head(output, settings.len() * 6, kind::SETTINGS, 0, 0);
     for (number, value) in settings {
@@ -82,36 +82,36 @@ pub(crate) fn put_settings(output: &mut Vec<u8>, settings: &[(u16, u32)]) {
     }
 }
 
-/// What was read: a whole frame, or a part of a frame of data, whose `head` has the length of the part, and whose flags
-/// are set only with the last.
+/// A parsed piece: a whole frame, or a part of a DATA frame, whose `head` has the length of the part. Its flags are set
+/// only in the last part.
 #[derive(Debug)]
 pub(crate) struct Piece<'a> {
     pub(crate) head: Head,
     pub(crate) payload: &'a [u8],
 }
 
-/// A frame that is larger than it may be.
+/// A frame exceeds the maximum size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
-/// Puts frames together from bytes as they come.
+/// An incremental parser of frames.
 #[derive(Debug, Default)]
 pub(crate) struct FrameReader {
     head: [u8; HEAD_BYTES],
     have: usize,
-    /// The frame whose payload is being read, and how much of it has come.
+    /// The frame whose payload is being read, and how much of it has arrived.
     current: Option<(Head, usize)>,
     payload: Vec<u8>,
 }
 
 impl FrameReader {
-    /// Whether it is between two frames.
+    /// Whether the parser is between two frames.
     pub(crate) fn is_between(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }
 
-    /// The next piece of `bytes`, which then begin behind it; None when more are needed. Data that are not padded come as
-    /// they are, all else whole.
+    /// Returns the next piece and advances `bytes` past it; None if more bytes are needed. DATA frames without padding
+    /// are passed on in parts, all others whole.
     pub(crate) fn next<'a, 'b: 'a>(
         &'a mut self,
         bytes: &mut &'b [u8],
@@ -159,7 +159,7 @@ impl FrameReader {
     }
 }
 
-/// The settings of a payload, or None when it is none.
+/// The settings of a payload; None if it is invalid.
 pub(crate) fn settings(payload: &[u8]) -> Option<impl Iterator<Item = (u16, u32)>> {
     let (settings, rest) = payload.as_chunks::<6>();
     rest.is_empty().then(|| {
@@ -171,7 +171,7 @@ pub(crate) fn settings(payload: &[u8]) -> Option<impl Iterator<Item = (u16, u32)
     })
 }
 
-/// A payload without its padding and, of a frame of headers, its priority; None when the padding is longer.
+/// A payload without its padding and, in a HEADERS frame, its priority; None if the padding exceeds the payload.
 pub(crate) fn unpadded(head: Head, mut payload: &[u8]) -> Option<&[u8]> {
     let mut padding = 0;
     if head.has(flag::PADDED) {
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// Kinds and payloads of everything in `bytes`, fed in pieces that end at `cuts`; data put together.
+    /// Types and payloads of all frames in `bytes`, fed in pieces that end at `cuts`; DATA is concatenated.
     fn read(bytes: &[u8], cuts: &[usize]) -> Vec<(u8, u8, Vec<u8>)> {
         let (mut reader, mut seen, mut from) = (FrameReader::default(), Vec::new(), 0);
         let mut data: Vec<u8> = Vec::new();

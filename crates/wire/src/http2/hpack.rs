@@ -1,10 +1,11 @@
-//! Header compression (HPACK, RFC 7541): reading header blocks.
+//! Header compression (HPACK, RFC 7541): decoding of header blocks, and encoding of
+//! integers, strings and fields.
 
 use std::collections::VecDeque;
 
 use super::huffman;
 
-/// The static table (RFC 7541, appendix A); the first has index 1.
+/// The static table (RFC 7541, appendix A); indexes start at 1.
 #[rustfmt::skip]
 pub(crate) const STATIC: [(&str, &str); 61] = [
     (":authority", ""),
@@ -70,26 +71,27 @@ pub(crate) const STATIC: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// What an entry of the dynamic table counts beside its bytes (RFC 7541, section 4.1).
+/// Overhead of an entry in the dynamic table, in addition to its bytes (RFC 7541,
+/// section 4.1).
 pub(crate) const ENTRY_BYTES: usize = 32;
-/// The size of the dynamic table unless the settings say otherwise.
+/// The default size of the dynamic table.
 pub const TABLE_BYTES: usize = 4096;
-/// Most bytes of all fields of a block together.
+/// Maximum size of all fields of a block together.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 
 /// Name and value.
 type Entry = (Box<[u8]>, Box<[u8]>);
 
-/// A block that cannot be read; the connection's state is lost with it.
+/// An invalid block; the connection's compression state is lost with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadBlock;
 
-/// Reads the header blocks of one direction of one connection.
+/// The decoder of one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     /// Names and values, the newest first.
     dynamic: VecDeque<Entry>,
-    /// Their size, and what it may be now.
+    /// Their size, and the current maximum size.
     bytes: usize,
     most_bytes: usize,
     name: Vec<u8>,
@@ -112,7 +114,7 @@ impl Decoder {
     /// Calls `each` with name and value of every field of a block.
     ///
     /// # Errors
-    /// When it is no block.
+    /// When the block is invalid.
     pub(crate) fn decode(
         &mut self,
         mut block: &[u8],
@@ -172,14 +174,14 @@ impl Decoder {
     fn insert(&mut self, name: &[u8], value: &[u8]) {
         let bytes = name.len() + value.len() + ENTRY_BYTES;
         self.evict(bytes);
-        // One that is larger than the table only empties it.
+        // An entry larger than the table only empties it.
         if bytes <= self.most_bytes {
             self.bytes += bytes;
             self.dynamic.push_front((name.into(), value.into()));
         }
     }
 
-    /// Makes room for so many bytes.
+    /// Evicts entries to make room for `bytes`.
     fn evict(&mut self, bytes: usize) {
         while self.bytes + bytes > self.most_bytes
             && let Some((name, value)) = self.dynamic.pop_back()
@@ -189,7 +191,7 @@ impl Decoder {
     }
 }
 
-/// An integer behind a prefix of so many bits (RFC 7541, section 5.1).
+/// Decodes an integer with a prefix of this many bits (RFC 7541, section 5.1).
 pub(crate) fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> {
     let (&first, mut rest) = block.split_first().ok_or(BadBlock)?;
     let most = (1_usize << prefix) - 1;
@@ -213,7 +215,8 @@ pub(crate) fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> 
     Ok(value)
 }
 
-/// A string, coded or not, whose length has a prefix of so many bits.
+/// Decodes a string, Huffman-coded or plain, whose length has a prefix of this many
+/// bits.
 pub(crate) fn string(block: &mut &[u8], prefix: u8, output: &mut Vec<u8>) -> Result<(), BadBlock> {
     let is_coded = block.first().ok_or(BadBlock)? >> prefix & 1 != 0;
     let length = integer(block, prefix)?;
@@ -227,7 +230,8 @@ pub(crate) fn string(block: &mut &[u8], prefix: u8, output: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-/// Appends an integer behind a prefix of so many bits, whose upper bits are `flags`.
+/// Appends an integer with a prefix of this many bits; the remaining upper bits are
+/// `flags`.
 pub(crate) fn put_integer(output: &mut Vec<u8>, flags: u8, prefix: u8, value: usize) {
     let most = (1_usize << prefix) - 1;
     if value < most {
@@ -243,20 +247,20 @@ pub(crate) fn put_integer(output: &mut Vec<u8>, flags: u8, prefix: u8, value: us
     output.push(rest as u8);
 }
 
-/// Appends a string that is not coded.
+/// Appends a string without Huffman coding.
 pub(crate) fn put_string(output: &mut Vec<u8>, bytes: &[u8]) {
     put_integer(output, 0, 7, bytes.len());
     output.extend_from_slice(bytes);
 }
 
-/// The index of a field in the static table, and that of its name alone.
+/// The index of a field in the static table, and that of its name.
 pub(crate) fn static_index(name: &str, value: &str) -> (Option<usize>, Option<usize>) {
     let whole = STATIC.iter().position(|field| *field == (name, value));
     let named = STATIC.iter().position(|field| field.0 == name);
     (whole.map(|index| index + 1), named.map(|index| index + 1))
 }
 
-/// Appends a field that no table is to remember.
+/// Appends a field without indexing.
 pub(crate) fn put_field(output: &mut Vec<u8>, name: &str, value: &str) {
     match static_index(name, value) {
         (Some(index), _) => put_integer(output, 0x80, 7, index),
@@ -294,7 +298,7 @@ mod tests {
 
     #[test]
     fn requests_of_the_rfc_with_a_table_that_grows() {
-        // RFC 7541, C.4: three requests on one connection, coded.
+        // RFC 7541, C.4: three requests on one connection, Huffman-coded.
         let mut decoder = Decoder::default();
         let first = decoded(&mut decoder, &hex("8286 8441 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff")).unwrap();
         assert_eq!(first, [":method: GET", ":scheme: http", ":path: /", ":authority: www.example.com"]);

@@ -1,8 +1,8 @@
-//! The Huffman code of HPACK (RFC 7541, appendix B): decoding, a nibble at a time.
+//! The Huffman code of HPACK (RFC 7541, appendix B): a decoder that processes four bits at a time.
 
 use std::sync::LazyLock;
 
-/// Codes of the 256 bytes and of the end of a string, each with its length in bits.
+/// Codes of the 256 bytes and of the end-of-string symbol, each with its length in bits.
 #[allow(clippy::unreadable_literal, reason = "they are the bits of the RFC")]
 #[rustfmt::skip]
 const CODES: [(u32, u8); 257] = [
@@ -44,7 +44,7 @@ const CODES: [(u32, u8); 257] = [
     (0x3fffffff, 30),
 ];
 
-/// One step of four bits: where it leads, and the byte that it completes.
+/// A transition on four bits: the next node, and the byte completed by it.
 #[derive(Clone, Copy, Default)]
 struct Step {
     next: u8,
@@ -56,12 +56,12 @@ enum Emits {
     #[default]
     Nothing,
     Byte(u8),
-    /// The end of a string, which must not be coded, or no code at all.
+    /// The end-of-string symbol, which must not be encoded, or an invalid code.
     Invalid,
 }
 
-/// The steps from each of the 256 inner nodes of the code's tree, and whether a string may end there: on a path of at most
-/// seven ones, which is padding.
+/// The transitions of the 256 inner nodes of the code tree, and whether a string may end there: at the root or after at
+/// most seven one bits, which are padding.
 struct Tree {
     steps: Vec<[Step; 16]>,
     may_end: [bool; 256],
@@ -97,7 +97,7 @@ static TREE: LazyLock<Tree> = LazyLock::new(|| {
             match nodes[node][nibble >> bit & 1] {
                 Child::Node(next) => node = next,
                 Child::Symbol(symbol) => {
-                    // The shortest code has five bits: four complete one at most.
+                    // The shortest code has five bits, so four bits complete at most one.
                     emits = u8::try_from(symbol).map_or(Emits::Invalid, Emits::Byte);
                     node = 0;
                 }
@@ -117,7 +117,7 @@ static TREE: LazyLock<Tree> = LazyLock::new(|| {
     Tree { steps, may_end }
 });
 
-/// Appends what `bytes` code to `output`; false when they are no code.
+/// Appends the decoded `bytes` to `output`; false if they are invalid.
 pub(crate) fn decode(bytes: &[u8], output: &mut Vec<u8>) -> bool {
     let tree = &*TREE;
     let mut node = 0;
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_no_code_is_refused() {
-        // Padding of zeros, of a whole byte, and the coded end of a string.
+        // Padding of zeros, padding of a whole byte, and an encoded end-of-string symbol.
         assert_eq!(decoded(&[0x18]), None);
         assert_eq!(decoded(&[0x64, 0x02, 0xff]), None);
         assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff]), None);

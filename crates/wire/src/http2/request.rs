@@ -1,4 +1,4 @@
-//! Requests: header fields that are encoded once, and a table per connection that shortens them from then on.
+//! Request encoding: header fields are encoded once, and each connection indexes them in its dynamic table.
 
 use std::ops::Range;
 
@@ -8,20 +8,21 @@ use crate::encoded::Encoded;
 /// A header field of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
-    /// Its index in the static table, if the whole of it is there.
+    /// Its index in the static table, if the whole field is there.
     whole: Option<usize>,
     /// The index of its name there; 0 for none.
     named: usize,
-    /// Where the rest of it is in the bytes of the request.
+    /// The range of the rest of it in the bytes of the request.
     rest: Range<usize>,
-    /// Its number among the different fields of all requests of a load; None for one that is never the same.
+    /// Its number among the distinct fields of all requests of a load; None for a field that differs in each
+    /// request.
     number: Option<usize>,
-    /// What it takes in a table.
+    /// Entry size in the dynamic table.
     table_bytes: usize,
 }
 
 impl Encoded {
-    /// A request of HTTP/2. Names of `fields` are lower case, those with a colon first.
+    /// An HTTP/2 request. Names of `fields` are in lower case, with pseudo-header fields first.
     pub fn http2(fields: &[(String, String)], body: &[u8]) -> Self {
         let mut bytes = Vec::new();
         let fields_of = |(name, value): &(String, String)| {
@@ -46,8 +47,8 @@ impl Encoded {
         Self { bytes, is_head, fields, body_from }
     }
 
-    /// Numbers the fields of all requests of a load, so that connections remember what they share. Those whose bytes
-    /// `varies` says to be different in each request are not remembered.
+    /// Numbers the fields of all requests of a load, so that connections can index those that requests share. Fields
+    /// for whose bytes `varies` is true differ in each request and are not indexed.
     pub fn number_fields<'a>(requests: impl Iterator<Item = &'a mut Self>, varies: impl Fn(&[u8]) -> bool) {
         let mut known: Vec<(usize, Vec<u8>)> = Vec::new();
         for request in requests {
@@ -65,16 +66,16 @@ impl Encoded {
     }
 }
 
-/// What the server remembers of the fields that a connection sent it.
+/// The server's dynamic table, as filled by this connection.
 #[derive(Debug)]
 pub(crate) struct FieldTable {
-    /// By the number of a field: as which it was put into the table, counted from 1; 0 for not yet.
+    /// By the number of a field: the insertion count at which it was added, from 1; 0 if not added.
     positions: Vec<u32>,
     inserted: u32,
     bytes: usize,
-    /// What the server lets it have.
+    /// The maximum size in use.
     most_bytes: usize,
-    /// Whether the server is to be told that it is no longer used.
+    /// Whether a size update to zero must still be sent to the server.
     owes_size: bool,
 }
 
@@ -85,7 +86,7 @@ impl Default for FieldTable {
 }
 
 impl FieldTable {
-    /// The server's setting. A table smaller than usual is not used at all.
+    /// Applies the server's setting. A table smaller than the default is not used at all.
     pub(crate) fn limit(&mut self, bytes: usize) {
         if bytes < TABLE_BYTES && self.most_bytes > 0 {
             (self.most_bytes, self.owes_size) = (0, true);
@@ -112,7 +113,7 @@ impl FieldTable {
             };
             match self.positions.get(number) {
                 Some(&position) if position > 0 => {
-                    // The newest follows the 61 of the static table.
+                    // The newest entry follows the 61 of the static table.
                     put_integer(output, 0x80, 7, 62 + (self.inserted - position) as usize);
                 }
                 _ if fits => {
@@ -127,7 +128,7 @@ impl FieldTable {
                         *position = self.inserted;
                     }
                 }
-                // Nothing is ever pushed out, so that positions hold for good.
+                // Nothing is ever evicted, so positions stay valid.
                 _ => {
                     put_integer(output, 0, 4, field.named);
                     output.extend_from_slice(rest);

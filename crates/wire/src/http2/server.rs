@@ -1,4 +1,5 @@
-//! The server's side of a connection, for the origin: requests come in whole, answers go out as far as the windows let.
+//! The server side of a connection, for the origin: requests are received whole, answers are sent as flow control
+//! allows.
 
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
@@ -7,13 +8,13 @@ use super::session::{Meaning, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
 use crate::answer::Broken;
 
-/// Streams that a client may have at once.
+/// Limit on concurrent streams of a client.
 const MAX_STREAMS: u32 = 4096;
-/// Bytes of requests that may be under way on a stream, and on a connection.
+/// Flow-control window for requests, of a stream and of the connection.
 const WINDOW_BYTES: u32 = 16 << 20;
-/// How many bytes are put up for sending at most.
+/// Maximum size of pending output.
 const OUTPUT_BYTES: usize = 256 * 1024;
-/// Most bytes of a body that is kept.
+/// Maximum size of a body that is kept.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// The head of a request.
@@ -23,12 +24,12 @@ pub struct Head {
     pub method: String,
     /// Its path and query.
     pub path: String,
-    /// Its fields but for those of the protocol itself.
+    /// Its fields without pseudo-header fields.
     pub fields: Vec<(String, String)>,
 }
 
 impl Head {
-    /// Takes a field of the block.
+    /// Adds a field of the header block.
     pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match name {
@@ -39,7 +40,7 @@ impl Head {
         }
     }
 
-    /// Whether it says what is asked for, and of what.
+    /// Whether it has a method and a path.
     pub(crate) fn is_whole(&self) -> bool {
         !self.method.is_empty() && !self.path.is_empty()
     }
@@ -50,10 +51,10 @@ impl Head {
     }
 }
 
-/// What came.
+/// An event of the server side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// A whole request. The body is kept of calls of gRPC only.
+    /// A complete request. The body is kept for gRPC calls only.
     Request {
         /// The number of its stream.
         stream: u32,
@@ -62,7 +63,7 @@ pub enum ServerEvent {
         /// Its body.
         body: Vec<u8>,
     },
-    /// The head of a request that is answered while it comes.
+    /// The head of a request that is answered while it arrives.
     Opened {
         /// The number of its stream.
         stream: u32,
@@ -81,7 +82,7 @@ pub enum ServerEvent {
         /// The number of its stream.
         stream: u32,
     },
-    /// A request that nobody waits for any more.
+    /// A request was cancelled by the client.
     Cancelled {
         /// The number of its stream.
         stream: u32,
@@ -91,9 +92,9 @@ pub enum ServerEvent {
 /// The body of an answer.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// So many bytes, which the function gives in pieces: from an offset, at most so many.
+    /// A body of the given size. The function returns pieces of it, from an offset and with a maximum size.
     Text(u64, fn(u64, u64) -> &'static [u8]),
-    /// These.
+    /// A body in memory.
     Bytes(Vec<u8>),
 }
 
@@ -116,19 +117,19 @@ impl Body {
     }
 }
 
-/// The server's side of one connection.
+/// The server side of one connection.
 #[derive(Debug, Default)]
 pub struct Server {
     frames: FrameReader,
     state: State,
 }
 
-/// Whether a request is answered while it comes.
+/// Whether a request is answered while it arrives.
 type IsStreaming = fn(&Head) -> bool;
 
 #[derive(Debug)]
 struct State {
-    /// Bytes of the preface that have come.
+    /// Bytes of the preface received.
     preface: usize,
     session: Session,
     decoder: Decoder,
@@ -137,20 +138,20 @@ struct State {
     is_streaming: IsStreaming,
 }
 
-/// A request that is not answered in full.
+/// A request that is not fully answered.
 #[derive(Debug)]
 struct Stream {
     id: u32,
-    /// Until the request is handed on.
+    /// Present until the request is complete and handed on.
     request: Option<(Head, Vec<u8>)>,
     keeps_body: bool,
-    /// Whether parts of the request are handed on as they come.
+    /// Whether parts of the request are handed on as they arrive.
     is_handed_on: bool,
-    /// Whether more of the answer may come.
+    /// Whether more of the answer may follow.
     is_streaming: bool,
     received_bytes: u32,
     window_bytes: i64,
-    /// The answer's body with how much of it is sent, and the header block of its trailers.
+    /// The answer's body with the number of bytes sent, and the header block of its trailers.
     answer: Option<(Body, u64, Vec<u8>)>,
 }
 
@@ -168,12 +169,12 @@ impl Default for State {
 }
 
 impl Server {
-    /// A server that hands on the requests of which `is_streaming` is true while they come.
+    /// A server that hands on requests for which `is_streaming` is true while they arrive.
     pub fn streaming(is_streaming: IsStreaming) -> Self {
         Self { state: State { is_streaming, ..State::default() }, ..Self::default() }
     }
 
-    /// Appends what every connection begins with.
+    /// Appends the settings.
     pub fn open(&self, output: &mut Vec<u8>) {
         let settings =
             [(setting::MAX_CONCURRENT_STREAMS, MAX_STREAMS), (setting::INITIAL_WINDOW_SIZE, WINDOW_BYTES)];
@@ -181,15 +182,15 @@ impl Server {
         self.state.session.open_window(output);
     }
 
-    /// Whether no request is under way.
+    /// Whether no request is in flight.
     pub fn is_idle(&self) -> bool {
         self.state.streams.is_empty() && self.frames.is_between() && !self.state.session.is_in_block()
     }
 
-    /// Takes the bytes of one read.
+    /// Processes the bytes of one read.
     ///
     /// # Errors
-    /// When they break the rules of the protocol; the connection is then of no further use.
+    /// When they violate the protocol; the connection is then unusable.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -213,7 +214,7 @@ impl Server {
         }
     }
 
-    /// Begins to answer a request; what the windows or the output have no room for follows with [`Self::pump`].
+    /// Starts the answer to a request; [`Self::pump`] sends the rest when flow control and the output have room.
     pub fn answer(
         &mut self,
         id: u32,
@@ -240,7 +241,7 @@ impl Server {
         self.pump(output);
     }
 
-    /// Begins to answer a request that is answered while it comes.
+    /// Starts the answer to a request that is answered while it arrives.
     pub fn begin(&mut self, id: u32, fields: &[(&str, &str)], output: &mut Vec<u8>) {
         if let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) {
             put_fields(fields, id, false, output);
@@ -248,11 +249,11 @@ impl Server {
         }
     }
 
-    /// Adds to such an answer.
+    /// Appends to such an answer.
     pub fn push(&mut self, id: u32, bytes: &[u8], output: &mut Vec<u8>) {
         let stream = self.state.streams.iter_mut().find(|stream| stream.id == id);
         if let Some((Body::Bytes(body), sent, _)) = stream.and_then(|stream| stream.answer.as_mut()) {
-            // What has been sent is not kept.
+            // Drop the part that has been sent.
             body.drain(..(*sent as usize).min(body.len()));
             *sent = 0;
             body.extend_from_slice(bytes);
@@ -272,13 +273,13 @@ impl Server {
         self.pump(output);
     }
 
-    /// Gives a request up that is not answered yet.
+    /// Resets a request that is not answered yet.
     pub fn reset(&mut self, id: u32, output: &mut Vec<u8>) {
         self.state.streams.retain(|stream| stream.id != id);
         put_number(output, kind::RST_STREAM, id, CANCEL);
     }
 
-    /// Appends what there is room for.
+    /// Appends as much pending output as there is room for.
     pub fn pump(&mut self, output: &mut Vec<u8>) {
         let state = &mut self.state;
         let mut index = 0;
@@ -291,7 +292,7 @@ impl Server {
         }
     }
 
-    /// Tells the client to send no further request.
+    /// Sends GOAWAY.
     pub fn go_away(&self, output: &mut Vec<u8>) {
         put_head(output, 8, kind::GOAWAY, 0, 0);
         output.extend_from_slice(&self.state.last_id.to_be_bytes());
@@ -307,13 +308,13 @@ fn put_fields(fields: &[(&str, &str)], id: u32, ends: bool, output: &mut Vec<u8>
     for (name, value) in fields {
         put_field(output, name, value);
     }
-    // The origin's own fields and a few echoed ones: far below the largest frame.
+    // The origin's own fields and a few echoed ones, far below the maximum frame size.
     let length = (output.len() - block_from) as u32;
     output[from..from + 3].copy_from_slice(&length.to_be_bytes()[1..]);
 }
 
 impl Stream {
-    /// Sends what there is room for; true when all is sent.
+    /// Sends as much as there is room for; true when everything is sent.
     fn send(&mut self, connection_window: &mut i64, output: &mut Vec<u8>) -> bool {
         let Some((body, sent, trailers)) = &mut self.answer else { return false };
         while *sent < body.len() {
@@ -425,7 +426,7 @@ impl State {
             return Err(Broken::Http2("a request on a stream that is not the client's"));
         }
         if id <= self.last_id {
-            // Trailers of a request say nothing to us, but that it ends.
+            // Trailers of a request only mark its end.
             if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id)
                 && end
             {

@@ -1,4 +1,4 @@
-//! What both sides of a connection do alike: headers that go on in further frames, settings, pings, and windows.
+//! The part of a connection common to client and server: header continuation, settings, pings, and windows.
 
 use std::borrow::Cow;
 
@@ -6,46 +6,46 @@ use super::frame::{Piece, flag, kind, put_head, put_number, setting, settings, u
 use super::{FIRST_WINDOW_BYTES, MAX_BLOCK_BYTES, MAX_WINDOW_BYTES};
 use crate::answer::Broken;
 
-/// The state of a connection that belongs to none of its streams.
+/// The state of a connection outside of its streams.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Whether the other side's settings have come.
+    /// Whether the peer's settings have arrived.
     pub(super) is_settled: bool,
     block: Vec<u8>,
-    /// A header block that has more frames to come: its stream, and whether the stream ends with it.
+    /// A header block that continues in further frames: its stream, and whether the stream ends with it.
     continuing: Option<(u32, bool)>,
-    /// Bytes that the other side takes at first on a stream.
+    /// The peer's initial window of a stream.
     pub(super) first_window_bytes: i64,
-    /// Bytes that it takes on the connection for now.
+    /// The peer's current window of the connection.
     pub(super) window_bytes: i64,
-    /// Bytes that we take on the connection.
+    /// Our window of the connection.
     own_window_bytes: u32,
-    /// Bytes that came since our last update of that window.
+    /// Bytes received since our last update of that window.
     received_bytes: u32,
 }
 
-/// What a frame means to the streams.
+/// The effect of a frame on streams.
 #[derive(Debug)]
 pub(super) enum Meaning<'a> {
-    /// Data of a stream; `length` counts their padding.
+    /// Data of a stream; `length` includes padding.
     Data { stream: u32, data: &'a [u8], length: u32, end: bool },
     /// A header block.
     Block { stream: u32, block: Cow<'a, [u8]>, end: bool },
-    /// The other side gave the stream up, with this error code.
+    /// The peer reset the stream, with this error code.
     Reset { stream: u32, code: u32 },
-    /// Settings: by how much the window of every stream has grown, the streams that are taken at once, and the bytes of the
-    /// table of header fields.
+    /// Settings: the change of every stream's window, the limit on concurrent streams, and the size of the dynamic
+    /// table.
     Settings { grown_bytes: i64, max_streams: Option<u32>, table_bytes: Option<u32> },
-    /// The window of a stream has grown, or with 0 that of the connection, which is counted already.
+    /// The window of a stream has grown; stream 0 is the connection, whose window is already updated.
     Window { stream: u32, grown_bytes: i64 },
-    /// The other side takes no stream above this one any more.
+    /// The peer processes no stream above this one.
     GoAway { last: u32, code: u32 },
-    /// Nothing.
+    /// No effect.
     Nothing,
 }
 
 impl Session {
-    /// A connection on which we take so many bytes at once.
+    /// A connection on which our window has this size.
     pub(super) fn new(own_window_bytes: u32) -> Self {
         Self {
             is_settled: false,
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// Whether it is inside a header block.
+    /// Whether a header block is incomplete.
     pub(super) fn is_in_block(&self) -> bool {
         self.continuing.is_some()
     }
@@ -71,7 +71,7 @@ impl Session {
         }
     }
 
-    /// Finds out what a piece means, and answers what is not the streams' business.
+    /// Processes a piece, replies to connection-level frames, and returns the effect on streams.
     pub(super) fn take<'a>(
         &mut self,
         piece: &'a Piece<'_>,
@@ -143,7 +143,7 @@ impl Session {
                 }
                 Meaning::Window { stream, grown_bytes }
             }
-            // Priorities, and kinds of frames that are not known, say nothing to us (RFC 9113, section 4.1).
+            // PRIORITY and unknown frame types are ignored (RFC 9113, section 4.1).
             _ => Meaning::Nothing,
         })
     }
@@ -178,7 +178,7 @@ impl Session {
                     grown_bytes += i64::from(value) - self.first_window_bytes;
                     self.first_window_bytes = i64::from(value);
                 }
-                // What we send never needs more than the least that it may be.
+                // Our frames never exceed the smallest value that this setting may have.
                 _ => {}
             }
         }
@@ -188,7 +188,7 @@ impl Session {
     }
 }
 
-/// Lets a window grow.
+/// Increases a window.
 pub(super) fn grow(window_bytes: &mut i64, grown_bytes: i64) -> Result<(), Broken> {
     *window_bytes += grown_bytes;
     if *window_bytes > i64::from(MAX_WINDOW_BYTES) {
@@ -197,7 +197,7 @@ pub(super) fn grow(window_bytes: &mut i64, grown_bytes: i64) -> Result<(), Broke
     Ok(())
 }
 
-/// Counts what came on a stream against the window that we gave it, and opens that again when half of it is used.
+/// Counts bytes received on a stream against its window, and updates the window when half of it is used.
 pub(super) fn receive_on_stream(
     received_bytes: &mut u32,
     length: u32,

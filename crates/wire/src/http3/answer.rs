@@ -1,17 +1,17 @@
-//! One answer, read from the bytes of its stream.
+//! Parsing of one answer from the bytes of its stream.
 
 use super::frame::{FrameReader, Piece, kind};
 use super::qpack;
 use crate::answer::{Answer, Broken, ExpectedHeader};
 
-/// Puts an answer together as its bytes come.
+/// An incremental parser of an answer.
 #[derive(Debug, Default)]
 pub struct AnswerReader {
     frames: FrameReader,
     status: u16,
     length: Option<u64>,
     body_bytes: u64,
-    /// Which of the expected headers have come, as bits.
+    /// Bit set of the expected headers that have arrived.
     matched: u64,
 }
 
@@ -21,10 +21,10 @@ impl AnswerReader {
         self.status > 0
     }
 
-    /// Takes bytes of the stream.
+    /// Processes bytes of the stream.
     ///
     /// # Errors
-    /// When no answer looks like this.
+    /// When they are not a valid answer.
     pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), Broken> {
         let Self { frames, status, length, body_bytes, matched } = self;
         frames.feed(bytes, |piece| match piece {
@@ -38,7 +38,7 @@ impl AnswerReader {
                 if *status == 0 && !(100..1000).contains(&head.status) {
                     return Err(Broken::Http3("an answer without a status"));
                 }
-                // What is below announces the answer, it is not the answer.
+                // Statuses below 200 are interim answers; the final one follows.
                 if *status == 0 && head.status >= 200 {
                     (*status, *length) = (head.status, head.length);
                 }
@@ -49,7 +49,7 @@ impl AnswerReader {
         })
     }
 
-    /// The answer when its stream has ended; None when it is not whole or contradicts itself. One to `HEAD` has no body.
+    /// The answer when its stream has ended; None if it is incomplete or inconsistent. An answer to `HEAD` has no body.
     pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Answer> {
         let has_body = !is_head && self.status != 304;
         let is_wrong = has_body && self.length.is_some_and(|length| length != self.body_bytes);
@@ -67,7 +67,7 @@ impl AnswerReader {
     }
 }
 
-/// What is looked at in the fields of an answer.
+/// The relevant fields of an answer.
 #[derive(Debug, Default)]
 struct Head {
     status: u16,

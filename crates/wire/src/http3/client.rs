@@ -1,4 +1,4 @@
-//! The client's side of a connection: requests go out on streams, answers come back in any order.
+//! The client side of a connection: requests are sent on streams, and answers arrive in any order.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::{REQUEST_CANCELLED, code_of_http2};
 use crate::answer::{Broken, Event, ExpectedHeader, Loss, Quic};
 use crate::tls::{self, Handshake, ServerName};
 
-/// What a connection needs before its first byte.
+/// Settings of a connection.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Requests at once.
+    /// Concurrent requests.
     pub streams: u32,
     /// The server.
     pub address: SocketAddr,
-    /// How the connection is secured, and the name that the server's certificate is to have.
+    /// TLS settings, and the expected name in the server's certificate.
     pub security: Option<(Arc<tls::ClientConfig>, ServerName<'static>)>,
 }
 
@@ -37,7 +37,7 @@ impl PartialEq for Setup {
 
 impl Eq for Setup {}
 
-/// A connection of HTTP/3.
+/// An HTTP/3 connection.
 #[derive(Debug)]
 pub struct Http3 {
     endpoint: Endpoint,
@@ -48,25 +48,25 @@ pub struct Http3 {
     expected: Option<Arc<[ExpectedHeader]>>,
     streams: Box<[Stream]>,
     one_way: Vec<(StreamId, OneWay)>,
-    /// A datagram that the endpoint itself wants sent.
+    /// A pending datagram of the endpoint itself.
     reply: Vec<u8>,
-    /// Where the answers of one datagram are put together.
+    /// Buffer of the streams that one datagram made readable.
     readable: Vec<StreamId>,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug, Default)]
 struct Stream {
-    /// None while there is no request, or no stream for it yet.
+    /// None without a request, or without a stream for it yet.
     id: Option<StreamId>,
-    /// What is left of the request; a request without a stream waits with all of it.
+    /// The rest of the request; all of it while there is no stream.
     unsent: Vec<u8>,
     is_head: bool,
     answer: AnswerReader,
 }
 
 impl Http3 {
-    /// A connection that has sent nothing yet.
+    /// A new connection that has sent nothing yet.
     pub fn new(setup: &Setup, expected: Option<Arc<[ExpectedHeader]>>) -> Self {
         let mut endpoint = quic::endpoint(None);
         Self {
@@ -86,7 +86,7 @@ impl Http3 {
     /// Whether the handshake can begin.
     ///
     /// # Errors
-    /// When QUIC cannot be secured in the way that is asked for.
+    /// When QUIC does not support the TLS settings.
     pub fn check(&self) -> Result<(), Broken> {
         if self.connection.is_some() { Ok(()) } else { Err(Broken::Quic(Quic::Version)) }
     }
@@ -96,7 +96,7 @@ impl Http3 {
         self.is_open
     }
 
-    /// The handshake, once, when it is over.
+    /// Returns the handshake once, after it is complete.
     pub fn take_handshake(&mut self) -> Option<Handshake> {
         self.handshake.take()
     }
@@ -111,7 +111,7 @@ impl Http3 {
         }
     }
 
-    /// Whether all of the request on a stream is handed over.
+    /// Whether the whole request on a stream has been handed over.
     pub fn is_sent(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
@@ -121,26 +121,26 @@ impl Http3 {
         self.streams.get(stream as usize).is_some_and(|stream| stream.answer.has_begun())
     }
 
-    /// Gives a request up; its stream is free.
+    /// Cancels a request; its stream is free.
     pub fn cancel(&mut self, stream: u32) {
         let Some(one) = self.streams.get_mut(stream as usize) else { return };
         if let (Some(id), Some((_, connection))) = (one.id, &mut self.connection) {
-            // A stream that is over needs neither.
+            // Errors of closed streams are irrelevant.
             let _ = connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
             let _ = connection.recv_stream(id).stop(VarInt::from_u32(REQUEST_CANCELLED));
         }
         *one = Stream::default();
     }
 
-    /// Says goodbye.
+    /// Closes the connection.
     pub fn close(&mut self) {
         if let Some((_, connection)) = &mut self.connection {
-            // 0x100: no error (RFC 9114, section 8.1).
+            // 0x100: H3_NO_ERROR (RFC 9114, section 8.1).
             connection.close(Instant::now(), VarInt::from_u32(0x100), bytes::Bytes::new());
         }
     }
 
-    /// Writes the next datagram that is to be sent in place of what is in `datagram`; false when there is none.
+    /// Writes the next datagram to send into `datagram`, which is cleared; false if there is none.
     pub fn next_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
         if !self.reply.is_empty() {
             std::mem::swap(&mut self.reply, datagram);
@@ -151,10 +151,10 @@ impl Http3 {
         connection.is_some_and(|(_, connection)| quic::next_datagram(connection, datagram).is_some())
     }
 
-    /// Takes a datagram.
+    /// Processes a datagram.
     ///
     /// # Errors
-    /// When the connection is of no further use.
+    /// When the connection is unusable.
     pub fn feed(&mut self, datagram: &[u8], events: &mut Vec<Event>) -> Result<(), Broken> {
         let now = Instant::now();
         let data = BytesMut::from(datagram);
@@ -170,10 +170,10 @@ impl Http3 {
         self.look(events)
     }
 
-    /// Does what is due by the clock: QUIC sends again what was lost, and acknowledges in the end.
+    /// Handles timers: QUIC retransmits lost packets and sends delayed acknowledgements.
     ///
     /// # Errors
-    /// When the connection is of no further use.
+    /// When the connection is unusable.
     pub fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
         let now = Instant::now();
         if let Some((_, connection)) = &mut self.connection
@@ -185,7 +185,7 @@ impl Http3 {
         Ok(())
     }
 
-    /// Finds out what has happened.
+    /// Polls for events.
     fn look(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
         let Self { connection, endpoint, streams, one_way, .. } = self;
         let Some((handle, connection)) = connection else { return Err(Broken::Quic(Quic::Version)) };
@@ -197,7 +197,7 @@ impl Http3 {
                     self.is_open = true;
                     self.handshake = Some(Handshake {
                         version: "1.3",
-                        // QUIC keeps it to itself.
+                        // QUIC does not expose it.
                         cipher: "not told".to_owned(),
                         key_exchange_group: None,
                         alpn: Some(super::ALPN.to_vec()),
@@ -249,7 +249,7 @@ impl Http3 {
         let Some(last) = last else { return Ok(()) };
         events.push(Event::Retired { code: 0 });
         for (slot, stream) in (0..).zip(&mut self.streams) {
-            // It looks at no request from this one on (RFC 9114, section 5.2).
+            // The server processes no request from this one on (RFC 9114, section 5.2).
             if stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
                 *stream = Stream::default();
                 events.push(Event::Lost { stream: slot, loss: Loss::Unseen });
@@ -300,7 +300,7 @@ impl Stream {
         let mut stream = connection.send_stream(id);
         match stream.write(&self.unsent) {
             Ok(written) => drop(self.unsent.drain(..written)),
-            // It does not want the rest.
+            // The server does not want the rest.
             Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => {
                 self.unsent.clear();
             }
@@ -308,7 +308,7 @@ impl Stream {
         }
         if self.unsent.is_empty() {
             match stream.finish() {
-                // It is finished already, or the other side does not want the rest.
+                // It is finished already, or the peer does not want the rest.
                 Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => {}
             }
         }

@@ -1,12 +1,12 @@
-//! Frames of HTTP/3 (RFC 9114, section 7): their heads are numbers of one to eight bytes.
+//! HTTP/3 frames (RFC 9114, section 7), whose headers are variable-length integers of one to eight bytes.
 
 use super::qpack;
 use crate::answer::Broken;
 
-/// Most bytes of a frame that is kept whole.
+/// Maximum size of a frame that is kept whole.
 const MAX_KEPT_BYTES: u64 = 64 * 1024;
 
-/// The kinds of frames that are looked at.
+/// The frame types in use.
 pub(super) mod kind {
     pub(crate) const DATA: u64 = 0;
     pub(crate) const HEADERS: u64 = 1;
@@ -14,10 +14,10 @@ pub(super) mod kind {
     pub(crate) const GOAWAY: u64 = 7;
 }
 
-/// The kind of a stream of one direction that carries the connection's own frames.
+/// The type of the control stream.
 const CONTROL: u64 = 0;
 
-/// Appends a number (RFC 9000, section 16).
+/// Appends a variable-length integer (RFC 9000, section 16).
 fn put_number(output: &mut Vec<u8>, number: u64) {
     match number {
         0..0x40 => output.push(number as u8),
@@ -27,20 +27,20 @@ fn put_number(output: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// A number at the start of `bytes`, and how many bytes it has; None when there are not enough.
+/// Decodes a variable-length integer at the start of `bytes`, with its size; None if incomplete.
 pub(super) fn number(bytes: &[u8]) -> Option<(u64, usize)> {
     let length = 1_usize << (bytes.first()? >> 6);
     let value = bytes.get(..length)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
     Some((value & !(0xc0 << (8 * (length - 1))), length))
 }
 
-/// Appends the head of a frame.
+/// Appends a frame header.
 pub(super) fn put_head(output: &mut Vec<u8>, kind: u64, length: u64) {
     put_number(output, kind);
     put_number(output, length);
 }
 
-/// Appends a frame of header fields.
+/// Appends a HEADERS frame.
 pub(super) fn put_headers<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a str)>) {
     let mut block = Vec::new();
     qpack::put_block(&mut block, fields);
@@ -48,7 +48,7 @@ pub(super) fn put_headers<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item =
     output.extend_from_slice(&block);
 }
 
-/// What opens a connection on its control stream: settings that leave everything as it is.
+/// The opening of the control stream: its type and empty settings.
 pub(super) fn opening() -> Vec<u8> {
     let mut bytes = Vec::new();
     put_number(&mut bytes, CONTROL);
@@ -56,26 +56,26 @@ pub(super) fn opening() -> Vec<u8> {
     bytes
 }
 
-/// What was read.
+/// A parsed piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// So many bytes of data.
+    /// A number of bytes of data.
     Data(u64),
-    /// A whole frame of another kind that is looked at.
+    /// A whole frame of another type in use.
     Whole(u64, &'a [u8]),
 }
 
-/// Puts frames together from the bytes of one stream as they come.
+/// An incremental parser of the frames of one stream.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     head: Vec<u8>,
-    /// The kind of the frame that is being read, and how much of it is missing.
+    /// The type of the current frame, and its missing bytes.
     current: Option<(u64, u64)>,
     payload: Vec<u8>,
 }
 
 impl FrameReader {
-    /// Whether it is between two frames.
+    /// Whether the parser is between two frames.
     pub(super) fn is_between(&self) -> bool {
         self.current.is_none() && self.head.is_empty()
     }
@@ -83,7 +83,7 @@ impl FrameReader {
     /// Calls `each` with every piece of `bytes`.
     ///
     /// # Errors
-    /// That of `each`, or when a frame is too large.
+    /// Those of `each`, or when a frame is too large.
     pub(super) fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -130,7 +130,7 @@ fn is_looked_at(kind: u64) -> bool {
     matches!(kind, kind::HEADERS | kind::SETTINGS | kind::GOAWAY)
 }
 
-/// A stream of the other side in one direction: its kind, then, of the control stream, frames.
+/// A unidirectional stream of the peer: its type, followed by frames if it is the control stream.
 #[derive(Debug, Default)]
 pub(super) struct OneWay {
     kind: Option<u64>,
@@ -139,7 +139,7 @@ pub(super) struct OneWay {
 }
 
 impl OneWay {
-    /// Takes bytes of the stream; the last of the numbers that say where the other side ends, if there is one.
+    /// Processes bytes of the stream. Returns the id of the last GOAWAY, if any.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Option<u64>, Broken> {
         while self.kind.is_none() {
             let Some((byte, rest)) = bytes.split_first() else { return Ok(None) };
@@ -148,7 +148,7 @@ impl OneWay {
             self.kind = number(&self.begun).map(|(kind, _)| kind);
         }
         let mut last = None;
-        // The instructions of QPACK change a table that has no room, and what is not known says nothing.
+        // QPACK instructions concern a dynamic table of size zero, and unknown streams are ignored.
         if self.kind == Some(CONTROL) {
             self.frames.feed(bytes, |piece| {
                 if let Piece::Whole(kind::GOAWAY, payload) = piece {

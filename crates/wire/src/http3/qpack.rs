@@ -1,4 +1,5 @@
-//! QPACK (RFC 9204) without its dynamic table: header fields by the static table or as they are.
+//! QPACK (RFC 9204) without its dynamic table: header fields from the static table or as
+//! literals.
 
 use crate::http2::hpack::{BadBlock, integer, put_integer, put_string, string};
 
@@ -104,12 +105,12 @@ const STATIC: [(&str, &str); 99] = [
     ("x-frame-options", "deny"),
     ("x-frame-options", "sameorigin"),
 ];
-/// Most bytes of all fields of a block together.
+/// Maximum size of all fields of a block together.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 
 /// Appends a block of fields.
 pub(super) fn put_block<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a str)>) {
-    // No entry of the dynamic table is needed, and so none is a base.
+    // No dynamic entry is referenced, so required insert count and base are zero.
     output.extend_from_slice(&[0, 0]);
     for (name, value) in fields {
         if let Some(index) = STATIC.iter().position(|field| *field == (name, value)) {
@@ -129,7 +130,7 @@ pub(super) fn put_block<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item = (
 /// Calls `each` with name and value of every field of a block.
 ///
 /// # Errors
-/// When it is none, or refers to the dynamic table, which we did not allow.
+/// When the block is invalid, or refers to the dynamic table, which we disabled.
 pub(super) fn decode(mut block: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Result<(), BadBlock> {
     if integer(&mut block, 8)? != 0 {
         return Err(BadBlock);
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_rfc() {
-        // RFC 9204, appendix B.1: a path by the name of the static table.
+        // RFC 9204, appendix B.1: a path with the name from the static table.
         let block = b"\x00\x00\x51\x0b/index.html";
         assert_eq!(decoded(block).unwrap(), [(":path".to_owned(), "/index.html".to_owned())]);
         let mut put = Vec::new();

@@ -1,4 +1,4 @@
-//! What both sides ask of QUIC: one connection among those of an endpoint, and its datagrams.
+//! QUIC helpers for both sides: one connection of an endpoint, and its datagrams.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use quinn_proto::{ReadError, StreamId, VarInt, congestion};
 
 use crate::answer::{Broken, Quic};
 
-/// Bytes that may be under way on a stream.
+/// Flow-control window of a stream.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
-/// Streams that the other side may open at once.
+/// Limit on concurrent streams of the peer.
 const STREAMS: u32 = 4096;
 
-/// How QUIC is to behave on either side.
+/// QUIC transport settings of both sides.
 pub(super) fn transport() -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(4 * STREAM_WINDOW_BYTES))
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
-        // A connection without requests is as good as one with: it is the load that ends it.
+        // Idle connections are kept open: the load decides when to close them.
         .max_idle_timeout(None)
         .congestion_controller_factory(Arc::new(congestion::CubicConfig::default()));
     Arc::new(config)
 }
 
-/// An endpoint that opens connections, or accepts them too.
+/// An endpoint that opens connections, and accepts them too if it has a server configuration.
 pub(super) fn endpoint(server: Option<Arc<quinn_proto::ServerConfig>>) -> Endpoint {
     Endpoint::new(Arc::new(EndpointConfig::default()), server, false, None)
 }
 
-/// Passes on what a connection and its endpoint have to tell each other.
+/// Exchanges pending events between a connection and its endpoint.
 pub(super) fn exchange(endpoint: &mut Endpoint, handle: ConnectionHandle, connection: &mut Connection) {
     while let Some(event) = connection.poll_endpoint_events() {
         if let Some(event) = endpoint.handle_event(handle, event) {
@@ -41,7 +41,8 @@ pub(super) fn exchange(endpoint: &mut Endpoint, handle: ConnectionHandle, connec
     }
 }
 
-/// Writes the next datagram of a connection in place of what is in `datagram`; where it goes, or None when there is none.
+/// Writes the next datagram of a connection into `datagram`, which is cleared. Returns its destination; None if there
+/// is none.
 pub(super) fn next_datagram(connection: &mut Connection, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
     datagram.clear();
     let transmit = connection.poll_transmit(Instant::now(), 1, datagram)?;
@@ -49,10 +50,10 @@ pub(super) fn next_datagram(connection: &mut Connection, datagram: &mut Vec<u8>)
     Some(transmit.destination)
 }
 
-/// Writes what a stream of one direction begins with.
+/// Writes the opening of a unidirectional stream.
 ///
 /// # Errors
-/// When the other side leaves no room for it, which RFC 9114 asks it to (section 6.2).
+/// When the peer does not leave enough flow control for it, which RFC 9114 requires (section 6.2).
 pub(super) fn write_opening(connection: &mut Connection, id: StreamId, opening: &[u8]) -> Result<(), Broken> {
     match connection.send_stream(id).write(opening) {
         Ok(written) if written == opening.len() => Ok(()),
@@ -60,21 +61,21 @@ pub(super) fn write_opening(connection: &mut Connection, id: StreamId, opening: 
     }
 }
 
-/// How reading a stream ended.
+/// The state of a stream after reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// More may come.
+    /// More data may arrive.
     No,
-    /// All is there.
+    /// Complete.
     Whole,
-    /// The other side gave it up, with this code.
+    /// The peer reset it, with this code.
     Reset(u64),
 }
 
-/// Calls `each` with what has come on a stream.
+/// Calls `each` with the data that arrived on a stream.
 ///
 /// # Errors
-/// That of `each`.
+/// Those of `each`.
 pub(super) fn read(
     connection: &mut Connection,
     id: StreamId,
@@ -92,16 +93,16 @@ pub(super) fn read(
             Err(ReadError::Reset(code)) => break Ended::Reset(code.into_inner()),
         }
     };
-    // What it wants sent leaves with the next datagram.
+    // Pending transmissions go out with the next datagram.
     let _ = chunks.finalize();
     fed.map(|()| ended)
 }
 
-/// Why a connection is lost, as results have it.
+/// Why a connection is lost, as reported in results.
 pub(super) fn broken(error: &ConnectionError) -> Broken {
     let of_transport = |code: quinn_proto::TransportErrorCode| {
         let code = u64::from(code);
-        // An alert of TLS is carried in the lower byte (RFC 9001, section 4.8).
+        // A TLS alert is in the lower byte (RFC 9001, section 4.8).
         if code >> 8 == 1 { Quic::Alert(code as u8) } else { Quic::Closed(code) }
     };
     Broken::Quic(match error {

@@ -1,4 +1,4 @@
-//! The server's side of all connections of a socket, for the origin.
+//! The server side of all connections of a socket, for the origin.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ use crate::answer::Broken;
 use crate::http2::{Body, Head};
 use crate::tls;
 
-/// Bytes of a body that are put up for sending at once.
+/// Maximum size of a piece of a body that is queued at once.
 const PIECE_BYTES: u64 = 64 * 1024;
 
-/// A whole request. Its body is read and not kept.
+/// A complete request. Its body is read and discarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its connection, counted from 0.
@@ -36,7 +36,7 @@ pub struct Request {
 pub struct Server {
     endpoint: Endpoint,
     peers: BTreeMap<usize, Peer>,
-    /// A datagram that the endpoint itself wants sent.
+    /// A pending datagram of the endpoint itself.
     reply: Option<(SocketAddr, Vec<u8>)>,
 }
 
@@ -50,12 +50,12 @@ struct Peer {
 struct Stream {
     frames: FrameReader,
     head: Option<Head>,
-    /// The answer's bytes that are not sent, its body, and how much of that has become bytes.
+    /// The answer's unsent bytes, its body, and how much of the body has been encoded.
     answer: Option<(Vec<u8>, Body, u64)>,
 }
 
 impl Server {
-    /// A server that is secured by `config`; None when that has no cipher suite for QUIC.
+    /// A server with the TLS settings `config`; None if they have no cipher suite for QUIC.
     pub fn new(config: &tls::ServerConfig) -> Option<Self> {
         let mut config = config.clone();
         config.alpn_protocols = vec![super::ALPN.to_vec()];
@@ -65,7 +65,8 @@ impl Server {
         Some(Self { endpoint: quic::endpoint(Some(Arc::new(config))), peers: BTreeMap::new(), reply: None })
     }
 
-    /// Takes a datagram; the requests that it completes are appended to `requests`, and whether it began a connection.
+    /// Processes a datagram. Requests that it completes are appended to `requests`. Returns whether it began a
+    /// connection.
     pub fn feed(&mut self, from: SocketAddr, datagram: &[u8], requests: &mut Vec<Request>) -> bool {
         let (now, mut reply) = (Instant::now(), Vec::new());
         let data = BytesMut::from(datagram);
@@ -104,7 +105,7 @@ impl Server {
         self.peers.values_mut().filter_map(|peer| peer.connection.poll_timeout()).min()
     }
 
-    /// Does what is due by the clock.
+    /// Handles timers.
     pub fn tick(&mut self, requests: &mut Vec<Request>) {
         let now = Instant::now();
         let is_due = |peer: &mut Peer| peer.connection.poll_timeout().is_some_and(|due| due <= now);
@@ -118,7 +119,8 @@ impl Server {
         }
     }
 
-    /// Writes the next datagram that is to be sent in place of what is in `datagram`; where it goes, or None.
+    /// Writes the next datagram to send into `datagram`, which is cleared. Returns its destination; None if there is
+    /// none.
     pub fn next_datagram(&mut self, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
         if let Some(to) = self.take_reply(datagram) {
             return Some(to);
@@ -126,7 +128,7 @@ impl Server {
         self.peers.values_mut().find_map(|peer| quic::next_datagram(&mut peer.connection, datagram))
     }
 
-    /// The same for what the last datagram itself is answered with, which belongs to no connection.
+    /// As [`Self::next_datagram`], for the reply to the last datagram, which belongs to no connection.
     pub fn take_reply(&mut self, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
         let (to, reply) = self.reply.take()?;
         *datagram = reply;
@@ -147,16 +149,16 @@ impl Server {
         peer.go_on(id);
     }
 
-    /// Gives a request up that is not answered yet.
+    /// Resets a request that is not answered yet.
     pub fn reset(&mut self, connection: usize, stream: u64) {
         let Some(peer) = self.peers.get_mut(&connection) else { return };
         let Ok(id) = VarInt::from_u64(stream).map(StreamId::from) else { return };
-        // The stream of a client that has gone needs no reset.
+        // The stream of a closed connection needs no reset.
         let _ = peer.connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
         peer.streams.remove(&id);
     }
 
-    /// Tells the other side of every connection that it ends.
+    /// Closes all connections.
     pub fn close(&mut self) {
         for peer in self.peers.values_mut() {
             peer.connection.close(Instant::now(), VarInt::from_u32(0x100), bytes::Bytes::new());
@@ -173,7 +175,7 @@ impl Server {
                     if let Some(id) = peer.connection.streams().open(Dir::Uni)
                         && quic::write_opening(&mut peer.connection, id, &opening()).is_err()
                     {
-                        // 0x104: a critical stream cannot be (RFC 9114, section 8.1).
+                        // 0x104: H3_CLOSED_CRITICAL_STREAM (RFC 9114, section 8.1).
                         let code = VarInt::from_u32(0x104);
                         peer.connection.close(Instant::now(), code, bytes::Bytes::new());
                     }
@@ -201,7 +203,7 @@ impl Server {
                     requests.push(Request { connection: handle, stream, head });
                 }
                 Ok(None) => {}
-                // 0x101: a rule was broken (RFC 9114, section 8.1).
+                // 0x101: H3_GENERAL_PROTOCOL_ERROR (RFC 9114, section 8.1).
                 Err(_) => peer.connection.close(Instant::now(), VarInt::from_u32(0x101), bytes::Bytes::new()),
             }
         }
@@ -213,10 +215,10 @@ impl Server {
 }
 
 impl Peer {
-    /// Reads a stream; the head of its request when that is whole.
+    /// Reads a stream. Returns the head of its request once complete.
     fn read(&mut self, id: StreamId) -> Result<Option<Head>, Broken> {
         let Some(stream) = self.streams.get_mut(&id) else {
-            // What clients say in one direction is read and changes nothing.
+            // Unidirectional streams of clients are read and ignored.
             quic::read(&mut self.connection, id, |_| Ok(()))?;
             return Ok(None);
         };
@@ -254,14 +256,14 @@ impl Peer {
             }
             if bytes.is_empty() {
                 match stream.finish() {
-                    // The other side does not want the rest.
+                    // The peer does not want the rest.
                     Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => break,
                 }
             }
             match stream.write(bytes) {
                 Ok(written) => drop(bytes.drain(..written)),
                 Err(quinn_proto::WriteError::Blocked) => return,
-                // The other side does not want the rest.
+                // The peer does not want the rest.
                 Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => break,
             }
         }

@@ -1,4 +1,4 @@
-//! How connections are secured: what is trusted, who one is, and what is agreed to.
+//! TLS configuration: trusted authorities, identities, versions, cipher suites and groups.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use thiserror::Error;
 use super::hints::GroupHints;
 use super::once::Once;
 
-/// The groups that keys are exchanged on, in the order in which they are offered where none is asked for. The order is stated
-/// because that of rustls depends on its features, which any dependency may turn on.
+/// Key exchange groups in the default order of preference. The order is stated because that of rustls depends on its
+/// features, which any dependency may enable.
 const GROUPS: [&dyn SupportedKxGroup; 4] =
     [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1, kx_group::X25519MLKEM768];
 
-/// Sessions that a client remembers.
+/// Number of sessions that a client keeps.
 const SESSIONS: usize = 4096;
 
-/// A certificate with what it is signed by, and its key.
+/// A certificate chain and its key.
 #[derive(Debug)]
 pub struct Identity {
     certificates: Vec<CertificateDer<'static>>,
@@ -36,7 +36,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads both from PEM.
+    /// Parses both from PEM.
     ///
     /// # Errors
     /// When there is no certificate or no key.
@@ -46,7 +46,7 @@ impl Identity {
     }
 }
 
-/// Reads certificates from PEM.
+/// Parses certificates from PEM.
 ///
 /// # Errors
 /// When there is none.
@@ -55,15 +55,15 @@ pub fn certificates_from_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     certificates.ok().filter(|certificates| !certificates.is_empty()).ok_or(SetupError::NoCertificate)
 }
 
-/// The versions of TLS that are spoken.
+/// Supported TLS versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Versions {
     /// 1.2 and 1.3.
     #[default]
     Both,
-    /// 1.2 alone.
+    /// 1.2 only.
     Only12,
-    /// 1.3 alone.
+    /// 1.3 only.
     Only13,
 }
 
@@ -77,51 +77,52 @@ impl Versions {
     }
 }
 
-/// How a client's connections are secured.
+/// TLS settings of a client.
 #[derive(Debug, Default)]
 pub struct ClientSecurity {
-    /// The authorities that are trusted.
+    /// The trusted authorities.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// Who the client is, if servers ask.
+    /// The client's identity, for servers that request one.
     pub identity: Option<Identity>,
-    /// Whether anybody is taken for the server.
+    /// Whether any server certificate is accepted.
     pub trusts_all: bool,
-    /// Whether a server that has proved once who it is, with its certificate and the key of that, is believed from then on. A
-    /// client that verifies every time has as much work with a handshake as the server, and finds its own limit instead.
+    /// Whether a server that has once proved its identity, with its certificate and the key of it, is trusted from then
+    /// on. A client that verifies every time has as much work per handshake as the server, and measures its own limit
+    /// instead.
     pub verifies_once: bool,
-    /// The versions that are offered.
+    /// The versions offered.
     pub versions: Versions,
-    /// The cipher suites that are offered, by their registered names; all if there is none.
+    /// The cipher suites offered, by their registered names; all if empty.
     pub ciphers: Vec<String>,
-    /// The groups for the key exchange that are offered, by their registered names, the first with a key of its own; if there
-    /// is none, X25519 and then the others that are known.
+    /// The key exchange groups offered, by their registered names, the first with a key share; if empty, X25519 and
+    /// then the other supported groups.
     pub groups: Vec<String>,
-    /// Whether sessions are taken up again.
+    /// Whether sessions are resumed.
     pub resumes: bool,
-    /// The protocol that is offered (ALPN).
+    /// The ALPN protocol offered.
     pub alpn: Option<Vec<u8>>,
 }
 
-/// How a server's connections are secured.
+/// TLS settings of a server.
 #[derive(Debug)]
 pub struct ServerSecurity {
-    /// Who the server is.
+    /// The server's identity.
     pub identity: Identity,
-    /// The authorities whose clients it takes; it asks for no certificate if there is none.
+    /// The authorities of accepted client certificates; none are requested if empty.
     pub client_authorities: Vec<CertificateDer<'static>>,
-    /// The versions that it takes.
+    /// The versions accepted.
     pub versions: Versions,
-    /// Whether sessions can be taken up again.
+    /// Whether sessions can be resumed.
     pub resumes: bool,
 }
 
-/// Why connections cannot be secured like this.
+/// Why TLS settings are invalid.
 #[derive(Debug, Error)]
 pub enum SetupError {
-    /// No certificate.
+    /// There is no certificate.
     #[error("there is no certificate in PEM")]
     NoCertificate,
-    /// No key.
+    /// There is no key.
     #[error("there is no private key in PEM")]
     NoKey,
     /// An unknown cipher suite.
@@ -136,7 +137,7 @@ pub enum SetupError {
         /// As given.
         name: String,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Refused(String),
 }
@@ -155,7 +156,7 @@ fn known_groups() -> Vec<String> {
     GROUPS.iter().map(|group| registered(*group)).collect()
 }
 
-/// The name under which a group is registered with IANA: `X25519`, `secp256r1`, `X25519MLKEM768`.
+/// The name of a group in the IANA registry: `X25519`, `secp256r1`, `X25519MLKEM768`.
 pub(super) fn registered(group: &dyn SupportedKxGroup) -> String {
     format!("{:?}", group.name())
 }
@@ -184,7 +185,7 @@ fn provider(ciphers: &[String], groups: &[String]) -> Result<Arc<CryptoProvider>
 /// The configuration of a client.
 ///
 /// # Errors
-/// When something of it is unknown or does not fit together.
+/// When a setting is unknown or inconsistent with others.
 pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, SetupError> {
     let provider = provider(&security.ciphers, &security.groups)?;
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -213,7 +214,7 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
 /// The configuration of a server, which speaks HTTP/2 and HTTP/1.1.
 ///
 /// # Errors
-/// When something of it does not fit together.
+/// When settings are inconsistent.
 pub fn server_config(security: ServerSecurity) -> Result<Arc<ServerConfig>, SetupError> {
     let provider = provider(&[], &[])?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -238,7 +239,7 @@ pub fn server_config(security: ServerSecurity) -> Result<Arc<ServerConfig>, Setu
     Ok(Arc::new(config))
 }
 
-/// The same server, which takes one group alone.
+/// The same server, restricted to one group.
 #[cfg(test)]
 pub(super) fn restricted_to(server: &ServerConfig, group: &str) -> Arc<ServerConfig> {
     let mut provider = CryptoProvider::clone(server.crypto_provider());
@@ -261,8 +262,8 @@ fn roots(authorities: Vec<CertificateDer<'static>>) -> Result<RootCertStore, Set
     Ok(roots)
 }
 
-/// Takes anybody for the server, and still checks that it has the key of its certificate, which is the greater part of the
-/// work of a handshake.
+/// Accepts any server certificate, but still checks that the server has its key, which is most of the work of a
+/// handshake.
 #[derive(Debug)]
 struct Anybody {
     provider: Arc<CryptoProvider>,

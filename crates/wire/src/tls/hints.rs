@@ -1,8 +1,8 @@
-//! What a client that takes up no session still remembers of servers: the group that each chose for the key exchange.
+//! Memory of a client without session resumption: the key exchange group that each server chose.
 //!
-//! A client of TLS 1.3 sends a key with its first message, for a group that it guesses. Where the server wants another, it
-//! asks again (`HelloRetryRequest`), and the handshake takes a round trip more. Without a memory, each connection would guess
-//! wrong again, and a load of handshakes would be one of retries.
+//! A TLS 1.3 client sends a key share with its first message, for a group that it guesses. If the server wants another,
+//! it requests it (`HelloRetryRequest`), and the handshake takes one more round trip. Without a memory, each connection
+//! would guess wrong again, and a load of handshakes would be one of retries.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// The group that each server chose last; no session.
+/// The group that each server chose last; no sessions.
 #[derive(Debug, Default)]
 pub(super) struct GroupHints {
     groups: Mutex<HashMap<ServerName<'static>, NamedGroup>>,

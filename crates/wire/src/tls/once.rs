@@ -1,7 +1,7 @@
-//! A client that believes a server from the second handshake on.
+//! A client that trusts a server from the second handshake on.
 //!
-//! Verifying two signatures is a third of what a handshake costs a client, and tells a load nothing after the first time. Keys are
-//! exchanged in each handshake all the same, so that the server's work is what it is for any client.
+//! Verifying two signatures is a third of a client's handshake cost, and gives a load no information after the first
+//! time. Keys are still exchanged in each handshake, so the server's work is the same as for any client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,25 +13,25 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use super::SetupError;
 
-/// Verifies every certificate for every name once, and once that the server has its key.
+/// Verifies every certificate once per name, and once that the server has its key.
 #[derive(Debug)]
 pub(super) struct Once {
     verifier: Arc<WebPkiServerVerifier>,
-    /// Certificates that were verified, and for which name.
+    /// Verified certificates, with the name that they were verified for.
     certificates: Mutex<Vec<(CertificateDer<'static>, ServerName<'static>)>>,
-    /// Certificates whose key a server has shown to have.
+    /// Certificates whose key a server has proved to have.
     keys: Mutex<Vec<CertificateDer<'static>>>,
 }
 
 impl Once {
-    /// One that trusts these authorities.
+    /// A verifier that trusts these authorities.
     pub(super) fn of(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Self, SetupError> {
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
         let verifier = verifier.map_err(|error| SetupError::Refused(error.to_string()))?;
         Ok(Self { verifier, certificates: Mutex::default(), keys: Mutex::default() })
     }
 
-    /// Verifies a signature unless the key has made one before.
+    /// Verifies a signature unless the key has already been proved.
     fn signature(
         &self,
         certificate: &CertificateDer<'_>,

@@ -1,4 +1,4 @@
-//! Handshakes in memory: what they come to, and what a client remembers of them.
+//! Handshakes in memory: their results, and what a client remembers of them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use super::*;
 const P256: &str = "secp256r1";
 const HYBRID: &str = "X25519MLKEM768";
 
-/// A server's configuration, and what a client must trust to speak with it.
+/// A server's configuration, and the authority that a client must trust.
 fn server() -> (Arc<ServerConfig>, String) {
     let authority = Authority::new("test", 3_600).unwrap();
     let signed = authority
@@ -36,12 +36,12 @@ fn client(authority: &str, groups: &[&str], versions: Versions, resumes: bool) -
     .unwrap()
 }
 
-/// One handshake, as the client sees it; None when the server refuses.
+/// One handshake, as seen by the client; None if the server rejects it.
 fn shake(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Option<Handshake> {
     shake_with("localhost", client, server)
 }
 
-/// The same with a server from whom the client expects another name.
+/// The same with another expected server name.
 fn shake_with(
     name: &'static str,
     client: &Arc<ClientConfig>,
@@ -58,7 +58,7 @@ fn shake_with(
     client.handshake()
 }
 
-/// A client and a server that have not spoken to each other.
+/// A client and a server before their handshake.
 fn sides() -> (Tls, Tls) {
     let (server, authority) = server();
     let config = client(&authority, &[], Versions::Both, true);
@@ -66,8 +66,8 @@ fn sides() -> (Tls, Tls) {
     (client, Tls::server(&server).unwrap())
 }
 
-/// Carries what one side has put up to the other, and back what that replies, until there is nothing left; what it
-/// carried goes to `plain`. The most bytes that were put up at once come back.
+/// Transfers the output of one side to the other, and its replies back, until nothing is left; the received
+/// plaintext goes to `plain`. Returns the largest output at once.
 fn carry(from: &mut Tls, to: &mut Tls, output: Vec<u8>, plain: &mut Vec<u8>) -> usize {
     let (mut there, mut back, mut most) = (output, Vec::new(), 0);
     from.flush(&mut there).unwrap();
@@ -93,7 +93,7 @@ fn megabytes_arrive_whole_in_both_directions_through_a_bounded_buffer() {
         from.send(second, &mut output).unwrap();
         assert!(!from.is_sent());
         let most = carry(from, to, output, &mut plain);
-        // A record adds its head, its type and its tag.
+        // A record adds its header, its type and its tag.
         assert!((OUTPUT_BYTES..OUTPUT_BYTES + 1_024).contains(&most), "{most}");
         assert!(from.is_sent() && plain == text, "{} bytes of {}", plain.len(), text.len());
     }
@@ -131,7 +131,7 @@ fn keys_are_exchanged_on_the_group_that_is_asked_for_and_on_x25519_if_none_is() 
 fn a_client_guesses_the_group_of_a_server_wrong_once_and_not_again() {
     let (server, authority) = server();
     let server = restricted_to(&server, P256);
-    // With sessions, the second handshake takes up the first.
+    // With sessions, the second handshake resumes the first.
     for resumes in [true, false] {
         let client = client(&authority, &[], Versions::Only13, resumes);
         let first = shake(&client, &server).unwrap();

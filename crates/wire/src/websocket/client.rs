@@ -1,17 +1,17 @@
-//! The client's side: an upgrade, and then one message under way at a time.
+//! The client side: an upgrade, and then one message in flight at a time.
 
 use super::frame::{FrameReader, Opcode, put_frame};
 use super::upgrade::{KEY, accept_key};
 use crate::answer::{Answer, Broken, Event};
 use crate::encoded::Encoded;
 
-/// Most bytes of the answer to an upgrade.
+/// Maximum size of the answer to an upgrade.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// A connection of WebSocket.
+/// A WebSocket connection.
 #[derive(Debug, Default)]
 pub struct WebSocket {
-    /// The head of the answer to the upgrade, while it is awaited.
+    /// The head of the answer to the upgrade, until complete.
     head: Vec<u8>,
     is_open: bool,
     frames: FrameReader,
@@ -31,7 +31,7 @@ impl Encoded {
 }
 
 impl WebSocket {
-    /// Whether the connection is upgraded.
+    /// Whether the upgrade is complete.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -47,10 +47,10 @@ impl WebSocket {
         self.has_begun
     }
 
-    /// Takes the bytes of one read; pongs are appended to `output`.
+    /// Processes the bytes of one read; pongs are appended to `output`.
     ///
     /// # Errors
-    /// When they break the rules of the protocol; the connection is then of no further use.
+    /// When they violate the protocol; the connection is then unusable.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -91,7 +91,7 @@ impl WebSocket {
         Ok(())
     }
 
-    /// Looks at the answer to the upgrade; its length, once it has come and is what it must be.
+    /// Checks the answer to the upgrade. Returns its length once it is complete and valid.
     fn upgrade(&self) -> Result<Option<usize>, Broken> {
         let mut fields = [httparse::EMPTY_HEADER; 64];
         let mut response = httparse::Response::new(&mut fields);

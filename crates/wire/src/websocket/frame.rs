@@ -1,20 +1,20 @@
-//! Frames: reading them as their bytes come, and their heads as bytes.
+//! Frames: an incremental parser, and encoding.
 
-/// Longest head of a frame.
+/// Maximum size of a frame header.
 const MAX_HEAD_BYTES: usize = 14;
 
-/// What a frame carries.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
-    /// More of a message.
+    /// A continuation of a message.
     Continuation,
-    /// A message of text.
+    /// A text message.
     Text,
-    /// A message of bytes.
+    /// A binary message.
     Binary,
-    /// The end of the connection.
+    /// Closes the connection.
     Close,
-    /// To be answered with a pong.
+    /// Requires a pong in reply.
     Ping,
     /// The answer to a ping.
     Pong,
@@ -44,7 +44,7 @@ impl Opcode {
         }
     }
 
-    /// Whether it is no part of a message.
+    /// Whether it is a control frame.
     pub fn is_control(self) -> bool {
         self.number() >= 8
     }
@@ -53,19 +53,19 @@ impl Opcode {
 /// A frame, or a part of it.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// What it carries.
+    /// Its type.
     pub opcode: Opcode,
-    /// Whether the message ends with this frame.
+    /// Whether this is the last frame of the message.
     pub is_last: bool,
-    /// Whether this is the end of the frame.
+    /// Whether this is the last part of the frame.
     pub is_whole: bool,
-    /// The bytes that came of it, masked as they are.
+    /// The bytes received, still masked.
     pub payload: &'a [u8],
-    /// What they are masked with, from their first byte on.
+    /// The mask, aligned to their first byte.
     pub mask: [u8; 4],
 }
 
-/// Puts frames together from bytes as they come.
+/// An incremental parser of frames.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     head: [u8; MAX_HEAD_BYTES],
@@ -82,15 +82,15 @@ struct Current {
 }
 
 impl FrameReader {
-    /// Whether it is between two frames.
+    /// Whether the parser is between two frames.
     pub fn is_between(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }
 
-    /// What comes next of `bytes`, which then begin behind it; None when more are needed.
+    /// Returns the next part and advances `bytes` past it; None if more bytes are needed.
     ///
     /// # Errors
-    /// With the rule that was broken. Frames must be masked if and only if `masked`.
+    /// The rule that was broken. Frames must be masked if and only if `masked`.
     pub fn next<'a>(
         &mut self,
         bytes: &mut &'a [u8],
@@ -158,7 +158,7 @@ impl FrameReader {
         Ok(Some(Current { opcode, is_last, mask, left }))
     }
 
-    /// How long the head is, as far as is known.
+    /// Size of the header, as far as known.
     fn head_bytes(&self) -> usize {
         if self.have < 2 {
             return 2;
@@ -172,8 +172,8 @@ impl FrameReader {
     }
 }
 
-/// Appends a whole frame. A client's frames are masked, here with zeros: a mask keeps pages from forging requests through
-/// a proxy, and nothing here is forged.
+/// Appends a whole frame. Client frames are masked, here with zeros: masking prevents web pages from forging requests
+/// through a proxy, which does not apply here.
 pub fn put_frame(output: &mut Vec<u8>, opcode: Opcode, masked: bool, payload: &[u8]) {
     output.push(0x80 | opcode.number());
     let mask = if masked { 0x80 } else { 0 };

@@ -1,14 +1,13 @@
-//! The upgrade: what is asked, and the proof that it was understood.
+//! The upgrade: its request, and the accept key of the answer.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
-/// The key of every upgrade. It is to be drawn where caches stand between that may confuse connections; here it only has
-/// to be one.
+/// The key of every upgrade. It should be random if caches in between may confuse connections; here any value is fine.
 pub(super) const KEY: &str = "aG9wdGF4LWxvYWQta2V5IQ==";
 
-/// The proof that a server understood an upgrade with this key (section 4.2.2).
+/// The accept key for this key (section 4.2.2).
 pub fn accept_key(key: &str) -> String {
     let mut hash = Sha1::new();
     hash.update(key.trim().as_bytes());
@@ -16,7 +15,7 @@ pub fn accept_key(key: &str) -> String {
     STANDARD.encode(hash.finalize())
 }
 
-/// The bytes that ask for an upgrade.
+/// The upgrade request.
 pub fn upgrade_request(target: &str, host: &str, headers: &[(String, String)]) -> Vec<u8> {
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     format!(

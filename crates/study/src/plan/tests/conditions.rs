@@ -1,8 +1,8 @@
-//! Conditions of a study, of an arm, and points of functions.
+//! Tests of conditions of a study and of an arm, and of points of functions.
 
 use super::*;
 
-/// The ids of a study of these arms, with what is put before them.
+/// The arm ids of a study of these arms, with `before` placed before them.
 fn ids(before: &str, arms: &str) -> Vec<String> {
     let plan = planned(&text(before, arms)).unwrap_or_else(|problems| panic!("{problems}"));
     plan.arms.iter().map(|arm| arm.id.clone()).collect()
@@ -83,7 +83,7 @@ fn what_a_function_brings_goes_before_the_study_and_what_its_arm_says_before_bot
             "fault/delay @ connections=256"
         ]
     );
-    // What it secures itself is compared with a plain proxy.
+    // A function that sets up TLS itself is compared with a plain proxy.
     let arms = ids("conditions: {tls: [none, tls]}", "baseline, tls/terminate");
     assert_eq!(arms, ["baseline", "baseline @ tls", "tls/terminate"]);
 }
@@ -115,7 +115,7 @@ fn points_come_from_the_file_of_the_function_one_thing_at_a_time() {
             "buffer @ request_bytes=16384"
         ]
     );
-    // What a call or an arm says itself has no points, and an arm that is named besides is there once.
+    // A quantity that a call or an arm sets has no points, and an arm that is also named appears once.
     assert_eq!(ids("points: true", "baseline, 'rbac{rules=7}'"), ["baseline", "rbac{rules=7}"]);
     let arms = ids("points: true", "baseline, rbac, 'rbac{rules=50}'");
     assert_eq!(arms.iter().filter(|id| *id == "rbac{rules=50}").count(), 1);
@@ -165,7 +165,7 @@ fn every_point_has_as_many_copies_of_its_baseline_as_its_arms_ask_for() {
         let arm = plan.arms.iter().position(|arm| arm.id == id).unwrap();
         plan.subjects.iter().filter(|subject| subject.arm == arm).count()
     };
-    // Eight are compared with each of these, and two with each of those that have a body.
+    // Eight arms are compared with each of these, and two with each of those with a body.
     assert_eq!((copies("baseline"), copies("baseline @ http2")), (3, 3));
     assert_eq!((copies("baseline{body=5 B}"), copies("baseline{body=5 B} @ http2")), (1, 1));
 }

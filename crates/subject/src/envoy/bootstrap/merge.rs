@@ -1,48 +1,48 @@
-//! Merging a fragment into the messages of a plain proxy without overwriting anything unsaid.
+//! Merges a fragment into the messages of a plain proxy. Overriding a field requires an explicit `replaces`.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A message with a fragment's part merged in.
+/// A message with a fragment merged in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Merged(Map<String, Value>);
 
-/// Why a plan has no bootstrap.
+/// Why a plan has no valid bootstrap.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// A proxy has nowhere to send requests.
+    /// The plan has no origin.
     #[error("cannot make Envoy's bootstrap: the plan names no origin")]
     NoOrigin,
-    /// The fragment sets a field that the plain proxy sets otherwise.
+    /// The fragment sets a field to another value than the plain proxy.
     #[error(
         "the fragment sets `{path}` to {wanted}, but the plain proxy sets it to {plain}: \
          add `{path}` to `replaces` if that is meant"
     )]
     Conflict {
-        /// The field, a dotted path that begins with its place in the fragment.
+        /// The field, as a dotted path that begins with its place in the fragment.
         path: String,
         /// The plain proxy's value.
         plain: String,
         /// The fragment's value.
         wanted: String,
     },
-    /// The fragment claims to replace what it does not.
+    /// The fragment lists a field in `replaces` that it does not override.
     #[error("the fragment says that it replaces `{0}`, but nothing is replaced there: remove the line")]
     NothingReplaced(String),
-    /// A message of this module is no JSON object.
+    /// A message of this module does not serialise to a JSON object.
     #[error("cannot write `{place}` of Envoy's bootstrap: {source}")]
     Serialise {
         /// The place in the bootstrap.
         place: &'static str,
-        /// What the serialiser says.
+        /// The serialiser's error.
         source: serde_json::Error,
     },
 }
 
-/// The merging of one fragment: what it may replace, and what it has replaced.
+/// The merge of one fragment: the fields that it may override, and those that it has overridden.
 pub(super) struct Merge<'a> {
     replaces: &'a [String],
     replaced: BTreeSet<&'a str>,
@@ -53,8 +53,8 @@ impl<'a> Merge<'a> {
         Self { replaces, replaced: BTreeSet::new() }
     }
 
-    /// The message `plain` with `part` merged in. Maps are merged key by key; anything else that both have must be
-    /// equal or said to be replaced; `null` takes away what is there.
+    /// Merges `part` into `plain`. Maps are merged key by key; any other value present in both must be equal or
+    /// listed in `replaces`; `null` removes a value.
     pub(super) fn extend<T: Serialize>(
         &mut self,
         place: &'static str,
@@ -66,7 +66,7 @@ impl<'a> Merge<'a> {
         Ok(Merged(message))
     }
 
-    /// Checks that everything that was to be replaced has been.
+    /// Checks that everything listed in `replaces` was overridden.
     pub(super) fn finish(self) -> Result<(), MergeError> {
         let unused = self.replaces.iter().find(|path| !self.replaced.contains(path.as_str()));
         unused.map_or(Ok(()), |path| Err(MergeError::NothingReplaced(path.clone())))
@@ -111,7 +111,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// A message as the JSON object that it is written as.
+/// Serialises a message to a JSON object.
 pub(super) fn object<T: Serialize>(
     place: &'static str,
     message: &T,

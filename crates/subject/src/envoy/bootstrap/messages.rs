@@ -1,6 +1,6 @@
 //! The messages of Envoy's configuration that a plain proxy needs, named as in Envoy's API.
 //!
-//! Only the fields that are set are here. `Merged` messages are those to which a function may add.
+//! They have only the fields that are set. `Merged` messages may be extended by a function.
 
 use std::net::SocketAddr;
 
@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::merge::Merged;
 
-/// A configuration that Envoy starts with; serialises to the JSON that `--config-path` takes.
+/// A configuration to start Envoy with; serialises to the JSON that `--config-path` expects.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/config/bootstrap/v3/bootstrap.proto>
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Bootstrap(pub(super) Merged);
 
-/// That of a plain proxy.
+/// The bootstrap of a plain proxy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Plain {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub(super) struct Watchdogs {
 }
 
 impl Watchdogs {
-    /// Those that look half as often as `miss_timeout`.
+    /// Watchdogs, which check at half the interval of `miss_timeout`.
     pub(super) fn slow(miss_timeout: &'static str, megamiss_timeout: &'static str) -> Self {
         let watchdog = Watchdog { miss_timeout, megamiss_timeout };
         Self { main_thread_watchdog: watchdog.clone(), worker_watchdog: watchdog }
@@ -50,7 +50,7 @@ struct Watchdog {
     megamiss_timeout: &'static str,
 }
 
-/// Who a proxy is that is told its configuration.
+/// The identity of a proxy that receives configuration dynamically.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Node {
     pub(super) id: &'static str,
@@ -133,7 +133,7 @@ pub(super) struct VirtualHost {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Route {
-    /// Absent when a function brings it.
+    /// Absent if a function sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) r#match: Option<RouteMatch>,
     pub(super) route: RouteAction,
@@ -183,7 +183,7 @@ pub(super) struct TcpProxy {
     pub(super) cluster: &'static str,
 }
 
-/// What a cluster of a function gets from us.
+/// Settings added to every cluster of a function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Unlimited {
     pub(super) circuit_breakers: CircuitBreakers,
@@ -270,7 +270,7 @@ impl TcpProxy {
         "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
 }
 
-/// HTTP/2 towards the origin, with Envoy's defaults.
+/// HTTP/2 to the origin, with Envoy's defaults.
 pub(super) fn http2_upstream() -> Value {
     json!({
         "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -290,7 +290,7 @@ impl DownstreamConnections {
 }
 
 impl Thresholds {
-    /// The value that Envoy's FAQ gives for breakers that never open.
+    /// The value from Envoy's FAQ for breakers that never open.
     ///
     /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/faq/load_balancing/disable_circuit_breaking>
     pub(super) fn unlimited() -> Self {
@@ -300,7 +300,7 @@ impl Thresholds {
 }
 
 impl ResourceMonitor {
-    /// More connections than a machine has ports for one client address, so that it never binds.
+    /// A limit above the number of ports of one client address, so that it is never reached.
     pub(super) fn downstream_connections() -> Self {
         Self {
             name: "envoy.resource_monitors.global_downstream_max_connections",

@@ -1,4 +1,4 @@
-//! Mutual TLS between proxies, as a mesh sets it up: an authority of its own, SPIFFE names, both sides verified.
+//! Mutual TLS between proxies, set up as in a mesh: its own authority, SPIFFE names, verification on both sides.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use super::Codec;
 
-/// Files of one side, and who the other side is to be.
+/// The TLS files of one side, and the expected peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutual {
     /// The authority that both sides trust, PEM.
     pub authority: PathBuf,
-    /// Our certificate and its key, PEM; none for a client that has none.
+    /// Its own certificate and key, PEM; none for a client without one.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// The SPIFFE name of the other side; none for a server that asks for none.
+    /// The SPIFFE name of the peer; none for a server that requests no client certificate.
     pub peer: Option<String>,
 }
 
-/// The transport socket of a listener that takes mutual TLS and nothing else.
+/// The transport socket of a listener that accepts TLS only.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/tls/v3/tls.proto>
 pub(super) fn downstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
@@ -32,7 +32,7 @@ pub(super) fn downstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup)
     })
 }
 
-/// The transport socket of a cluster that speaks mutual TLS.
+/// The transport socket of a cluster that uses TLS.
 pub(super) fn upstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
     json!({
         "name": "envoy.transport_sockets.tls",
@@ -44,9 +44,10 @@ pub(super) fn upstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -
     })
 }
 
-/// What both sides have. Version and group are stated because their defaults are not those of all releases: 1.40 began to
-/// prefer X25519MLKEM768, which makes a handshake dearer, and asks a client for it that has sent a key for X25519 alone. TLS
-/// 1.3 for both keeps a handshake at one round trip; its cipher suites cannot be configured.
+/// Settings of both sides. Version and group are stated because their defaults differ between releases: since 1.40
+/// Envoy prefers X25519MLKEM768, which makes a handshake more expensive, and requests it from a client that sent a key
+/// share for X25519 only. TLS 1.3 on both sides keeps a handshake at one round trip; its cipher suites are not
+/// configurable.
 fn common(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
     let mut common = json!({
         "tls_params": {

@@ -94,7 +94,7 @@ fn origins_are_spread_over_the_zones_of_the_function() {
     assert_eq!(zones, [(&Value::from("near"), 2), (&Value::from("far"), 2)]);
 }
 
-/// What releases of Envoy choose by themselves differs between them.
+/// The defaults differ between releases of Envoy.
 #[test]
 fn both_sides_of_tls_state_their_version_and_their_group() {
     let mutual = Mutual { authority: "ca.pem".into(), identity: None, peer: None };
@@ -141,7 +141,7 @@ fn the_whole_catalogue_fits_the_plain_proxy() {
         let fragment = function
             .render(&function.default_knobs(), &Context { directory: "/run/arm".as_ref(), companion: None })
             .unwrap();
-        // Some are done by the application, by the security of connections, or by the number of workers.
+        // Some functions are performed by the application, by TLS settings, or by the number of workers.
         let is_elsewhere = function.fragment() == "{}" || function.secured != Secured::default();
         assert!(is_elsewhere || fragment != Fragment::default(), "{} changes nothing", function.id);
         let result = bootstrap(&plan(Some(fragment)));
