@@ -298,19 +298,20 @@ impl Stream {
         self.id = self.id.or_else(|| connection.streams().open(Dir::Bi));
         let Some(id) = self.id else { return };
         let mut stream = connection.send_stream(id);
-        match stream.write(&self.unsent) {
-            Ok(written) => drop(self.unsent.drain(..written)),
-            // The server does not want the rest.
-            Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => {
-                self.unsent.clear();
+        // Only a stream that could write nothing is told when there is room again.
+        while !self.unsent.is_empty() {
+            match stream.write(&self.unsent) {
+                Ok(written) => drop(self.unsent.drain(..written)),
+                // It does not want the rest.
+                Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => {
+                    self.unsent.clear();
+                }
+                Err(quinn_proto::WriteError::Blocked) => return,
             }
-            Err(quinn_proto::WriteError::Blocked) => {}
         }
-        if self.unsent.is_empty() {
-            match stream.finish() {
-                // It is finished already, or the peer does not want the rest.
-                Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => {}
-            }
+        match stream.finish() {
+            // It is finished already, or the other side does not want the rest.
+            Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => {}
         }
     }
 }

@@ -20,6 +20,9 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
+/// Where a request stands, and the request or what is wrong with it.
+pub(super) type Listed = (String, Result<Request, String>);
+
 /// A line of JSON, with the fields of vegeta's targets.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,17 +36,14 @@ struct Line {
     body: Option<String>,
 }
 
-/// Where a request stands in its file, and the request or what is wrong with it.
-type Placed = (String, Result<Request, String>);
-
-/// Where each request of a file stands, and the request or what is wrong with it. `base` says the host of paths; a line
+/// The requests of a file. `base` says the host of paths; a line
 /// without a method or a header gets those that are given.
 pub(super) fn read(
     path: &Path,
     base: &str,
     method: &str,
     headers: &[(String, String)],
-) -> Result<Vec<Placed>, Failure> {
+) -> Result<Vec<Listed>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
     })?;
