@@ -68,7 +68,8 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     source: "our own",
     judge: |result, limits| {
         let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
-        let (used, lost) = (sum(|slices| slices.used), sum(|slices| slices.lost));
+        // One of which only the CPU time counts is not lacking.
+        let (used, lost) = (sum(|slices| slices.used + slices.delayed), sum(|slices| slices.lost));
         let set_aside = sum(|slices| slices.set_aside);
         let share_of = |part: u64| if part == 0 { 0.0 } else { part as f64 / (used + part) as f64 };
         // What was measured again is not lacking, but the machine was busy all the same.
@@ -226,6 +227,15 @@ mod tests {
             .0
         };
         assert_eq!(measured_again(20), None);
+        let only_cpu_time_counts = |result: &mut StudyResult| {
+            for arm in &mut result.arms {
+                (arm.slices.used, arm.slices.delayed, arm.slices.lost) = (0, 80, 20);
+                arm.slices.set_aside = 100;
+            }
+        };
+        assert_eq!(fired("set-aside", only_cpu_time_counts).0, Some(Severity::Warn));
+        let taken = taken(only_cpu_time_counts);
+        assert!(taken.iter().all(|place| !place.ends_with("Cpu")), "{taken:?}");
         assert_eq!(measured_again(60), Some(Severity::Warn));
     }
 
