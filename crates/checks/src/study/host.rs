@@ -68,27 +68,29 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     source: "our own",
     judge: |result, limits| {
         let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
-        let (used, lost) = (sum(|slices| slices.used), sum(|slices| slices.lost));
-        let set_aside = sum(|slices| slices.set_aside);
-        let share_of = |part: u64| if part == 0 { 0.0 } else { part as f64 / (used + part) as f64 };
+        let (lost, set_aside) = (sum(|slices| slices.lost), sum(|slices| slices.set_aside));
+        // A slice of which only the CPU time counts is not missing.
+        let planned = sum(|slices| slices.used + slices.delayed) + lost;
+        let measured = sum(|slices| slices.used) + set_aside;
+        let share_of = |part: u64, all: u64| if part == 0 { 0.0 } else { part as f64 / all as f64 };
+        let (lost_share, aside_share) = (share_of(lost, planned), share_of(set_aside, measured));
         // Repeated slices are not missing, but they show that the machine was busy.
         let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
-        if share_of(lost) <= warn && share_of(set_aside) > warn {
+        if lost_share <= warn && aside_share > warn {
             let message = format!(
-                "{set_aside} of {} slices were set aside because the host disturbed them; {lost} could not be measured again",
-                used + set_aside
+                "{set_aside} of {measured} slices were set aside because the host disturbed them; {lost} could not be \
+                 measured again"
             );
-            let measured = Measured::percent(share_of(set_aside), warn);
+            let measured = Measured::percent(aside_share, warn);
             let advice = "the rest is as planned; on a quieter machine intervals are narrower";
             return vec![finding("set-aside", Severity::Warn, measured, message, advice)];
         }
-        let (all, share) = (used + lost, share_of(lost));
-        let Some((severity, threshold)) = severity_above(share, warn, fail) else {
+        let Some((severity, threshold)) = severity_above(lost_share, warn, fail) else {
             return Vec::new();
         };
-        let message = format!("{lost} of {all} slices are lacking because the host disturbed them");
+        let message = format!("{lost} of {planned} slices are lacking because the host disturbed them");
         let advice = "run again when the machine is quieter";
-        vec![finding("set-aside", severity, Measured::percent(share, threshold), message, advice)]
+        vec![finding("set-aside", severity, Measured::percent(lost_share, threshold), message, advice)]
     },
     withhold: None,
 };
@@ -226,6 +228,15 @@ mod tests {
             .0
         };
         assert_eq!(measured_again(20), None);
+        let only_cpu_time_counts = |result: &mut StudyResult| {
+            for arm in &mut result.arms {
+                (arm.slices.used, arm.slices.delayed, arm.slices.lost) = (0, 80, 20);
+                arm.slices.set_aside = 100;
+            }
+        };
+        assert_eq!(fired("set-aside", only_cpu_time_counts).0, Some(Severity::Warn));
+        let taken = taken(only_cpu_time_counts);
+        assert!(taken.iter().all(|place| !place.ends_with("Cpu")), "{taken:?}");
         assert_eq!(measured_again(60), Some(Severity::Warn));
     }
 
