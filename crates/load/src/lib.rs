@@ -33,6 +33,7 @@ mod target;
 mod think;
 mod trace;
 mod traffic;
+mod transport;
 pub mod trial;
 mod worker;
 

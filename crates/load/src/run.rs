@@ -5,12 +5,12 @@ use std::sync::mpsc::SyncSender;
 use hdrhistogram::Histogram;
 use hoptax_wire::Answer;
 
-use crate::connection::InFlight;
 use crate::log::{Entry, LogSink, Outcome};
 use crate::recording::{Failure, Moments, Recording, Unsent};
 use crate::schedule::Schedule;
 use crate::think::Think;
 use crate::traffic::Picked;
+use crate::worker::InFlight;
 
 /// How often a live sample is sent, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
