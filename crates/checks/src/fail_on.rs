@@ -7,7 +7,8 @@ use std::str::FromStr;
 use hoptax_result::{FailOn, FailOnOutcome, Latency, LoadResult, Verdict};
 
 /// The failures that a condition can be about, beside resets of streams.
-const FAILURES: [&str; 13] = [
+const FAILURES: [&str; 14] = [
+    "generator",
     "refused",
     "reset",
     "closed",

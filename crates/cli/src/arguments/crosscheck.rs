@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::values::{self, GivenUrl};
 use super::NeverHalt;
+use super::values::{self, GivenUrl};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
