@@ -42,6 +42,7 @@ macro_rules! thresholds {
 
 thresholds! {
     OFFERED_SHARE = least("offered-share", 0.99, "Share of the planned requests that must be sent: below, the trial measures the generator. Lancet (ATC 2019) accepts 10 % off its rate, which hides an overloaded client.");
+    OFFERED_CPU_SHARE = least("offered-cpu-share", 0.95, "Share of the planned requests that must be sent for a study's CPU time under a load: 1 % fewer requests were seen to cost 0.5 to 0.8 % more CPU time each, between 30 and 90 % of what a proxy can take.");
     OWN_LAG_US = most("own-lag-us", 50.0, "Own send lag, 99th percentile, microseconds, that is never too much; see own-lag-share.");
     OWN_LAG_SHARE = most("own-lag-share", 0.05, "Own send lag, 99th percentile, as a share of the median response time: above this and above own-lag-us, the generator is part of what was measured.");
     OWN_LAG_FAIL_US = most("own-lag-fail-us", 500.0, "Own send lag, 99th percentile, microseconds, that is not yet a failure; see own-lag-fail-share.");

@@ -46,7 +46,10 @@ pub struct Encoded {
 impl fmt::Debug for Encoded {
     /// Says how large it is: its headers may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Encoded").field("bytes", &self.bytes.len()).field("is_head", &self.is_head).finish()
+        f.debug_struct("Encoded")
+            .field("bytes", &self.bytes.len())
+            .field("is_head", &self.is_head)
+            .finish_non_exhaustive()
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
         let least = limits.of(&thresholds::OFFERED_SHARE);
+        let least_for_cpu = limits.of(&thresholds::OFFERED_CPU_SHARE);
         each_load(result, |load| {
             let share = load.book.sent as f64 / load.book.planned.max(1) as f64;
             if load.book.planned == 0 || share >= least {
@@ -50,7 +51,11 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
             );
             let advice =
                 "the arm cannot take this load on these connections: lower the rate or raise the connections";
-            Some(finding("offered", Severity::Fail, Measured::percent(share, least), message, advice))
+            let one = finding("offered", Severity::Fail, Measured::percent(share, least), message, advice);
+            // Requests that could not be sent are the slow ones, so times are wrong at once. CPU time per request follows the rate,
+            // and slowly.
+            let measures = if share >= least_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };
+            Some(Finding { measures, ..one })
         })
     },
     withhold: None,
@@ -201,6 +206,18 @@ mod tests {
         let taken = taken(overloaded);
         let is_meant = |place: &String| place.contains("lua fixed-rate");
         assert!(!taken.is_empty() && taken.iter().all(is_meant), "{taken:?}");
+    }
+
+    #[test]
+    fn an_arm_that_nearly_takes_a_load_keeps_its_cpu_time_under_it() {
+        let overloaded = |result: &mut StudyResult| {
+            let book = &mut result.arms[2].loads[1].book;
+            (book.sent, book.answered, book.unsent) = (44_000, 44_000, 1_000);
+        };
+        assert_eq!(fired("offered", overloaded).0, Some(Severity::Fail));
+        let taken = taken(overloaded);
+        assert!(taken.iter().any(|place| place.contains("lua fixed-rate ResponseP50")), "{taken:?}");
+        assert!(!taken.iter().any(|place| place.ends_with("Cpu")), "{taken:?}");
     }
 
     #[test]

@@ -93,13 +93,11 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
         )));
     }
     let (open, length) = open_loop(arguments)?;
-    let (duration, warmup) = match length {
-        Some(length) => (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or_default()),
-        None => {
-            let limit = arguments.count.map_or(DURATION, |count| time_limit(count, open.as_ref()));
-            (arguments.duration.unwrap_or(limit), arguments.warmup.unwrap_or(WARM_UP))
-        }
-    };
+    let (length, warmup) = length.map_or_else(
+        || (arguments.count.map_or(DURATION, |count| time_limit(count, open.as_ref())), WARM_UP),
+        |length| (length, Duration::ZERO),
+    );
+    let (duration, warmup) = (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or(warmup));
     Ok(TrialSpec {
         open,
         think: arguments.think,

@@ -18,9 +18,10 @@ const MOST_NS: u64 = 100_000;
 const ONE_IN: u64 = 4;
 
 /// The lead of one worker. It is kept from run to run.
+#[expect(clippy::struct_field_names, reason = "the unit is part of each name")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lead {
-    lead_ns: u64,
+    length_ns: u64,
     /// When the run began, and what was polled since.
     began_ns: u64,
     polled_ns: u64,
@@ -35,7 +36,7 @@ impl Lead {
     /// Until when to sleep so as to be awake at `due_ns`.
     pub(crate) fn before(&self, due_ns: u64, now_ns: u64) -> u64 {
         let may_poll = self.polled_ns <= now_ns.saturating_sub(self.began_ns) / ONE_IN;
-        if may_poll { due_ns.saturating_sub(self.lead_ns) } else { due_ns }
+        if may_poll { due_ns.saturating_sub(self.length_ns) } else { due_ns }
     }
 
     /// A wait that was to last until `until_ns` was begun at `from_ns` and had come to nothing at `now_ns`.
@@ -43,10 +44,10 @@ impl Lead {
         if from_ns >= until_ns {
             self.polled_ns += now_ns.saturating_sub(from_ns);
         } else if let Some(late_ns) = now_ns.checked_sub(until_ns) {
-            self.lead_ns = if late_ns > self.lead_ns {
-                (self.lead_ns + LONGER_NS).min(MOST_NS)
+            self.length_ns = if late_ns > self.length_ns {
+                (self.length_ns + LONGER_NS).min(MOST_NS)
             } else {
-                self.lead_ns.saturating_sub(SHORTER_NS)
+                self.length_ns.saturating_sub(SHORTER_NS)
             };
         }
     }
@@ -72,15 +73,15 @@ mod tests {
     fn the_lead_is_what_one_sleep_in_twenty_is_later_than() {
         let mut random = SmallRng::seed_from_u64(7);
         let lead = after((0..20_000).map(|_| random.random_range(30_000..50_000)));
-        assert!((47_500..50_000).contains(&lead.lead_ns), "{lead:?}");
+        assert!((47_500..50_000).contains(&lead.length_ns), "{lead:?}");
         let prompt = after((0..20_000).map(|_| random.random_range(0..1_000)));
-        assert!(prompt.lead_ns < 2_000, "{prompt:?}");
+        assert!(prompt.length_ns < 2_000, "{prompt:?}");
     }
 
     #[test]
     fn it_is_bounded_and_learned_within_a_hundred_sleeps() {
-        assert!(after((0..100).map(|_| 50_000)).lead_ns >= 50_000);
-        assert_eq!(after((0..1_000).map(|_| 10_000_000)).lead_ns, MOST_NS);
+        assert!(after((0..100).map(|_| 50_000)).length_ns >= 50_000);
+        assert_eq!(after((0..1_000).map(|_| 10_000_000)).length_ns, MOST_NS);
     }
 
     #[test]

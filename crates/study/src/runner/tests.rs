@@ -9,7 +9,7 @@ use hoptax_host::processors::Placement;
 use hoptax_subject::envoy::release::Envoy;
 
 use super::subjects::{folder, proxy_spec};
-use super::{Setting, requests_sha256};
+use super::{KERNEL_TICKS, Setting, requests_sha256};
 use crate::file;
 use crate::plan::Plan;
 use crate::provenance::{Names, of_envoy};
@@ -29,6 +29,7 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         directory,
         placement: &placement,
         spinner: None,
+        ticks: KERNEL_TICKS,
     };
     let mut found = BTreeMap::new();
     for (number, arm) in (0..).zip(&plan.arms) {

@@ -15,30 +15,30 @@ pub(super) const TOOL: Tool = Tool {
     name: "nighthawk",
     program: "nighthawk_client",
     version: "--version",
-    command: |offer| match offer.rate {
-        None => Err("it has no loop without a rate"),
-        Some(_) => {
-            let (connections, seconds) = (offer.connections.to_string(), offer.seconds.to_string());
-            let rate = offer.whole_rate()?;
-            Ok(called(
-                offer,
-                &[
-                    "--rps",
-                    &rate,
-                    "--connections",
-                    &connections,
-                    "--concurrency",
-                    "1",
-                    "--open-loop",
-                    "--duration",
-                    &seconds,
-                    "--no-default-failure-predicates",
-                    "--output-format",
-                    "json",
-                    offer.url,
-                ],
-            ))
+    command: |offer| {
+        if offer.rate.is_none() {
+            return Err("it has no loop without a rate");
         }
+        let (connections, seconds) = (offer.connections.to_string(), offer.seconds.to_string());
+        let rate = offer.whole_rate()?;
+        Ok(called(
+            offer,
+            &[
+                "--rps",
+                &rate,
+                "--connections",
+                &connections,
+                "--concurrency",
+                "1",
+                "--open-loop",
+                "--duration",
+                &seconds,
+                "--no-default-failure-predicates",
+                "--output-format",
+                "json",
+                offer.url,
+            ],
+        ))
     },
     script: None,
     read: |said| {

@@ -170,12 +170,12 @@ impl Server {
         while let Some(event) = peer.connection.poll() {
             match event {
                 QuicEvent::Connected => {
-                    if let Some(id) = peer.connection.streams().open(Dir::Uni) {
-                        if quic::write_opening(&mut peer.connection, id, &opening()).is_err() {
-                            // 0x104: a critical stream cannot be (RFC 9114, section 8.1).
-                            let code = VarInt::from_u32(0x104);
-                            peer.connection.close(Instant::now(), code, bytes::Bytes::new());
-                        }
+                    if let Some(id) = peer.connection.streams().open(Dir::Uni)
+                        && quic::write_opening(&mut peer.connection, id, &opening()).is_err()
+                    {
+                        // 0x104: a critical stream cannot be (RFC 9114, section 8.1).
+                        let code = VarInt::from_u32(0x104);
+                        peer.connection.close(Instant::now(), code, bytes::Bytes::new());
                     }
                 }
                 QuicEvent::Stream(StreamEvent::Opened { dir }) => {

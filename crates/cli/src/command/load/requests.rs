@@ -33,6 +33,9 @@ struct Line {
     body: Option<String>,
 }
 
+/// Where a request stands in its file, and the request or what is wrong with it.
+type Placed = (String, Result<Request, String>);
+
 /// Where each request of a file stands, and the request or what is wrong with it. `base` says the host of paths; a line
 /// without a method or a header gets those that are given.
 pub(super) fn read(
@@ -40,7 +43,7 @@ pub(super) fn read(
     base: &str,
     method: &str,
     headers: &[(String, String)],
-) -> Result<Vec<(String, Result<Request, String>)>, Failure> {
+) -> Result<Vec<Placed>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
     })?;
