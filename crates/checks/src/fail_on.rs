@@ -6,7 +6,8 @@ use std::str::FromStr;
 use hoptax_result::{FailOn, FailOnOutcome, Latency, LoadResult, Verdict};
 
 /// The kinds of failure that a condition can name, besides stream resets.
-const FAILURES: [&str; 13] = [
+const FAILURES: [&str; 14] = [
+    "generator",
     "refused",
     "reset",
     "closed",

@@ -33,6 +33,7 @@ pub const ALL: &[Check<LoadResult>] = &[
     errors::ERRORS,
     errors::MISMATCHES,
     generator::SATURATED,
+    generator::EXHAUSTED,
     generator::RUN_DELAY,
     calibrated::CEILING,
     calibrated::FLOOR,

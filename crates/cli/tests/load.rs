@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 
-use support::{Guarded, checked, hoptax, origin, ran, run, signal, wait_until};
+use support::{Guarded, checked, hoptax, origin, program, ran, run, signal, wait_until};
 
 #[test]
 fn the_json_keeps_its_contract() {
@@ -446,4 +446,21 @@ fn a_host_that_has_only_an_ipv6_address_is_reached_or_told() {
     let told = run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]);
     assert_eq!(told.code, Some(3), "{}", told.stderr);
     assert!(told.stderr.contains("2001:db8::1"), "{}", told.stderr);
+}
+
+#[test]
+fn what_the_generator_runs_out_of_is_its_own_failure_and_finding() {
+    let (_origin, url) = origin(&[]);
+    // Files enough to begin, and none for most of the connections.
+    let flags = "-c 64 --connect on-demand -q 500 -d 400ms --warmup 0s --json -";
+    let script = format!("ulimit -n 24; exec \"$0\" load {flags} {url}");
+    let ran = ran(std::process::Command::new("sh")
+        .args(["-c", &script])
+        .arg(program())
+        .env("XDG_STATE_HOME", "/nonexistent"));
+    let result = checked("load", &ran.stdout);
+    assert!(result["failures"]["generator"].as_u64().unwrap() > 0, "{result}");
+    assert!(result["failures"]["reset"].is_null(), "{result}");
+    let findings = result["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["id"] == "generator-exhausted"), "{result}");
 }

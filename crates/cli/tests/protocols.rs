@@ -5,7 +5,7 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -333,6 +333,42 @@ fn a_server_over_tls_that_does_not_know_the_protocol_is_told() {
     let ca = lab.file("ca.pem");
     let silent = refused(&["--protocol", "http2", "--ca", &ca, &format!("https://{address}/")]);
     assert!(silent.contains("was not ready for requests within 2 s"), "{silent}");
+}
+
+/// A way to a server on which the first connection hangs: nothing that is sent on it arrives.
+fn way_with_a_hanging_first_connection(address: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (way, address) = (listener.local_addr().unwrap().to_string(), address.to_owned());
+    thread::spawn(move || {
+        let mut hanging = None;
+        for stream in listener.incoming() {
+            let Ok(mut near) = stream else { return };
+            if hanging.is_none() {
+                hanging = Some(near);
+                continue;
+            }
+            let mut far = TcpStream::connect(&address).unwrap();
+            let (mut near_reader, mut far_writer) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut near_reader, &mut far_writer));
+            thread::spawn(move || std::io::copy(&mut far, &mut near));
+        }
+    });
+    way
+}
+
+#[test]
+fn a_handshake_that_hangs_is_given_up_and_another_begun() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&[]);
+    let url = format!("https://{}/", way_with_a_hanging_first_connection(&address));
+    let flags = ["--protocol", "http2", "--streams", "64", "-c", "1", "--connect", "on-demand"];
+    let times = ["--timeout", "300ms", "-q", "50", "-d", "1s", "--ca", &lab.file("ca.pem"), &url];
+    let short = ["load", "--warmup", "0s", "--json", "-"];
+    let result = checked("load", &run([&short[..], &flags, &times].concat()).stdout);
+    let book = |field: &str| result["book"][field].as_u64().unwrap();
+    // The first requests time out with the handshake; what came after them goes to the next one.
+    assert!(book("timed_out") > 0 && book("answered") > 0, "{result}");
+    assert_eq!(book("failed"), 0, "{result}");
 }
 
 #[test]

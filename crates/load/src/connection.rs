@@ -1,479 +1,418 @@
-//! One connection of a worker: a socket, TLS if there is any, and the protocol on it.
+//! The connections of a worker as one state machine: events in, actions out, without sockets or clocks.
+//!
+//! A request takes a slot, which is a stream of a lane. Each lane has at most one connection that takes new requests.
+//! A connection that is to take no more of them (GOAWAY, its number of requests, its age) leaves its lane at once and
+//! drains: its requests go on, the next one opens another connection, and nothing waits for the slowest stream. It closes
+//! with its last request, also when that times out, so no more connections drain than there are slots.
+//!
+//! | state | on | becomes |
+//! |---|---|---|
+//! | closed | the first request of its lane | connecting |
+//! | connecting | the socket is connected | handshaking |
+//! | handshaking | the protocol is ready: waiting requests are written | open |
+//! | connecting, handshaking | failure: waiting requests fail with it, and their slots rest | closed |
+//! | connecting, handshaking | too long: waiting requests go to the next attempt | closed |
+//! | open | GOAWAY, the last of its requests, its age | draining, or closed without a request |
+//! | draining | its last request ends | closed |
+//! | open, draining | failure: requests fail with it; those not yet written go to the lane's next connection | closed |
+//!
+//! Each request ends with exactly one [`Action::End`]. The model in `connection/tests.rs` holds this against random
+//! sequences of events.
 
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+mod events;
+mod ids;
+#[cfg(test)]
+mod tests;
 
-use hoptax_host::clock::now_ns;
-use hoptax_wire::tls::{Handshake, Tls, TlsError};
-use hoptax_wire::{Answer, Broken, Client, Encoded, Event};
-use rustix::event::epoll;
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
-use thiserror::Error;
+use std::collections::VecDeque;
 
-use crate::kernel::{self, Stamped};
-use crate::traffic::{Host, Picked};
+pub(crate) use events::{Action, End, Event, State};
+pub(crate) use ids::{ConnectionId, LaneId, Layout, SlotId, StreamId};
 
-/// A connection slot; the socket in it may come and go.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own; together they are no state machine"
-)]
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub(super) socket: Option<OwnedFd>,
-    stage: Stage,
-    /// Which of the sockets that this slot had it is.
-    pub(crate) generation: u32,
-    /// The host that it goes to, by number.
-    pub(crate) host: usize,
-    pub(super) client: Client,
-    tls: Option<Tls>,
-    /// What the socket has not taken yet, and how much of it it has.
-    pub(super) output: Vec<u8>,
-    sent: usize,
-    /// Whether what is sent is held back until all that was read is looked at, so that it leaves with one call of the kernel.
-    is_corked: bool,
-    /// What TLS is to encrypt then.
-    plain: Vec<u8>,
-    /// Whether the worker has counted it as open.
-    pub(crate) is_counted: bool,
-    /// Requests that this socket still carries.
-    pub(crate) requests_left: u32,
-    /// Whether it is to carry no further request.
-    pub(crate) is_retired: bool,
-    /// Requests that are written and not answered.
-    pub(crate) under_way: u32,
-    /// When this socket was ready for requests, nanoseconds.
-    pub(crate) opened_ns: u64,
-    /// When it was connected.
-    pub(super) connected_ns: u64,
-    /// Whether the kernel's time stamps are asked for.
-    stamped: bool,
-    /// Those of the request in flight.
-    pub(crate) stamps: Option<Stamped>,
-}
+use crate::recording::Failure;
 
-/// How far a socket has come.
+/// The request of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Closed,
-    Connecting,
-    /// TLS, or the upgrade of the protocol.
-    Opening,
-    Ready,
+enum Slot {
+    Idle,
+    /// It is written when this connection is open.
+    Waiting(ConnectionId),
+    /// It is on this connection.
+    InFlight(ConnectionId),
 }
 
-/// The request on a stream of a connection.
+/// A connection, or the place of one that was closed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    pub(crate) planned_ns: u64,
-    /// When the generator took note of it.
-    pub(crate) offered_ns: u64,
-    /// Which request it is.
-    pub(crate) picked: Picked,
-    /// When the attempt began: the bytes were written, or a connection for them was asked for.
-    pub(crate) started_ns: u64,
-    /// When the connection that was opened for it was connected; 0 before.
-    pub(crate) connected_ns: u64,
-    /// When the first byte was written; 0 while the connection is being opened.
-    pub(crate) written_ns: u64,
-    /// When the first byte of the answer was read; 0 before.
-    pub(crate) first_byte_ns: u64,
-    /// Whether it is part of the record.
-    pub(crate) recorded: bool,
-    /// Whether it had to wait for a connection.
-    pub(crate) blocked: bool,
-    /// Whether a connection is opened for it.
-    pub(crate) connected: bool,
+struct Entry {
+    generation: u32,
+    lane: LaneId,
+    state: State,
 }
 
-/// What is used again for every read and write of a worker.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    /// What TLS has decrypted, and what it is to encrypt.
-    decrypted: Vec<u8>,
-    plain: Vec<u8>,
-    /// What the last read meant.
-    pub(crate) events: Vec<Event>,
+/// The connections of a worker.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    layout: Layout,
+    /// Whether a request can be given up without its connection.
+    cancels: bool,
+    /// The connection of each lane that takes its next request.
+    current: Vec<Option<ConnectionId>>,
+    slots: Vec<Slot>,
+    entries: Vec<Entry>,
+    /// Entries of closed connections.
+    unused: Vec<u32>,
+    actions: VecDeque<Action>,
+    in_flight: usize,
+    established: usize,
+    opening: usize,
 }
 
-/// A connection that is of no further use.
-#[derive(Debug, Error)]
-pub(crate) enum Trouble {
-    #[error("{0}")]
-    Socket(#[from] Errno),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error(transparent)]
-    Broken(#[from] Broken),
-    #[error("the server closed the connection before it was ready")]
-    Closed,
-    #[error(
-        "the server did not agree to `{0}` in the negotiation of TLS (ALPN): it does not speak that there"
-    )]
-    Alpn(String),
-}
-
-/// What a read came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// So many bytes.
-    Bytes(usize),
-    /// Nothing for now.
-    Later,
-    /// Nothing more ever.
-    End,
-}
-
-impl Connection {
-    pub(crate) fn new(host: usize, stamped: bool, client: Client) -> Self {
+impl Connections {
+    /// Lanes without connections. `cancels` says whether the protocol can give up a request without its connection.
+    pub(crate) fn new(layout: Layout, cancels: bool) -> Self {
         Self {
-            socket: None,
-            stage: Stage::Closed,
-            generation: 0,
-            host,
-            client,
-            tls: None,
-            output: Vec::new(),
-            sent: 0,
-            is_corked: false,
-            plain: Vec::new(),
-            is_counted: false,
-            requests_left: u32::MAX,
-            is_retired: false,
-            under_way: 0,
-            opened_ns: 0,
-            connected_ns: 0,
-            stamped,
-            stamps: None,
+            layout,
+            cancels,
+            current: vec![None; layout.lanes as usize],
+            slots: vec![Slot::Idle; (layout.lanes * layout.streams) as usize],
+            entries: Vec::with_capacity(layout.lanes as usize),
+            unused: Vec::new(),
+            actions: VecDeque::new(),
+            in_flight: 0,
+            established: 0,
+            opening: 0,
         }
     }
 
-    pub(crate) fn socket(&self) -> Option<&OwnedFd> {
-        self.socket.as_ref()
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.stage == Stage::Closed
-    }
-
-    pub(crate) fn is_connecting(&self) -> bool {
-        self.stage == Stage::Connecting
-    }
-
-    /// Whether the protocol has datagrams of its own in place of bytes.
-    #[cfg(not(feature = "http3"))]
-    #[expect(clippy::unused_self, reason = "with the feature `http3` it is asked")]
-    fn has_datagrams(&self) -> bool {
-        false
-    }
-
-    /// Whether it can carry requests.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.stage == Stage::Ready
-    }
-
-    /// Whether it is ready, and the server has shown that it speaks the protocol.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.is_ready() && self.client.is_settled()
-    }
-
-    /// Requests that the server takes at once.
-    pub(crate) fn max_streams(&self) -> u32 {
-        self.client.max_streams()
-    }
-
-    /// Begins to connect; the outcome comes as an event with `token`.
-    pub(crate) fn open(
-        &mut self,
-        epoll: &OwnedFd,
-        token: u64,
-        address: SocketAddr,
-        fresh: Client,
-    ) -> Result<(), Errno> {
-        self.close();
-        self.client = fresh;
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let kind = if self.has_datagrams() { SocketType::DGRAM } else { SocketType::STREAM };
-        let socket = rustix::net::socket_with(family, kind, flags, None)?;
-        if kind == SocketType::STREAM {
-            // Requests are small and written whole: Nagle's algorithm could only hold them back.
-            sockopt::set_tcp_nodelay(&socket, true)?;
+    /// The state of a connection.
+    pub(crate) fn state(&self, connection: ConnectionId) -> State {
+        match self.entries.get(connection.index()) {
+            Some(entry) if entry.generation == connection.generation() => entry.state,
+            _ => State::Closed,
         }
-        if self.stamped {
-            // Without the kernel's stamps there is less to tell, and nothing is wrong.
-            self.stamped = kernel::enable(&socket).is_ok();
-        }
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error),
-        }
-        // Edge-triggered for everything once: no call per request to change what is waited for.
-        let interest =
-            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        epoll::add(epoll, &socket, epoll::EventData::new_u64(token), interest)?;
-        self.socket = Some(socket);
-        self.stage = Stage::Connecting;
-        Ok(())
     }
 
-    /// Goes on when the attempt to connect has come to something: to TLS, or to the protocol.
-    pub(crate) fn finish_connect(
-        &mut self,
-        now_ns: u64,
-        host: &Host,
-        scratch: &mut Scratch,
-    ) -> Result<(), Trouble> {
-        let Some(socket) = &self.socket else { return Err(Errno::NOTCONN.into()) };
-        sockopt::socket_error(socket)??;
-        self.connected_ns = now_ns;
-        self.stage = Stage::Opening;
-        if let Some((config, name)) = host.tls.as_ref().filter(|_| !self.has_datagrams()) {
-            let mut tls = Tls::client(config, name.clone())?;
-            tls.flush(&mut self.output)?;
-            self.tls = Some(tls);
+    /// The lane of a connection, also of one that was just closed.
+    pub(crate) fn lane(&self, connection: ConnectionId) -> LaneId {
+        self.entries[connection.index()].lane
+    }
+
+    /// The connection that takes the next request of a lane, if there is one already.
+    pub(crate) fn current(&self, lane: LaneId) -> Option<ConnectionId> {
+        self.current[lane.index()]
+    }
+
+    /// The connections that are not closed.
+    pub(crate) fn live(&self) -> impl Iterator<Item = ConnectionId> + '_ {
+        let alive = self.entries.iter().zip(0..).filter(|(entry, _)| entry.state != State::Closed);
+        alive.map(|(entry, index)| ConnectionId::new(index, entry.generation))
+    }
+
+    /// The requests that wait for a connection to open.
+    pub(crate) fn waiting(&self, connection: ConnectionId) -> impl Iterator<Item = SlotId> + '_ {
+        let slots = self.layout.slots_of(self.lane(connection));
+        slots.filter(move |slot| self.slots[slot.index()] == Slot::Waiting(connection))
+    }
+
+    /// Whether a request is in flight on a stream of a connection.
+    pub(crate) fn is_in_flight(&self, connection: ConnectionId, stream: StreamId) -> bool {
+        let slot = self.layout.slot(self.lane(connection), stream);
+        self.slots.get(slot.index()) == Some(&Slot::InFlight(connection))
+    }
+
+    /// Requests without an end yet.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Connections on which requests can be sent, or are in flight.
+    pub(crate) fn established(&self) -> usize {
+        self.established
+    }
+
+    /// Whether some connection is being opened.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.opening > 0
+    }
+
+    /// Takes the next action.
+    pub(crate) fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Goes from one state to the next, and leaves what is to be done for [`Self::next_action`].
+    pub(crate) fn handle(&mut self, event: Event) {
+        match event {
+            Event::Requested(slot) => {
+                assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot takes one request at a time");
+                self.in_flight += 1;
+                self.place(slot);
+            }
+            Event::Wanted(lane) => {
+                if self.current(lane).is_none() {
+                    self.open(lane);
+                }
+            }
+            Event::Connected(connection) => {
+                if let State::Connecting { waiting } = self.state(connection) {
+                    self.set(connection, State::Handshaking { waiting });
+                }
+            }
+            Event::Ready { connection, requests } => self.ready(connection, requests),
+            Event::Answered { connection, stream, answer } => {
+                self.end_stream(connection, stream, End::Answered(answer));
+            }
+            Event::Lost { connection, stream, failure } => {
+                self.end_stream(connection, stream, End::Failed(failure));
+            }
+            Event::Retired(connection) => self.retire(connection),
+            Event::Failed { connection, failure } => self.fail(connection, failure),
+            Event::TimedOut(slot) => self.time_out(slot),
+            Event::Expired(connection) => self.expire(connection),
+            Event::Stopped => self.stop(),
+        }
+    }
+
+    /// Puts a request on its lane's connection.
+    fn place(&mut self, slot: SlotId) {
+        let lane = self.layout.lane(slot);
+        let connection = match self.current(lane) {
+            Some(connection) => connection,
+            None => self.open(lane),
+        };
+        match self.state(connection) {
+            State::Connecting { waiting } => {
+                self.set(connection, State::Connecting { waiting: waiting + 1 });
+                self.slots[slot.index()] = Slot::Waiting(connection);
+            }
+            State::Handshaking { waiting } => {
+                self.set(connection, State::Handshaking { waiting: waiting + 1 });
+                self.slots[slot.index()] = Slot::Waiting(connection);
+            }
+            State::Open { in_flight, requests_left } => {
+                let (in_flight, requests_left) = (in_flight + 1, requests_left.saturating_sub(1));
+                self.set(connection, State::Open { in_flight, requests_left });
+                self.slots[slot.index()] = Slot::InFlight(connection);
+                self.actions.push_back(Action::Write { connection, slot });
+                if requests_left == 0 {
+                    self.retire(connection);
+                }
+            }
+            state @ (State::Draining { .. } | State::Closed) => {
+                unreachable!("{state:?} is the state of no lane's current connection")
+            }
+        }
+    }
+
+    /// Begins another connection of a lane.
+    fn open(&mut self, lane: LaneId) -> ConnectionId {
+        let state = State::Connecting { waiting: 0 };
+        let connection = if let Some(index) = self.unused.pop() {
+            let entry = &mut self.entries[index as usize];
+            *entry = Entry { generation: entry.generation.wrapping_add(1), lane, state };
+            ConnectionId::new(index, entry.generation)
         } else {
-            self.begin_protocol(scratch)?;
+            self.entries.push(Entry { generation: 0, lane, state });
+            ConnectionId::new(self.entries.len() as u32 - 1, 0)
+        };
+        self.current[lane.index()] = Some(connection);
+        self.opening += 1;
+        self.actions.push_back(Action::Open(connection));
+        connection
+    }
+
+    fn ready(&mut self, connection: ConnectionId, requests: u32) {
+        let State::Handshaking { .. } = self.state(connection) else { return };
+        let waiting: Vec<SlotId> = self.waiting(connection).collect();
+        self.opening -= 1;
+        self.established += 1;
+        self.set(connection, State::Open { in_flight: 0, requests_left: requests.max(1) });
+        // Those that it does not take any more open another connection.
+        for slot in waiting {
+            self.place(slot);
         }
-        #[cfg(feature = "http3")]
-        self.check_datagrams()?;
-        self.transmit()?;
-        Ok(())
     }
 
-    fn begin_protocol(&mut self, scratch: &mut Scratch) -> Result<(), Trouble> {
-        self.put(scratch, Client::open)?;
-        self.look_ready();
-        Ok(())
+    fn end_stream(&mut self, connection: ConnectionId, stream: StreamId, end: End) {
+        let state = self.state(connection);
+        if state == State::Closed {
+            return;
+        }
+        if !self.is_in_flight(connection, stream) {
+            // An answer to nothing: what the server says next cannot be trusted.
+            return self.fail(connection, Failure::Malformed);
+        }
+        self.take_off(connection, state);
+        self.end(self.layout.slot(self.lane(connection), stream), end, false);
     }
 
-    pub(super) fn look_ready(&mut self) {
-        if self.stage == Stage::Opening && self.client.may_send() {
-            self.stage = Stage::Ready;
-            self.opened_ns = now_ns();
+    /// One request less is in flight on a connection, which closes with its last one when it drains.
+    fn take_off(&mut self, connection: ConnectionId, state: State) {
+        match state {
+            State::Open { in_flight, requests_left } => {
+                self.set(connection, State::Open { in_flight: in_flight - 1, requests_left });
+            }
+            State::Draining { in_flight: 1 } => {
+                self.close(connection);
+            }
+            State::Draining { in_flight } => {
+                self.set(connection, State::Draining { in_flight: in_flight - 1 });
+            }
+            State::Connecting { .. } | State::Handshaking { .. } | State::Closed => {
+                unreachable!("no request is in flight on a connection that is not open: {state:?}")
+            }
         }
     }
 
-    /// Has the protocol write, through TLS if there is any.
-    fn put(
-        &mut self,
-        scratch: &mut Scratch,
-        write: impl FnOnce(&mut Client, &mut Vec<u8>),
-    ) -> Result<(), Trouble> {
-        match &mut self.tls {
-            None => write(&mut self.client, &mut self.output),
-            Some(_) if self.is_corked => write(&mut self.client, &mut self.plain),
-            Some(tls) => {
-                scratch.plain.clear();
-                write(&mut self.client, &mut scratch.plain);
-                if !scratch.plain.is_empty() {
-                    tls.send(&scratch.plain, &mut self.output)?;
+    fn retire(&mut self, connection: ConnectionId) {
+        match self.state(connection) {
+            // It was given up before it carried anything, so it could not be opened.
+            State::Connecting { .. } | State::Handshaking { .. } => self.fail(connection, Failure::Unseen),
+            State::Open { in_flight: 0, .. } => {
+                self.close(connection);
+            }
+            State::Open { in_flight, .. } => {
+                self.leave_lane(connection);
+                self.set(connection, State::Draining { in_flight });
+            }
+            State::Draining { .. } | State::Closed => {}
+        }
+    }
+
+    fn fail(&mut self, connection: ConnectionId, failure: Failure) {
+        let lane = self.lane(connection);
+        match self.state(connection) {
+            State::Closed => {}
+            State::Connecting { .. } | State::Handshaking { .. } => {
+                let waiting: Vec<SlotId> = self.waiting(connection).collect();
+                self.close(connection);
+                for slot in waiting {
+                    self.end(slot, End::Failed(failure), true);
+                }
+            }
+            State::Open { .. } | State::Draining { .. } => {
+                let unsent = self.close(connection);
+                for slot in self.layout.slots_of(lane) {
+                    if self.slots[slot.index()] == Slot::InFlight(connection) && !unsent.contains(&slot) {
+                        self.end(slot, End::Failed(failure), false);
+                    }
+                }
+                for slot in unsent {
+                    self.place(slot);
                 }
             }
         }
-        Ok(())
     }
 
-    /// What an event means for this connection: a stamped socket reports a stamp as an error, which is none.
-    pub(crate) fn meaning(&self, flags: epoll::EventFlags) -> epoll::EventFlags {
-        if self.stamped && flags.contains(epoll::EventFlags::ERR) {
-            let error = self.socket.as_ref().map(sockopt::socket_error);
-            if matches!(error, Some(Ok(Ok(())))) {
-                return flags - epoll::EventFlags::ERR;
-            }
-        }
-        flags
-    }
-
-    /// Writes a request on a stream. Ok also when the socket takes no more for now.
-    pub(crate) fn send(
-        &mut self,
-        stream: u32,
-        request: &Encoded,
-        bytes: &[u8],
-        scratch: &mut Scratch,
-    ) -> Result<(), Trouble> {
-        if self.stamped {
-            self.stamps = self.socket.as_ref().map(Stamped::begin);
-        }
-        self.under_way += 1;
-        self.put(scratch, |client, output| client.send(stream, request, bytes, output))?;
-        self.is_retired |= self.client.is_used_up();
-        if !self.is_corked {
-            self.transmit()?;
-        }
-        Ok(())
-    }
-
-    /// Whether what is sent is held back.
-    pub(crate) fn is_corked(&self) -> bool {
-        self.is_corked
-    }
-
-    /// Holds back what is sent from now on.
-    pub(crate) fn cork(&mut self) {
-        self.is_corked = true;
-    }
-
-    /// Sends what was held back.
-    pub(crate) fn uncork(&mut self) -> Result<(), Trouble> {
-        self.is_corked = false;
-        if let Some(tls) = &mut self.tls
-            && !self.plain.is_empty()
-        {
-            tls.send(&self.plain, &mut self.output)?;
-            self.plain.clear();
-        }
-        self.transmit()
-    }
-
-    /// Whether the request on a stream has left in full.
-    pub(crate) fn has_sent(&self, stream: u32) -> bool {
-        self.output.is_empty()
-            && self.plain.is_empty()
-            && self.tls.as_ref().is_none_or(Tls::is_sent)
-            && self.client.is_sent(stream)
-    }
-
-    /// Gives up the request on a stream; whether the connection is still of use.
-    pub(crate) fn cancel(&mut self, stream: u32, scratch: &mut Scratch) -> bool {
-        let mut is_of_use = false;
-        let put = self.put(scratch, |client, output| is_of_use = client.cancel(stream, output));
-        is_of_use && put.and_then(|()| self.transmit()).is_ok()
-    }
-
-    /// Hands to the socket what it takes.
-    pub(crate) fn transmit(&mut self) -> Result<(), Trouble> {
-        #[cfg(feature = "http3")]
-        if self.has_datagrams() {
-            return Ok(self.transmit_datagrams()?);
-        }
-        let Some(socket) = &self.socket else { return Ok(()) };
-        loop {
-            while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
-                match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
-                    Ok(written) => self.sent += written,
-                    Err(Errno::AGAIN) => return Ok(()),
-                    Err(Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
+    fn time_out(&mut self, slot: SlotId) {
+        match self.slots[slot.index()] {
+            Slot::Idle => {}
+            Slot::Waiting(connection) => {
+                match self.state(connection) {
+                    State::Connecting { waiting } => {
+                        self.set(connection, State::Connecting { waiting: waiting - 1 });
+                    }
+                    State::Handshaking { waiting } => {
+                        self.set(connection, State::Handshaking { waiting: waiting - 1 });
+                    }
+                    state => unreachable!("a request waits for a connection that is {state:?}"),
                 }
+                self.end(slot, End::TimedOut, false);
             }
-            self.output.clear();
-            self.sent = 0;
-            // What there was no room for.
-            if let Some(tls) = &mut self.tls {
-                tls.flush(&mut self.output)?;
-            }
-            if self.output.is_empty() {
-                return Ok(());
+            Slot::InFlight(connection) => {
+                let write = Action::Write { connection, slot };
+                let stream = self.layout.stream(slot);
+                if let Some(place) = self.actions.iter().position(|action| *action == write) {
+                    self.actions.remove(place);
+                } else if self.cancels {
+                    self.actions.push_back(Action::Cancel { connection, stream });
+                } else {
+                    // The answer may still come, and only closing says that it is not wanted.
+                    self.retire(connection);
+                }
+                self.take_off(connection, self.state(connection));
+                self.end(slot, End::TimedOut, false);
             }
         }
     }
 
-    /// Reads once and finds out what the bytes mean; that is left in `scratch`. A handshake that they completed comes back.
-    pub(crate) fn read(
-        &mut self,
-        buffer: &mut [u8],
-        alpn: Option<&[u8]>,
-        scratch: &mut Scratch,
-    ) -> Result<(Read, Option<(u64, Handshake)>), Trouble> {
-        scratch.events.clear();
-        #[cfg(feature = "http3")]
-        if self.has_datagrams() {
-            return self.read_datagram(buffer, scratch);
+    fn expire(&mut self, connection: ConnectionId) {
+        let (State::Connecting { .. } | State::Handshaking { .. }) = self.state(connection) else {
+            // It has opened meanwhile.
+            return;
+        };
+        let waiting: Vec<SlotId> = self.waiting(connection).collect();
+        self.close(connection);
+        for slot in waiting {
+            self.place(slot);
         }
-        let Some(socket) = &self.socket else { return Err(Errno::NOTCONN.into()) };
-        let read = match &mut self.stamps {
-            Some(stamps) => stamps.read(socket, buffer),
-            None => rustix::io::read(socket, &mut *buffer),
-        };
-        let count = match read {
-            Ok(0) => return Ok((Read::End, None)),
-            Ok(count) => count,
-            Err(Errno::AGAIN) => return Ok((Read::Later, None)),
-            Err(Errno::INTR) => return Ok((Read::Bytes(buffer.len()), None)),
-            Err(error) => return Err(error.into()),
-        };
-        let bytes = buffer.get(..count).unwrap_or_default();
-        let Some(tls) = &mut self.tls else {
-            check_asked(&self.client, self.stage, self.under_way)?;
-            self.client.feed(bytes, &mut self.output, &mut scratch.events)?;
-            self.look_ready();
-            self.transmit()?;
-            return Ok((Read::Bytes(count), None));
-        };
-        let was_handshaking = tls.is_handshaking();
-        scratch.decrypted.clear();
-        let is_over = match tls.receive(bytes, &mut scratch.decrypted, &mut self.output) {
-            Ok(is_over) => is_over,
-            Err(error) => {
-                // The alert that says why. When it cannot be sent either, this error is still the cause.
-                return match self.transmit() {
-                    Ok(()) | Err(_) => Err(error.into()),
-                };
-            }
-        };
-        let mut handshake = None;
-        if was_handshaking && !tls.is_handshaking() {
-            let done = tls.handshake();
-            let agreed = done.as_ref().and_then(|done| done.alpn.clone());
-            if alpn == Some(b"h2") && agreed.as_deref() != alpn {
-                return Err(Trouble::Alpn("h2".to_owned()));
-            }
-            handshake = done.map(|done| (now_ns().saturating_sub(self.connected_ns), done));
-            self.begin_protocol(scratch)?;
-        }
-        if !scratch.decrypted.is_empty() {
-            check_asked(&self.client, self.stage, self.under_way)?;
-            let decrypted = std::mem::take(&mut scratch.decrypted);
-            let mut events = std::mem::take(&mut scratch.events);
-            let mut fed = Ok(());
-            let put = self.put(scratch, |client, output| fed = client.feed(&decrypted, output, &mut events));
-            (scratch.decrypted, scratch.events) = (decrypted, events);
-            fed?;
-            put?;
-            self.look_ready();
-        }
-        self.transmit()?;
-        Ok((if is_over { Read::End } else { Read::Bytes(count) }, handshake))
     }
 
-    /// The server closed the connection: the answer that this completes on a stream, or nothing when none had begun.
-    pub(crate) fn end(&mut self, stream: u32) -> Result<Option<Answer>, Broken> {
-        Ok(self.client.end(stream)?)
-    }
-
-    /// Closes the socket, which also takes it out of the epoll set.
-    pub(crate) fn close(&mut self) {
-        if self.stage == Stage::Ready
-            && let Some(tls) = &mut self.tls
-        {
-            let closed = tls.close(&mut self.output).map_err(Trouble::from);
-            match closed.and_then(|()| self.transmit()) {
-                // Nobody is left to say goodbye to. What this connection carried is answered or given up.
-                Ok(()) | Err(_) => {}
+    fn stop(&mut self) {
+        let is_idle = |state| matches!(state, State::Open { in_flight: 0, .. });
+        let busy: Vec<ConnectionId> = self.live().filter(|one| !is_idle(self.state(*one))).collect();
+        for connection in busy {
+            // An answer may still come on it, so it cannot be used again.
+            self.close(connection);
+        }
+        for slot in self.layout.slots() {
+            if self.slots[slot.index()] != Slot::Idle {
+                self.end(slot, End::Unfinished, false);
             }
         }
-        #[cfg(feature = "http3")]
-        self.say_goodbye();
-        self.socket = None;
-        self.tls = None;
-        self.stage = Stage::Closed;
-        self.generation = self.generation.wrapping_add(1);
-        self.output.clear();
-        self.plain.clear();
-        self.is_corked = false;
-        self.sent = 0;
-        self.is_retired = false;
-        self.under_way = 0;
-        self.stamps = None;
     }
-}
 
-/// What comes although nothing is under way: the server has given the connection up, or lost count of it.
-fn check_asked(client: &Client, stage: Stage, under_way: u32) -> Result<(), Broken> {
-    let is_asked = under_way > 0 || stage != Stage::Ready || client.may_be_told_unasked();
-    if is_asked { Ok(()) } else { Err(Broken::Excess) }
+    /// Ends a request.
+    fn end(&mut self, slot: SlotId, end: End, rests: bool) {
+        self.slots[slot.index()] = Slot::Idle;
+        self.in_flight -= 1;
+        self.actions.push_back(Action::End { slot, end, rests });
+    }
+
+    /// Closes a connection, and gives the requests on it whose writing was not begun. What becomes of its requests is the
+    /// caller's.
+    fn close(&mut self, connection: ConnectionId) -> Vec<SlotId> {
+        let was_open = matches!(self.state(connection), State::Open { .. } | State::Draining { .. });
+        if was_open {
+            self.established -= 1;
+        } else {
+            self.opening -= 1;
+        }
+        self.leave_lane(connection);
+        self.set(connection, State::Closed);
+        self.unused.push(connection.index() as u32);
+        let (mut unsent, mut is_begun) = (Vec::new(), true);
+        self.actions.retain(|action| match action {
+            Action::Open(its) if *its == connection => {
+                is_begun = false;
+                false
+            }
+            Action::Write { connection: its, slot } if *its == connection => {
+                unsent.push(*slot);
+                false
+            }
+            Action::Cancel { connection: its, .. } => *its != connection,
+            _ => true,
+        });
+        if is_begun {
+            self.actions.push_back(Action::Close { connection, was_open });
+        }
+        unsent
+    }
+
+    /// The next request of its lane does not go to this connection.
+    fn leave_lane(&mut self, connection: ConnectionId) {
+        let current = &mut self.current[self.entries[connection.index()].lane.index()];
+        if *current == Some(connection) {
+            *current = None;
+        }
+    }
+
+    fn set(&mut self, connection: ConnectionId, state: State) {
+        self.entries[connection.index()].state = state;
+    }
 }

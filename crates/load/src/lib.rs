@@ -36,6 +36,7 @@ mod target;
 mod think;
 mod trace;
 mod traffic;
+mod transport;
 pub mod trial;
 mod url;
 mod worker;

@@ -14,7 +14,7 @@
 //! | 56..60 | connection, counted from 0 over all workers |
 //! | 60..62 | status of the answer, that of gRPC where it has one; 0 without one |
 //! | 62 | outcome, see [`Outcome`] |
-//! | 63 | bit 0: it waited for a connection; bit 1: a connection was opened for it |
+//! | 63 | bit 0: it waited for a connection; bit 1: its connection was opened for it |
 //!
 //! Only the kernel's time stamps are not in it.
 //!
@@ -54,7 +54,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of their codes in the log.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Answered,
         Self::Failed(Failure::Refused),
         Self::Failed(Failure::Reset),
@@ -88,6 +88,7 @@ impl Outcome {
         Self::Failed(Failure::StreamReset(12)),
         Self::Failed(Failure::StreamReset(13)),
         Self::Failed(Failure::Untold),
+        Self::Failed(Failure::Generator),
     ];
 
     /// The word for it.
@@ -131,7 +132,7 @@ pub struct Entry {
     pub outcome: Outcome,
     /// Whether it waited for a connection.
     pub blocked: bool,
-    /// Whether a connection was opened for it.
+    /// Whether its connection was opened for it, and not for a request before it that it joined.
     pub connected: bool,
 }
 

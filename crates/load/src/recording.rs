@@ -14,6 +14,8 @@ use crate::kernel::Stamps;
 /// How a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
+    /// This machine could not open or use a connection: it is out of ports, files or memory, or may not.
+    Generator,
     /// The server refused the connection, or it could not be reached.
     Refused,
     /// The connection was reset.
@@ -66,6 +68,7 @@ impl Failure {
     /// Its name in results.
     pub fn word(self) -> &'static str {
         match self {
+            Self::Generator => "generator",
             Self::Refused => "refused",
             Self::Reset => "reset",
             Self::Closed => "closed",
@@ -121,7 +124,7 @@ pub(crate) struct Moments {
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
     pub(crate) last_byte_ns: u64,
-    /// Whether a connection was opened for it.
+    /// Whether its connection was opened for it, and not for a request before it that it joined.
     pub(crate) connected: bool,
 }
 
@@ -152,7 +155,7 @@ pub struct Recording {
     pub first_byte: Distribution,
     /// First to last byte.
     pub last_byte: Distribution,
-    /// Time to connect.
+    /// Time to connect, of the requests that connections were opened for: one for each connection.
     pub connect: Distribution,
     /// Response time of failed and timed-out requests, up to that, by the word for it.
     pub outcomes: BTreeMap<&'static str, Distribution>,

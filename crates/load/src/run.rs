@@ -8,13 +8,13 @@ use hoptax_result::EndedBy;
 use hoptax_wire::Answer;
 
 use crate::backlog::{Replay, Turn};
-use crate::connection::InFlight;
 use crate::early_end::EarlyEnd;
 use crate::log::{Entry, LogSink, Outcome};
 use crate::recording::{Failure, Moments, Recording, Unsent};
 use crate::schedule::Schedule;
 use crate::think::Think;
 use crate::traffic::{Picked, Picker, Traffic};
+use crate::worker::InFlight;
 
 /// How often a live sample is sent, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
@@ -148,6 +148,12 @@ impl<'a> Current<'a> {
                 self.run.early_end.set_done(end_ns);
             }
         }
+    }
+
+    /// Whether a closed loop may start a request that is planned then: not after the end, nor after the last that was
+    /// asked for.
+    pub(crate) fn may_start(&self, planned_ns: u64) -> bool {
+        planned_ns < self.run.end_ns && self.left != Some(0)
     }
 
     /// Whether more waits than would be sent in the whole run, were all of it ten times as fast as it has been.

@@ -4,6 +4,10 @@
 //! longer than until the next release, take the answers. `epoll_pwait2` waits to the nanosecond, so there is
 //! no timer to arm; the worker asks the kernel for no timer slack, and wakes before a release by what wake-ups
 //! take ([`lead`]).
+//!
+//! What happens to connections is decided by the state machine in `connection`. The worker tells it of events, and
+//! performs the actions that it leaves in a queue (`Worker::perform`). An action may be an event in turn, which adds to the
+//! queue and never calls back.
 
 mod answers;
 mod connect;
@@ -27,17 +31,16 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-#[cfg(feature = "http3")]
-pub(crate) use answers::failure_of;
 pub use connect::{ConnectError, WorkerSpec};
 
-use crate::connection::{Connection, InFlight, Scratch};
+use crate::connection::{Connections, SlotId};
 use crate::handshakes::Handshakes;
 use crate::lifetime::Lifetime;
 use crate::pool::{Pool, WhenLate};
 use crate::recording::Recording;
 use crate::run::{Current, LIVE_NS, Run};
-use crate::traffic::{Picker, Traffic};
+use crate::traffic::{Picked, Picker, Traffic};
+use crate::transport::{Scratch, Transports};
 use lead::Lead;
 
 /// How often timeouts are looked for, nanoseconds: a timed-out request is noticed at most this much late.
@@ -53,13 +56,16 @@ pub struct Worker {
     epoll: OwnedFd,
     traffic: Arc<Traffic>,
     timeout_ns: u64,
-    pub(crate) connections: Vec<Connection>,
-    /// Requests that a connection carries at once.
-    streams: usize,
-    /// What is under way, by stream: those of the first connection, those of the second, and so on.
-    slots: Vec<Option<InFlight>>,
+    /// The state of every connection and request.
+    connections: Connections,
+    /// The sockets of those that are not closed.
+    transports: Transports,
+    /// Where the connections of each lane go.
+    lanes: Vec<Lane>,
+    /// The requests without an end yet, by slot.
+    requests: Vec<Option<InFlight>>,
     /// Requests that are held back on the connection whose answers are being looked at.
-    corked: Vec<usize>,
+    corked: Vec<SlotId>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
     picker: Picker,
@@ -68,11 +74,9 @@ pub struct Worker {
     /// Draws lifetimes and think times.
     random: SmallRng,
     /// Streams of connections that could not be opened, with the time until which they rest; in order of that time.
-    resting: VecDeque<(u64, usize)>,
+    resting: VecDeque<(u64, SlotId)>,
     /// Streams of a closed loop whose user thinks, with the time until when.
-    thinking: BinaryHeap<Reverse<(u64, usize)>>,
-    in_flight: usize,
-    established: usize,
+    thinking: BinaryHeap<Reverse<(u64, SlotId)>>,
     /// How long before a release the worker wakes.
     lead: Lead,
     buffer: Vec<u8>,
@@ -83,12 +87,57 @@ pub struct Worker {
     filled: Vec<u8>,
 }
 
-/// The streams to one host.
+/// Where the connections of a lane go.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    /// The host, by number.
+    host: usize,
+    /// Whether the kernel's time stamps are asked for.
+    is_stamped: bool,
+}
+
+/// The slots of one host.
 #[derive(Debug)]
 struct HostPool {
-    /// The number of the first of them.
-    first: usize,
+    /// The first of them.
+    first: SlotId,
     pool: Pool,
+}
+
+impl HostPool {
+    /// The slot that the pool knows by a number.
+    fn slot(&self, number: usize) -> SlotId {
+        SlotId(self.first.0 + number as u32)
+    }
+
+    /// The number by which the pool knows a slot.
+    fn number(&self, slot: SlotId) -> usize {
+        (slot.0 - self.first.0) as usize
+    }
+}
+
+/// A request without an end yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    pub(crate) planned_ns: u64,
+    /// When the generator took note of it.
+    pub(crate) offered_ns: u64,
+    /// Which request it is.
+    pub(crate) picked: Picked,
+    /// When the attempt began: the bytes were written, or a connection for them was asked for.
+    pub(crate) started_ns: u64,
+    /// When the connection that was opened for it was connected; 0 before, and for a request that joined it.
+    pub(crate) connected_ns: u64,
+    /// When the first byte was written; 0 while the connection is being opened.
+    pub(crate) written_ns: u64,
+    /// When the first byte of the answer was read; 0 before.
+    pub(crate) first_byte_ns: u64,
+    /// Whether it is part of the record.
+    pub(crate) recorded: bool,
+    /// Whether it had to wait for a connection.
+    pub(crate) blocked: bool,
+    /// Whether its connection was opened for it, and not for a request before it that it joined.
+    pub(crate) connected: bool,
 }
 
 impl Worker {
@@ -125,7 +174,7 @@ impl Worker {
         self.lead.begin(now_ns());
         loop {
             let now = now_ns();
-            current.look(now, self.in_flight, self.established);
+            current.look(now, self.connections.in_flight(), self.connections.established());
             current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
             self.wake_resting(&mut current, now);
             if !released {
@@ -133,8 +182,10 @@ impl Worker {
                 self.release(&mut current, now);
                 released = now >= current.run.end_ns;
             }
+            self.perform(&mut current, now);
             if released
-                && (self.in_flight == 0 || now >= current.run.end_ns.saturating_add(current.run.drain_ns))
+                && (self.connections.in_flight() == 0
+                    || now >= current.run.end_ns.saturating_add(current.run.drain_ns))
             {
                 break;
             }
@@ -174,7 +225,7 @@ impl Worker {
     /// Until when to wait for events at most.
     fn wait_until_ns(&self, current: &Current, now: u64) -> u64 {
         let mut until_ns = now + LONGEST_WAIT_NS;
-        if self.in_flight > 0 {
+        if self.connections.in_flight() > 0 {
             until_ns = until_ns.min(now + SCAN_NS);
         }
         if now < current.run.end_ns {
@@ -210,27 +261,22 @@ impl Worker {
         self.hosts.iter().map(|host| host.pool.waiting() as u64).sum()
     }
 
-    /// The streams of a connection.
-    fn slots_of(&self, index: usize) -> std::ops::Range<usize> {
-        index * self.streams..(index + 1) * self.streams
-    }
-
-    fn host_of(&mut self, slot: usize) -> Option<&mut HostPool> {
-        let host = self.connections.get(slot / self.streams)?.host;
-        self.hosts.get_mut(host)
-    }
-
-    fn set_free(&mut self, slot: usize) {
-        if let Some(host) = self.host_of(slot) {
-            host.pool.set_free(slot - host.first);
+    /// The request in a slot.
+    fn request(&mut self, slot: SlotId) -> &mut InFlight {
+        match &mut self.requests[slot.index()] {
+            Some(request) => request,
+            None => panic!("{slot:?} is taken and has no request"),
         }
     }
 
-    /// Closes a connection.
-    fn close(&mut self, index: usize) {
-        if let Some(connection) = self.connections.get_mut(index) {
-            self.established -= usize::from(std::mem::take(&mut connection.is_counted));
-            connection.close();
-        }
+    /// The host of a slot, by number.
+    fn host_of(&self, slot: SlotId) -> usize {
+        self.lanes[self.connections.layout().lane(slot).index()].host
+    }
+
+    fn set_free(&mut self, slot: SlotId) {
+        let number = self.host_of(slot);
+        let host = &mut self.hosts[number];
+        host.pool.set_free(host.number(slot));
     }
 }

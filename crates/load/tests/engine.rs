@@ -18,7 +18,7 @@ use hoptax_result::{EndedBy, Environment};
 
 mod support;
 
-use support::{OK, answering, only_failure, read_request, run, server, spec, target};
+use support::{OK, answering, only_failure, read_request, run, server, spec, target, wait_until};
 
 #[test]
 fn a_closed_loop_is_answered_in_full() {
@@ -418,9 +418,12 @@ fn a_stopped_trial_ends_early_with_a_book_that_balances() {
 
 #[test]
 fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain() {
-    // Answers take 400 ms, so that the drain after the stop is longer than the record.
-    let address = server(|mut stream| {
+    // Answers take 400 ms, so that the drain after the stop is a good part of the record.
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let address = server(move |mut stream| {
         while read_request(&mut stream) {
+            count.fetch_add(1, Ordering::Relaxed);
             thread::sleep(Duration::from_millis(400));
             if stream.write_all(OK).is_err() {
                 return;
@@ -434,8 +437,10 @@ fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain(
         (spec.connections, spec.workers) = (200, workers);
         (spec.duration, spec.open) =
             (Duration::from_secs(3), Some((Pace::Constant(200.0), Arrivals::Uniform)));
+        // To open all connections takes a busy machine a while, so the time until the stop counts from the first request.
+        let (asked, before) = (Arc::clone(&asked), asked.load(Ordering::Relaxed));
         let stopper = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(700));
+            wait_until("a hundred requests", || asked.load(Ordering::Relaxed) >= before + 100);
             flag.store(true, Ordering::Relaxed);
         });
         let result = trial::run(&spec, Environment::default(), &stop, None).unwrap();

@@ -75,6 +75,34 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
     }),
 };
 
+/// Connections that the generator's machine could not open.
+pub(super) const EXHAUSTED: Check<LoadResult> = Check {
+    id: "generator-exhausted",
+    protects_from: "the client's lack of ports, files or memory being taken for the server's failures",
+    source: "our own; connect(2) and socket(2) say which errors are local",
+    judge: |result, limits| {
+        let count = result.failures.get("generator").copied().unwrap_or(0);
+        let share = count as f64 / result.book.sent.max(1) as f64;
+        // Such a request never left, so it is held to the limit of those that were not sent.
+        severity_above(share, 0.0, 1.0 - limits.of(&thresholds::OFFERED_SHARE))
+            .map(|(severity, threshold)| {
+                finding(
+                    "generator-exhausted",
+                    severity,
+                    Measured::percent(share, threshold),
+                    format!(
+                        "{count} requests failed because this machine could not open a connection: it is out of ports, \
+                         open files or memory"
+                    ),
+                    "raise `ulimit -n` or net.ipv4.ip_local_port_range, keep connections for more requests, or use fewer",
+                )
+            })
+            .into_iter()
+            .collect()
+    },
+    withhold: None,
+};
+
 /// A worker that waited for a processor measured the scheduler.
 pub(super) const RUN_DELAY: Check<LoadResult> = Check {
     id: "run-delay",
@@ -127,6 +155,21 @@ mod tests {
         assert_eq!(busy(6.9), None);
         assert_eq!(busy(8.0), Some(Severity::Warn));
         assert_eq!(busy(9.6), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn an_exhausted_machine_fires() {
+        let exhausted = |count: u64| {
+            let spoil = |result: &mut hoptax_result::LoadResult| {
+                result.book.answered -= count;
+                result.book.failed += count;
+                result.failures.insert("generator".to_owned(), count);
+            };
+            fired("generator-exhausted", spoil).0
+        };
+        assert_eq!(exhausted(0), None);
+        assert_eq!(exhausted(1), Some(Severity::Warn));
+        assert_eq!(exhausted(3_000), Some(Severity::Fail));
     }
 
     #[test]

@@ -1,18 +1,19 @@
-//! Taking what comes back.
+//! Taking what comes back, and doing what the state machine of connections decides.
 
 use hoptax_host::clock::now_ns;
 #[cfg(feature = "http3")]
 use hoptax_wire::Quic;
-use hoptax_wire::{Answer, Broken, Event, Loss};
+use hoptax_wire::{Answer, Broken, Event as ProtocolEvent, Loss};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
 use super::Worker;
 use super::connect::READ_BYTES;
-use crate::connection::{Connection, Read, Trouble};
+use crate::connection::{Action, ConnectionId, End, Event, SlotId, State, StreamId};
 use crate::log::Outcome;
 use crate::recording::Failure;
-use crate::run::{Current, Release};
+use crate::run::Current;
+use crate::transport::{ConnectionError, Read};
 
 /// How long a connection that could not be opened rests before the next attempt, nanoseconds.
 const REST_NS: u64 = 10_000_000;
@@ -20,7 +21,7 @@ const REST_NS: u64 = 10_000_000;
 impl Worker {
     pub(super) fn take_events(&mut self, current: &mut Current, events: &[epoll::Event]) {
         for event in events {
-            self.take_event(current, event.data.u64() as usize, event.flags);
+            self.take_event(current, ConnectionId::from_token(event.data.u64()), event.flags);
             // With many events at once the next release may come due before the last is handled.
             if current.is_open() {
                 let now = now_ns();
@@ -31,98 +32,101 @@ impl Worker {
         }
     }
 
-    fn take_event(&mut self, current: &mut Current, index: usize, flags: epoll::EventFlags) {
-        let Some(connection) = self.connections.get_mut(index) else { return };
-        if connection.socket().is_none() {
-            return;
-        }
-        let flags = connection.meaning(flags);
-        if connection.is_connecting() {
-            let now = now_ns();
-            if let Err(trouble) = self.finish_connect(index, now) {
-                return self.fail_all(current, index, failure_of(&trouble));
+    pub(super) fn take_event(
+        &mut self,
+        current: &mut Current,
+        connection: ConnectionId,
+        mut flags: epoll::EventFlags,
+    ) {
+        match self.connections.state(connection) {
+            // Its socket was closed by an event before this one.
+            State::Closed => return,
+            State::Connecting { .. } => {
+                let now = now_ns();
+                if let Err(error) = self.finish_connect(connection, now) {
+                    return self.fail(current, connection, &error);
+                }
+                for slot in self.connections.waiting(connection) {
+                    if let Some(request) = &mut self.requests[slot.index()]
+                        && request.connected
+                    {
+                        request.connected_ns = now;
+                    }
+                }
+                self.on_ready(current, connection);
+                // The socket had no error, so this is a stamp. A later error is an event of its own.
+                flags.remove(epoll::EventFlags::ERR);
             }
-            for slot in self.slots_of(index) {
-                if let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::as_mut) {
-                    in_flight.connected_ns = now;
+            State::Handshaking { .. } | State::Open { .. } | State::Draining { .. } => {
+                let transport = &mut self.transports[connection];
+                flags = transport.without_stamps(flags);
+                if flags.contains(epoll::EventFlags::OUT)
+                    && let Err(error) = transport.transmit()
+                {
+                    return self.fail(current, connection, &error);
                 }
             }
-            self.look_ready(current, index);
-        } else if flags.contains(epoll::EventFlags::OUT)
-            && let Err(trouble) = connection.transmit()
-        {
-            return self.fail_all(current, index, failure_of(&trouble));
         }
         let closing = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
         if flags.intersects(epoll::EventFlags::IN | closing) {
-            self.read(current, index, flags.intersects(closing));
+            self.read(current, connection, flags.intersects(closing));
         }
     }
 
-    /// Takes note that a connection has become ready, and sends what waited for that.
-    fn look_ready(&mut self, current: &mut Current, index: usize) {
-        let Some(connection) = self.connections.get(index) else { return };
-        if !connection.is_ready() || connection.is_counted {
-            return;
-        }
-        self.set_ready(index);
-        let now = now_ns();
-        for slot in self.slots_of(index) {
-            let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::as_mut) else { continue };
-            if in_flight.written_ns == 0 {
-                in_flight.written_ns = now;
-                self.write(current, slot);
-            }
+    /// Has what waited for a connection written once it is ready.
+    fn on_ready(&mut self, current: &mut Current, connection: ConnectionId) {
+        if matches!(self.connections.state(connection), State::Handshaking { .. })
+            && self.transports[connection].may_send()
+        {
+            self.set_ready(connection);
+            self.perform(current, now_ns());
         }
     }
 
     /// Reads what has come. The socket is edge-triggered: a short read has emptied it, unless its end has come.
-    fn read(&mut self, current: &mut Current, index: usize, closing: bool) {
+    fn read(&mut self, current: &mut Current, connection: ConnectionId, closing: bool) {
+        let has_streams = self.connections.layout().streams > 1;
         loop {
-            let Some(connection) = self.connections.get_mut(index) else { return };
-            if connection.socket().is_none() {
-                return;
-            }
-            let generation = connection.generation;
-            let read = connection.read(&mut self.buffer, self.traffic.protocol.alpn(), &mut self.scratch);
+            let is_awaited = match self.connections.state(connection) {
+                State::Closed => return,
+                State::Open { in_flight, .. } | State::Draining { in_flight } => in_flight > 0,
+                State::Connecting { .. } | State::Handshaking { .. } => true,
+            };
+            let alpn = self.traffic.protocol.alpn();
+            let transport = &mut self.transports[connection];
+            let read = transport.read(&mut self.buffer, alpn, is_awaited, &mut self.scratch);
             let now = now_ns();
-            let (read, trouble) = match read {
+            let (read, error) = match read {
                 Ok((read, handshake)) => {
                     self.record_handshake(handshake);
                     (read, None)
                 }
-                Err(trouble) => (Read::End, Some(trouble)),
+                Err(error) => (Read::End, Some(error)),
             };
-            let events = std::mem::take(&mut self.scratch.events);
-            self.take_retirement(current, index, &events, now);
-            // With several answers at once the next requests leave together.
-            if self.streams > 1
-                && let Some(connection) = self.connections.get_mut(index)
-            {
-                connection.cork();
-            }
-            for event in &events {
-                // An answer may have closed the connection, and the next request opened it anew.
-                if self.connections.get(index).is_none_or(|one| one.generation != generation) {
-                    break;
+            if !self.scratch.events.is_empty() {
+                let events = std::mem::take(&mut self.scratch.events);
+                self.take_retirement(current, connection, &events, now);
+                // With several answers at once the next requests leave together.
+                if has_streams && let Some(transport) = self.transports.get_mut(connection) {
+                    transport.cork();
                 }
-                self.take_meaning(current, index, *event, closing, now);
+                for event in &events {
+                    self.handle_event(current, connection, *event, closing, now);
+                    self.perform(current, now);
+                }
+                self.scratch.events = events;
+                self.perform(current, now);
+                if has_streams && !self.uncork(current, connection) {
+                    return;
+                }
             }
-            self.scratch.events = events;
-            if self.connections.get(index).is_none_or(|one| one.generation != generation) {
-                self.corked.clear();
-                return;
+            if let Some(error) = error {
+                return self.fail(current, connection, &error);
             }
-            if self.streams > 1 && !self.uncork(current, index) {
-                return;
-            }
-            if let Some(trouble) = trouble {
-                return self.fail_all(current, index, failure_of(&trouble));
-            }
-            self.look_ready(current, index);
+            self.on_ready(current, connection);
             match read {
-                Read::Later => return,
-                Read::End => return self.end(current, index, now),
+                Read::WouldBlock => return,
+                Read::End => return self.end(current, connection, now),
                 Read::Bytes(count) if count < READ_BYTES && !closing => return,
                 Read::Bytes(_) => {}
             }
@@ -130,187 +134,213 @@ impl Worker {
     }
 
     /// Takes note that a server wants no further request on a connection, before an answer beside that sets one off.
-    fn take_retirement(&mut self, current: &mut Current, index: usize, events: &[Event], now: u64) {
+    fn take_retirement(
+        &mut self,
+        current: &mut Current,
+        connection: ConnectionId,
+        events: &[ProtocolEvent],
+        now: u64,
+    ) {
         for event in events {
-            if let (Event::Retired { code }, Some(connection)) = (event, self.connections.get_mut(index)) {
+            if let ProtocolEvent::Retired { code } = event {
                 current.record_retirement(now, *code);
-                connection.is_retired = true;
+                self.connections.handle(Event::Retired(connection));
             }
         }
     }
 
-    /// Sends what was held back on a connection; false when that fails. Only then are its requests written.
-    fn uncork(&mut self, current: &mut Current, index: usize) -> bool {
-        let Some(connection) = self.connections.get_mut(index) else { return false };
-        let sent = connection.uncork();
+    /// Sends what was held back on a connection; false when it is of no further use. Only then are its requests written.
+    fn uncork(&mut self, current: &mut Current, connection: ConnectionId) -> bool {
+        let Some(transport) = self.transports.get_mut(connection) else {
+            self.corked.clear();
+            return false;
+        };
+        let sent = transport.uncork();
         let now = now_ns();
         for slot in self.corked.drain(..) {
-            if let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::as_mut) {
-                in_flight.written_ns = now;
+            if let Some(request) = &mut self.requests[slot.index()] {
+                request.written_ns = now;
             }
         }
-        if let Err(trouble) = sent {
-            self.fail_all(current, index, failure_of(&trouble));
+        if let Err(error) = sent {
+            self.fail(current, connection, &error);
             return false;
         }
         true
     }
 
-    pub(crate) fn take_meaning(
+    /// Tells the state machine what the bytes of a read mean.
+    pub(super) fn handle_event(
         &mut self,
         current: &mut Current,
-        index: usize,
-        event: Event,
+        connection: ConnectionId,
+        event: ProtocolEvent,
         closing: bool,
         now: u64,
     ) {
-        let slot_of = |stream: u32| index * self.streams + stream as usize;
         match event {
-            Event::Begun { stream } => {
-                if let Some(in_flight) = self.slots.get_mut(slot_of(stream)).and_then(Option::as_mut) {
-                    in_flight.first_byte_ns = now;
+            ProtocolEvent::Begun { stream } => {
+                let stream = StreamId(stream);
+                if self.connections.is_in_flight(connection, stream) {
+                    let slot = self.connections.layout().slot(self.connections.lane(connection), stream);
+                    self.request(slot).first_byte_ns = now;
                 }
             }
-            Event::Answered { stream, mut answer } => {
-                answer.keep_alive &= !closing;
-                self.complete(current, slot_of(stream), answer, now);
+            ProtocolEvent::Answered { stream, answer } => {
+                self.answered(current, connection, StreamId(stream), answer, closing, now);
             }
-            Event::Lost { stream, loss } => {
+            ProtocolEvent::Lost { stream, loss } => {
                 let failure = match loss {
                     Loss::Reset(code) => Failure::StreamReset(code.min(u32::from(u8::MAX)) as u8),
                     Loss::Unseen => Failure::Unseen,
                     Loss::Malformed => Failure::Malformed,
                 };
-                let slot = slot_of(stream);
-                self.end_stream(slot);
-                self.fail(current, slot, failure);
-                self.end_retired(current, index);
+                self.feed(current, Event::Lost { connection, stream: StreamId(stream), failure }, now);
             }
-            Event::Retired { .. } => self.end_retired(current, index),
+            // Seen before the answers beside it.
+            ProtocolEvent::Retired { .. } => {}
         }
     }
 
-    /// The server has closed a connection.
-    fn end(&mut self, current: &mut Current, index: usize, now: u64) {
-        let is_ready = self.connections.get(index).is_some_and(Connection::is_ready);
-        if !is_ready {
-            return self.fail_all(current, index, failure_of(&Trouble::Closed));
+    fn answered(
+        &mut self,
+        current: &mut Current,
+        connection: ConnectionId,
+        stream: StreamId,
+        answer: Answer,
+        closing: bool,
+        now: u64,
+    ) {
+        if !self.connections.is_in_flight(connection, stream) {
+            // The state machine knows what to do with an answer to nothing.
+            return self.connections.handle(Event::Answered { connection, stream, answer });
         }
-        let mut outcomes = Vec::new();
-        for slot in self.slots_of(index) {
-            let is_written = self.slots.get(slot).copied().flatten().is_some_and(|one| one.written_ns > 0);
-            if is_written && let Some(connection) = self.connections.get_mut(index) {
-                outcomes.push((slot, connection.end((slot % self.streams) as u32)));
-            }
-        }
-        self.close(index);
-        for (slot, outcome) in outcomes {
-            match outcome {
-                Ok(Some(mut answer)) => {
-                    answer.keep_alive = false;
-                    self.complete(current, slot, answer, now);
-                }
-                Ok(None) => self.fail(current, slot, Failure::Closed),
-                Err(_) => self.fail(current, slot, Failure::Truncated),
-            }
-        }
-        self.open_for_held(current, index);
-    }
-
-    /// One request less is under way.
-    pub(super) fn end_stream(&mut self, slot: usize) {
-        if let Some(connection) = self.connections.get_mut(slot / self.streams) {
-            connection.under_way = connection.under_way.saturating_sub(1);
-        }
-    }
-
-    /// Closes a retired connection that has nothing under way, and opens it anew for what was held back.
-    fn end_retired(&mut self, current: &mut Current, index: usize) {
-        let Some(connection) = self.connections.get(index) else { return };
-        if connection.is_retired && connection.under_way == 0 {
-            self.close(index);
-            self.open_for_held(current, index);
-        }
-    }
-
-    /// Opens a closed connection if requests are held back for it.
-    fn open_for_held(&mut self, current: &mut Current, index: usize) {
-        let is_closed = self.connections.get(index).is_some_and(Connection::is_closed);
-        if is_closed
-            && self.slots_of(index).any(|slot| self.slots.get(slot).is_some_and(Option::is_some))
-            && let Err(error) = self.open(index)
+        let layout = self.connections.layout();
+        let slot = layout.slot(self.connections.lane(connection), stream);
+        let request = *self.request(slot);
+        let transport = &mut self.transports[connection];
+        if request.recorded
+            && let Some(stamped) = transport.stamps.take()
         {
-            self.fail_all(current, index, failure_of(&error.into()));
+            let stamps = current.recording(request.planned_ns).stamps.get_or_insert_default();
+            stamped.finish(transport.socket(), stamps);
         }
-    }
-
-    /// Books an answer and frees its stream.
-    fn complete(&mut self, current: &mut Current, slot: usize, answer: Answer, last_byte_ns: u64) {
-        let (index, stream) = (slot / self.streams, (slot % self.streams) as u32);
-        let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::take) else { return };
-        let Some(connection) = self.connections.get_mut(index) else { return };
-        if in_flight.recorded
-            && let (Some(stamped), Some(socket)) = (connection.stamps.take(), connection.socket())
-        {
-            let stamps = current.recording(in_flight.planned_ns).stamps.get_or_insert_default();
-            stamped.finish(socket, stamps);
-        }
-        connection.requests_left = connection.requests_left.saturating_sub(1);
-        connection.under_way = connection.under_way.saturating_sub(1);
-        let is_old = self.lifetime.age.is_some_and(|age| {
-            u128::from(last_byte_ns.saturating_sub(connection.opened_ns)) >= age.as_nanos()
-        });
+        let is_old = self
+            .lifetime
+            .age
+            .is_some_and(|age| u128::from(now.saturating_sub(transport.opened_ns)) >= age.as_nanos());
         // An answer that came before its request was written whole leaves a connection of unknown state.
-        let is_spoilt = self.streams == 1 && !connection.has_sent(stream);
-        connection.is_retired |= !answer.keep_alive || connection.requests_left == 0 || is_old || is_spoilt;
-        self.end_retired(current, index);
-        current.look(last_byte_ns, self.in_flight, self.established);
-        self.in_flight -= 1;
-        if in_flight.recorded {
-            let failure = self.traffic.expectation.failure(&answer);
-            current.record_answer(&in_flight, index, answer, failure, last_byte_ns);
-        } else {
-            current.first().early_answers += 1;
+        let is_spoilt = layout.streams == 1 && !transport.has_sent(stream);
+        if closing || !answer.keep_alive || is_old || is_spoilt {
+            self.connections.handle(Event::Retired(connection));
         }
-        if matches!(current.run.release, Release::Closed) && last_byte_ns < current.run.end_ns {
-            self.start_any(current, slot, last_byte_ns);
-        } else {
-            self.give_back(current, slot, last_byte_ns);
-        }
+        self.feed(current, Event::Answered { connection, stream, answer }, now);
     }
 
-    /// Books the failure of everything on a connection and closes it. What it had not begun to send goes to the next one,
-    /// unless this one could not even be opened.
-    pub(crate) fn fail_all(&mut self, current: &mut Current, index: usize, failure: Failure) {
-        let was_ready = self.connections.get(index).is_some_and(Connection::is_ready);
-        self.close(index);
-        let is_lost = |slot: &usize| {
-            let in_flight = self.slots.get(*slot).copied().flatten();
-            in_flight.is_some_and(|in_flight| in_flight.written_ns > 0 || !was_ready)
-        };
-        // What takes the place of a failed request is none of them.
-        let lost: Vec<usize> = self.slots_of(index).filter(is_lost).collect();
-        for slot in lost {
-            self.fail(current, slot, failure);
+    /// The server has closed a connection, which ends each of its answers in one way or another.
+    fn end(&mut self, current: &mut Current, connection: ConnectionId, now: u64) {
+        if matches!(self.connections.state(connection), State::Handshaking { .. }) {
+            return self.fail(current, connection, &ConnectionError::Closed);
         }
-        if was_ready {
-            self.open_for_held(current, index);
+        self.connections.handle(Event::Retired(connection));
+        for stream in (0..self.connections.layout().streams).map(StreamId) {
+            if !self.connections.is_in_flight(connection, stream) {
+                continue;
+            }
+            match self.transports[connection].end(stream) {
+                Ok(Some(answer)) => self.answered(current, connection, stream, answer, true, now),
+                Ok(None) => {
+                    self.feed(current, Event::Lost { connection, stream, failure: Failure::Closed }, now);
+                }
+                Err(_) => {
+                    self.feed(current, Event::Lost { connection, stream, failure: Failure::Truncated }, now);
+                }
+            }
         }
+        self.perform(current, now);
     }
 
-    /// Books a failure and frees its stream, which rests when the connection could not even be opened.
-    pub(super) fn fail(&mut self, current: &mut Current, slot: usize, failure: Failure) {
-        let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::take) else { return };
+    /// Tells the state machine that a connection is of no further use.
+    fn fail(&mut self, current: &mut Current, connection: ConnectionId, error: &ConnectionError) {
         let now = now_ns();
-        current.look(now, self.in_flight, self.established);
-        self.in_flight -= 1;
-        if in_flight.recorded {
-            current.record_end(&in_flight, slot / self.streams, Outcome::Failed(failure), now);
+        self.feed(current, Event::Failed { connection, failure: failure_of(error) }, now);
+        self.perform(current, now);
+    }
+
+    /// Tells the state machine of an event that may change what is in flight.
+    pub(super) fn feed(&mut self, current: &mut Current, event: Event, now: u64) {
+        current.look(now, self.connections.in_flight(), self.connections.established());
+        self.connections.handle(event);
+    }
+
+    /// Does what the state machine has decided, until nothing is left to do.
+    pub(super) fn perform(&mut self, current: &mut Current, now: u64) {
+        let mut has_written = false;
+        while let Some(action) = self.connections.next_action() {
+            match action {
+                Action::Open(connection) => {
+                    // A request that has waited for an earlier attempt is not the one that this is opened for.
+                    for slot in self.connections.waiting(connection) {
+                        if let Some(request) = &mut self.requests[slot.index()] {
+                            request.connected &= request.started_ns >= now;
+                        }
+                    }
+                    if let Err(error) = self.open(connection, now) {
+                        let failure = failure_of(&error.into());
+                        self.connections.handle(Event::Failed { connection, failure });
+                    }
+                }
+                Action::Write { connection, slot } => {
+                    // A request that has just started and goes out first needs no second look at the clock.
+                    let started_ns = self.request(slot).started_ns;
+                    let written_ns = if started_ns >= now && !has_written { started_ns } else { now_ns() };
+                    has_written = true;
+                    self.write(connection, slot, written_ns);
+                }
+                Action::Cancel { connection, stream } => {
+                    if let Err(error) = self.transports[connection].cancel(stream, &mut self.scratch) {
+                        let failure = failure_of(&error);
+                        self.connections.handle(Event::Failed { connection, failure });
+                    }
+                }
+                Action::Close { connection, was_open } => {
+                    // There is none if it could not be opened.
+                    if let Some(transport) = self.transports.remove(connection) {
+                        transport.close(was_open);
+                    }
+                }
+                Action::End { slot, end, rests } => self.book(current, slot, end, rests, now),
+            }
         }
-        if in_flight.written_ns == 0 {
-            self.resting.push_back((now + REST_NS, slot));
+    }
+
+    /// Books the end of a request, and gives its slot back or lets it rest.
+    fn book(&mut self, current: &mut Current, slot: SlotId, end: End, rests: bool, now: u64) {
+        let Some(request) = self.requests[slot.index()].take() else {
+            panic!("{slot:?} is taken and has no request")
+        };
+        let lane = self.connections.layout().lane(slot).index();
+        let (outcome, ended_ns) = match end {
+            End::Answered(answer) => {
+                if request.recorded {
+                    let failure = self.traffic.expectation.failure(&answer);
+                    current.record_answer(&request, lane, answer, failure, now);
+                } else {
+                    current.first().early_answers += 1;
+                }
+                return self.give_back(current, slot, now);
+            }
+            End::Failed(failure) => (Outcome::Failed(failure), now_ns()),
+            End::TimedOut => (Outcome::TimedOut, now),
+            End::Unfinished => (Outcome::Unfinished, now),
+        };
+        if request.recorded {
+            current.record_end(&request, lane, outcome, ended_ns);
+        }
+        if rests {
+            self.resting.push_back((ended_ns + REST_NS, slot));
         } else {
-            self.give_back(current, slot, now);
+            self.give_back(current, slot, ended_ns);
         }
     }
 
@@ -322,24 +352,61 @@ impl Worker {
             self.give_back(current, slot, now);
         }
     }
+
+    /// Does on all connections what is due by the clock.
+    #[cfg(feature = "http3")]
+    pub(super) fn tick(&mut self, current: &mut Current, now: u64) {
+        for connection in self.connections.live().collect::<Vec<_>>() {
+            let Some(transport) = self.transports.get_mut(connection) else { continue };
+            let mut events = Vec::new();
+            let ticked = transport.tick(&mut events);
+            self.take_retirement(current, connection, &events, now);
+            for event in events {
+                self.handle_event(current, connection, event, false, now);
+            }
+            self.perform(current, now);
+            if let Err(error) = ticked {
+                self.fail(current, connection, &error);
+            }
+        }
+    }
 }
 
-pub(crate) fn failure_of(trouble: &Trouble) -> Failure {
-    match trouble {
-        Trouble::Socket(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT) => {
-            Failure::Refused
-        }
-        Trouble::Socket(_) => Failure::Reset,
-        Trouble::Tls(_) => Failure::Tls,
-        Trouble::Alpn(_)
-        | Trouble::Broken(Broken::NotHttp2 | Broken::NotUpgraded(_) | Broken::BadUpgrade) => {
+/// How requests fail when their connection does.
+pub(super) fn failure_of(error: &ConnectionError) -> Failure {
+    match error {
+        ConnectionError::Socket(error) => failure_of_socket(*error),
+        ConnectionError::Tls(_) => Failure::Tls,
+        ConnectionError::Alpn(_)
+        | ConnectionError::Broken(Broken::NotHttp2 | Broken::NotUpgraded(_) | Broken::BadUpgrade) => {
             Failure::Protocol
         }
         #[cfg(feature = "http3")]
-        Trouble::Broken(Broken::Quic(Quic::Alert(_))) => Failure::Tls,
+        ConnectionError::Broken(Broken::Quic(Quic::Alert(_))) => Failure::Tls,
         #[cfg(feature = "http3")]
-        Trouble::Broken(Broken::Quic(_)) => Failure::Closed,
-        Trouble::Broken(_) => Failure::Malformed,
-        Trouble::Closed => Failure::Closed,
+        ConnectionError::Broken(Broken::Quic(_)) => Failure::Closed,
+        ConnectionError::Broken(_) => Failure::Malformed,
+        ConnectionError::Closed => Failure::Closed,
     }
 }
+
+fn failure_of_socket(error: Errno) -> Failure {
+    match error {
+        Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT => Failure::Refused,
+        // What this machine does not have, whatever the server does: ports, files, memory, permission.
+        Errno::ADDRNOTAVAIL
+        | Errno::ADDRINUSE
+        | Errno::AFNOSUPPORT
+        | Errno::MFILE
+        | Errno::NFILE
+        | Errno::NOBUFS
+        | Errno::NOMEM
+        | Errno::NOSPC
+        | Errno::ACCESS
+        | Errno::PERM => Failure::Generator,
+        _ => Failure::Reset,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
+use hoptax_wire::Protocol;
 use hoptax_wire::tls::Handshake;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -15,14 +16,15 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::lead::Lead;
-use super::{EVENTS, HostPool, SCAN_NS, Worker};
-use crate::connection::{Connection, Read, Scratch, Trouble};
+use super::{EVENTS, HostPool, Lane, SCAN_NS, Worker};
+use crate::connection::{Action, ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
 use crate::handshakes::Handshakes;
 use crate::kernel::ONE_IN;
 use crate::lifetime::Connect;
 use crate::pool::{Pool, Pooling};
 use crate::schedule::worker_seed;
 use crate::traffic::{Picker, Traffic};
+use crate::transport::{ConnectionError, Read, Scratch, Transport, Transports};
 
 /// Bytes read at once.
 pub(super) const READ_BYTES: usize = 64 * 1024;
@@ -141,6 +143,16 @@ impl WorkerSpec {
     }
 }
 
+/// Whether a request can be given up without its connection.
+fn cancels(protocol: &Protocol) -> bool {
+    match protocol {
+        Protocol::Http2(_) => true,
+        #[cfg(feature = "http3")]
+        Protocol::Http3(_) => true,
+        Protocol::Http1 | Protocol::Tcp { .. } | Protocol::WebSocket { .. } => false,
+    }
+}
+
 impl Worker {
     /// Makes a worker and opens its connections, unless they are opened on demand.
     ///
@@ -156,32 +168,32 @@ impl Worker {
         let epoll =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| ConnectError::Epoll(error.into()))?;
         let seed = worker_seed(spec.seed, spec.number);
-        let (mut hosts, mut connections) = (Vec::new(), Vec::with_capacity(spec.connections));
+        let (mut hosts, mut lanes) = (Vec::new(), Vec::with_capacity(spec.connections));
         let expected = spec.traffic.expectation.shared_headers();
         let protocol = &spec.traffic.protocol;
-        let streams = protocol.streams() as usize;
-        for (number, share) in spec.traffic.share_out(spec.connections).into_iter().enumerate() {
+        let streams = protocol.streams();
+        for (host, share) in spec.traffic.share_out(spec.connections).into_iter().enumerate() {
             let pool = Pool::new(
                 spec.pooling.order,
                 spec.pooling.when_busy,
-                share * streams,
-                seed.wrapping_add(number as u64),
+                share * streams as usize,
+                seed.wrapping_add(host as u64),
             );
-            hosts.push(HostPool { first: connections.len() * streams, pool });
+            hosts.push(HostPool { first: SlotId(lanes.len() as u32 * streams), pool });
             for _ in 0..share {
                 // The stamps of a socket are those of one request only while there is one.
-                let is_stamped =
-                    spec.kernel_stamps && streams == 1 && connections.len().is_multiple_of(ONE_IN);
-                let client = spec.traffic.client(number, &expected);
-                connections.push(Connection::new(number, is_stamped, client));
+                let is_stamped = spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(ONE_IN);
+                lanes.push(Lane { host, is_stamped });
             }
         }
+        let layout = Layout { lanes: lanes.len() as u32, streams };
         let mut worker = Self {
             epoll,
             timeout_ns: u64::try_from(spec.timeout.as_nanos()).unwrap_or(u64::MAX / 4),
-            slots: vec![None; connections.len() * streams],
-            connections,
-            streams,
+            requests: vec![None; lanes.len() * streams as usize],
+            connections: Connections::new(layout, cancels(protocol)),
+            transports: Transports::default(),
+            lanes,
             corked: Vec::new(),
             expected,
             hosts,
@@ -191,8 +203,6 @@ impl Worker {
             random: SmallRng::seed_from_u64(!seed),
             resting: VecDeque::new(),
             thinking: BinaryHeap::new(),
-            in_flight: 0,
-            established: 0,
             lead: Lead::default(),
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
@@ -207,60 +217,74 @@ impl Worker {
     }
 
     /// Begins to open a connection.
-    pub(super) fn open(&mut self, index: usize) -> Result<(), Errno> {
-        self.close(index);
-        let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
-        let Some(host) = self.traffic.hosts.get(connection.host) else { return Ok(()) };
-        let requests = self.lifetime.requests.map(|requests| requests.draw(&mut self.random));
-        connection.requests_left = requests.unwrap_or(u32::MAX);
-        let client = self.traffic.client(connection.host, &self.expected);
-        connection.open(&self.epoll, index as u64, host.address, client)
+    pub(super) fn open(&mut self, connection: ConnectionId, now: u64) -> Result<(), Errno> {
+        let Lane { host, is_stamped } = self.lanes[self.connections.lane(connection).index()];
+        let client = self.traffic.client(host, &self.expected);
+        let address = self.traffic.hosts[host].address;
+        let transport = Transport::open(&self.epoll, connection, address, client, is_stamped, now)?;
+        self.transports.insert(connection, transport);
+        Ok(())
     }
 
-    /// Goes on with a connection whose attempt to connect has come to something.
-    pub(super) fn finish_connect(&mut self, index: usize, now_ns: u64) -> Result<(), Trouble> {
-        let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
-        let Some(host) = self.traffic.hosts.get(connection.host) else { return Ok(()) };
-        connection.finish_connect(now_ns, host, &mut self.scratch)
+    /// Goes on with a connection whose attempt to connect has ended.
+    pub(super) fn finish_connect(
+        &mut self,
+        connection: ConnectionId,
+        now_ns: u64,
+    ) -> Result<(), ConnectionError> {
+        let host = &self.traffic.hosts[self.lanes[self.connections.lane(connection).index()].host];
+        self.transports[connection].finish_connect(now_ns, host, &mut self.scratch)?;
+        self.connections.handle(Event::Connected(connection));
+        Ok(())
     }
 
     /// Takes note that a connection can carry requests.
-    pub(super) fn set_ready(&mut self, index: usize) {
-        if let Some(connection) = self.connections.get_mut(index) {
-            connection.is_counted = true;
-            self.established += 1;
-        }
+    pub(super) fn set_ready(&mut self, connection: ConnectionId) {
+        self.transports[connection].opened_ns = now_ns();
+        let requests = self.lifetime.requests.map_or(u32::MAX, |requests| requests.draw(&mut self.random));
+        self.connections.handle(Event::Ready { connection, requests });
     }
 
     fn open_all(&mut self) -> Result<(), ConnectError> {
-        let deadline_ns = now_ns().saturating_add(self.timeout_ns);
-        for index in 0..self.connections.len() {
-            self.open(index).map_err(|error| self.failed(index, &error.into()))?;
+        let now = now_ns();
+        let deadline_ns = now.saturating_add(self.timeout_ns);
+        let mut missing = 0;
+        for lane in self.connections.layout().all_lanes() {
+            self.connections.handle(Event::Wanted(lane));
+            while let Some(action) = self.connections.next_action() {
+                let Action::Open(connection) = action else {
+                    unreachable!("connections without requests are only opened: {action:?}")
+                };
+                self.open(connection, now).map_err(|error| self.failed(lane, &error.into()))?;
+                missing += 1;
+            }
         }
-        let mut missing = self.connections.len();
         let mut events = Vec::with_capacity(EVENTS);
         while missing > 0 {
             let now = now_ns();
             if now >= deadline_ns {
-                let waits = self.connections.iter().position(|connection| !connection.is_counted);
-                let seconds = self.timeout_ns as f64 / 1e9;
+                let is_missing =
+                    |one: &ConnectionId| !matches!(self.connections.state(*one), State::Open { .. });
+                let waits = self.connections.live().find(is_missing);
+                let lane = waits.map_or(LaneId(0), |connection| self.connections.lane(connection));
                 return Err(ConnectError::Timeout {
-                    address: self.address(waits.unwrap_or_default()),
-                    seconds,
+                    address: self.address(lane),
+                    seconds: self.timeout_ns as f64 / 1e9,
                 });
             }
             let wait_ns = (deadline_ns - now).min(SCAN_NS);
-            self.wait(&mut events, wait_ns).map_err(|error| self.failed(0, &error.into()))?;
+            self.wait(&mut events, wait_ns).map_err(|error| self.failed(LaneId(0), &error.into()))?;
             #[cfg(feature = "http3")]
-            for index in 0..self.connections.len() {
-                let ticked = self.connections.get_mut(index).map_or(Ok(()), |one| one.tick(&mut Vec::new()));
-                ticked.map_err(|trouble| self.failed(index, &trouble))?;
+            for connection in self.connections.live().collect::<Vec<_>>() {
+                let ticked = self.transports[connection].tick(&mut Vec::new());
+                ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
             }
             for event in &events {
-                let index = event.data.u64() as usize;
-                if self.go_on_opening(index).map_err(|trouble| self.failed(index, &trouble))? {
-                    self.check_streams(index)?;
-                    self.set_ready(index);
+                let connection = ConnectionId::from_token(event.data.u64());
+                let lane = self.connections.lane(connection);
+                if self.go_on_opening(connection).map_err(|error| self.failed(lane, &error))? {
+                    self.check_streams(connection)?;
+                    self.set_ready(connection);
                     missing -= 1;
                 }
             }
@@ -269,35 +293,35 @@ impl Worker {
     }
 
     /// Takes a connection as far as it comes; whether it has just become ready.
-    fn go_on_opening(&mut self, index: usize) -> Result<bool, Trouble> {
-        if self.connections.get(index).is_none_or(|connection| connection.is_counted) {
-            return Ok(false);
-        }
-        if self.connections.get(index).is_some_and(Connection::is_connecting) {
-            self.finish_connect(index, now_ns())?;
+    fn go_on_opening(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
+        match self.connections.state(connection) {
+            State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
+            State::Handshaking { .. } => {}
+            State::Open { .. } | State::Draining { .. } | State::Closed => return Ok(false),
         }
         loop {
-            let Some(connection) = self.connections.get_mut(index) else { return Ok(false) };
-            if connection.is_settled() {
+            let transport = &mut self.transports[connection];
+            if transport.is_settled() {
                 return Ok(true);
             }
-            connection.transmit()?;
+            transport.transmit()?;
             let alpn = self.traffic.protocol.alpn();
-            let (read, handshake) = connection.read(&mut self.buffer, alpn, &mut self.scratch)?;
+            let (read, handshake) = transport.read(&mut self.buffer, alpn, true, &mut self.scratch)?;
             self.record_handshake(handshake);
             match read {
-                Read::Later => return Ok(false),
-                Read::End => return Err(Trouble::Closed),
+                Read::WouldBlock => return Ok(false),
+                Read::End => return Err(ConnectionError::Closed),
                 Read::Bytes(_) => {}
             }
         }
     }
 
-    fn check_streams(&self, index: usize) -> Result<(), ConnectError> {
-        let most = self.connections.get(index).map_or(1, Connection::max_streams);
-        if (most as usize) < self.streams {
-            let address = self.address(index);
-            return Err(ConnectError::Streams { address, most, asked: self.streams });
+    fn check_streams(&self, connection: ConnectionId) -> Result<(), ConnectError> {
+        let most = self.transports[connection].max_streams();
+        let asked = self.connections.layout().streams;
+        if most < asked {
+            let address = self.address(self.connections.lane(connection));
+            return Err(ConnectError::Streams { address, most, asked: asked as usize });
         }
         Ok(())
     }
@@ -309,15 +333,14 @@ impl Worker {
         }
     }
 
-    fn address(&self, index: usize) -> SocketAddr {
-        let host = self.connections.get(index).and_then(|connection| self.traffic.hosts.get(connection.host));
-        host.map_or_else(|| ([0, 0, 0, 0], 0).into(), |host| host.address)
+    fn address(&self, lane: LaneId) -> SocketAddr {
+        self.traffic.hosts[self.lanes[lane.index()].host].address
     }
 
-    fn failed(&self, index: usize, trouble: &Trouble) -> ConnectError {
-        let (address, wanted) = (self.address(index), self.connections.len());
-        let Trouble::Socket(error) = trouble else {
-            return ConnectError::Refused { address, reason: trouble.to_string() };
+    fn failed(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
+        let (address, wanted) = (self.address(lane), self.lanes.len());
+        let ConnectionError::Socket(error) = error else {
+            return ConnectError::Refused { address, reason: error.to_string() };
         };
         let source = (*error).into();
         match *error {

@@ -5,65 +5,42 @@ use std::cmp::Reverse;
 use hoptax_host::clock::now_ns;
 
 use super::Worker;
-use crate::connection::InFlight;
-use crate::log::Outcome;
-use crate::recording::{Failure, Unsent};
+use crate::connection::{ConnectionId, Event, State};
+use crate::recording::Unsent;
 use crate::run::Current;
 
 impl Worker {
+    /// Gives up requests that have waited too long for their answers, and connections that take too long to open.
     pub(super) fn scan_timeouts(&mut self, current: &mut Current, now: u64) {
-        if self.in_flight == 0 {
+        if self.connections.in_flight() == 0 && !self.connections.is_opening() {
             return;
         }
-        let timeout_ns = self.timeout_ns;
-        let is_late = |one: &mut InFlight| now.saturating_sub(one.started_ns) >= timeout_ns;
-        for slot in 0..self.slots.len() {
-            let Some(in_flight) = self.slots.get_mut(slot).and_then(|one| one.take_if(is_late)) else {
-                continue;
+        for slot in self.connections.layout().slots() {
+            let is_late =
+                |request: &super::InFlight| now.saturating_sub(request.started_ns) >= self.timeout_ns;
+            if self.requests[slot.index()].as_ref().is_some_and(is_late) {
+                self.feed(current, Event::TimedOut(slot), now);
+            }
+        }
+        if self.connections.is_opening() {
+            let is_opening = |one: &ConnectionId| {
+                matches!(self.connections.state(*one), State::Connecting { .. } | State::Handshaking { .. })
             };
-            self.give_up(current, slot, &in_flight);
-            current.look(now, self.in_flight, self.established);
-            self.in_flight -= 1;
-            if in_flight.recorded {
-                current.record_end(&in_flight, slot / self.streams, Outcome::TimedOut, now);
+            let opening: Vec<ConnectionId> = self.connections.live().filter(is_opening).collect();
+            for connection in opening {
+                if now.saturating_sub(self.transports[connection].attempted_ns) >= self.timeout_ns {
+                    self.feed(current, Event::Expired(connection), now);
+                }
             }
-            self.give_back(current, slot, now);
         }
-    }
-
-    /// Frees a stream whose answer may still come: by a message of the protocol, or by closing its connection.
-    fn give_up(&mut self, current: &mut Current, slot: usize, in_flight: &InFlight) {
-        let (index, stream) = (slot / self.streams, (slot % self.streams) as u32);
-        if in_flight.written_ns == 0 {
-            // The others that wait for this connection go on waiting.
-            if self.streams == 1 {
-                self.close(index);
-            }
-            return;
-        }
-        self.end_stream(slot);
-        let is_of_use = self
-            .connections
-            .get_mut(index)
-            .is_some_and(|connection| connection.cancel(stream, &mut self.scratch));
-        if !is_of_use {
-            self.fail_all(current, index, Failure::Reset);
-        }
+        self.perform(current, now);
     }
 
     /// Counts what is unfinished and unsent, and leaves the connections ready for another run.
     pub(super) fn finish(&mut self, current: &mut Current) {
         let now = now_ns();
-        for slot in 0..self.slots.len() {
-            let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::take) else { continue };
-            // Its answer may still come: the connection cannot be used again.
-            self.close(slot / self.streams);
-            self.in_flight -= 1;
-            if in_flight.recorded {
-                current.record_end(&in_flight, slot / self.streams, Outcome::Unfinished, now);
-            }
-            self.set_free(slot);
-        }
+        self.feed(current, Event::Stopped, now);
+        self.perform(current, now);
         current.first().handshakes.merge(&std::mem::take(&mut self.handshakes));
         while let Some((_, slot)) = self.resting.pop_front() {
             self.set_free(slot);

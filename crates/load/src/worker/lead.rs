@@ -112,7 +112,9 @@ mod tests {
         let share = polls as f64 * 500.0 / (now_ns - 1_000_000) as f64;
         assert!((0.2..0.26).contains(&share), "{share}");
         // The next run begins afresh.
-        lead.begin(now_ns);
-        assert!(lead.before(now_ns + 10_000, now_ns) <= now_ns);
+        let mut spent = Lead { began_ns: now_ns, polled_ns: 1, ..after((0..100).map(|_| 50_000)) };
+        assert_eq!(spent.before(now_ns + 10_000, now_ns), now_ns + 10_000);
+        spent.begin(now_ns);
+        assert!(spent.before(now_ns + 10_000, now_ns) <= now_ns);
     }
 }

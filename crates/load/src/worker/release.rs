@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use hoptax_host::clock::now_ns;
 
-use super::Worker;
 use super::answers::failure_of;
+use super::{InFlight, Worker};
 use crate::backlog::Due;
-use crate::connection::InFlight;
+use crate::connection::{ConnectionId, Event, SlotId};
 use crate::pool::{LATE_NS, Offer, WhenLate};
 use crate::recording::Unsent;
 use crate::run::{Current, Release};
@@ -25,38 +25,47 @@ impl Worker {
     pub(super) fn begin_thinking(&mut self, current: &Current) {
         let Release::Thinking(think) = current.run.release else { return };
         self.thinking.clear();
-        let first = self.hosts.iter_mut().flat_map(|host| {
-            let first = host.first;
-            std::iter::from_fn(move || host.pool.take().map(|index| first + index))
-        });
-        let indices: Vec<usize> = first.collect();
-        for index in indices {
-            let until_ns = current.run.start_ns + think.draw_ns(&mut self.random);
-            self.thinking.push(Reverse((until_ns, index)));
+        for host in 0..self.hosts.len() {
+            while let Some(slot) = self.take_free(host) {
+                let until_ns = current.run.start_ns + think.draw_ns(&mut self.random);
+                self.thinking.push(Reverse((until_ns, slot)));
+            }
         }
     }
 
     /// Sends what is due onto free connections, and decides what becomes of the rest.
     pub(super) fn release(&mut self, current: &mut Current, now: u64) {
         match current.run.release {
-            Release::Open(_) => self.release_planned(current, now),
+            Release::Open(_) => {
+                for _ in 0..RELEASES_AT_ONCE {
+                    if !self.release_next(current, now) {
+                        break;
+                    }
+                    self.perform(current, now);
+                }
+            }
             // A closed loop plans a request for the moment when it finds a connection free.
             Release::Closed if current.next_ns <= now && now < current.run.end_ns => {
                 for host in 0..self.hosts.len() {
-                    while let Some(index) = self.take_free(host) {
-                        self.start_any(current, index, now);
+                    // The last request that was asked for may go out before every connection has one.
+                    while current.may_start(now)
+                        && let Some(slot) = self.take_free(host)
+                    {
+                        self.start_any(current, slot, now);
+                        self.perform(current, now);
                     }
                 }
             }
             Release::Thinking(_) => {
-                while let Some(&Reverse((thought_ns, index))) = self.thinking.peek()
+                while let Some(&Reverse((thought_ns, slot))) = self.thinking.peek()
                     && thought_ns <= now
                 {
                     self.thinking.pop();
                     if thought_ns < current.run.end_ns {
-                        self.start_any(current, index, thought_ns);
+                        self.start_any(current, slot, thought_ns);
+                        self.perform(current, now);
                     } else {
-                        self.set_free(index);
+                        self.set_free(slot);
                     }
                 }
             }
@@ -64,80 +73,78 @@ impl Worker {
         }
     }
 
-    fn take_free(&mut self, host: usize) -> Option<usize> {
-        let host = self.hosts.get_mut(host)?;
-        host.pool.take().map(|index| host.first + index)
+    fn take_free(&mut self, host: usize) -> Option<SlotId> {
+        let host = &mut self.hosts[host];
+        host.pool.take().map(|number| host.slot(number))
     }
 
-    fn release_planned(&mut self, current: &mut Current, now: u64) {
-        for _ in 0..RELEASES_AT_ONCE {
-            if current.next_ns > now || current.next_ns >= current.run.end_ns {
-                return;
-            }
-            let due = Due { planned_ns: current.next_ns, offered_ns: now, picked: current.next };
-            current.plan_next(self.picker.pick(&self.traffic));
-            let number = self.traffic.host_of(due.picked.target);
-            let Some(host) = self.hosts.get_mut(number) else { return };
-            let replay = |turn| current.replay(&self.picker, &self.traffic, number, turn);
-            match host.pool.offer(due, replay) {
-                Offer::Start(index)
-                    if self.when_late == WhenLate::Skip && now.saturating_sub(due.planned_ns) > LATE_NS =>
-                {
-                    host.pool.set_free(index);
-                    current.record_unsent(due.planned_ns, Unsent::Late);
-                }
-                Offer::Start(index) => {
-                    let index = host.first + index;
-                    self.start(current, index, due, false);
-                }
-                Offer::Waits => current.record_waiting(due.planned_ns, self.waiting()),
-                Offer::Refused => current.record_unsent(due.planned_ns, Unsent::Busy),
-            }
+    /// Decides about the next request that is due at `now`; false when there is none.
+    fn release_next(&mut self, current: &mut Current, now: u64) -> bool {
+        if current.next_ns > now || current.next_ns >= current.run.end_ns {
+            return false;
         }
+        let due = Due { planned_ns: current.next_ns, offered_ns: now, picked: current.next };
+        current.plan_next(self.picker.pick(&self.traffic));
+        let number = self.traffic.host_of(due.picked.target);
+        let replay = |turn| current.replay(&self.picker, &self.traffic, number, turn);
+        let host = &mut self.hosts[number];
+        match host.pool.offer(due, replay) {
+            Offer::Start(number)
+                if self.when_late == WhenLate::Skip && now.saturating_sub(due.planned_ns) > LATE_NS =>
+            {
+                host.pool.set_free(number);
+                current.record_unsent(due.planned_ns, Unsent::Late);
+            }
+            Offer::Start(number) => {
+                let slot = host.slot(number);
+                self.start(current, slot, due, false);
+            }
+            Offer::Waits => current.record_waiting(due.planned_ns, self.waiting()),
+            Offer::Refused => current.record_unsent(due.planned_ns, Unsent::Busy),
+        }
+        true
     }
 
-    /// Gives a stream back at `now`; a request that has waited for it takes it.
-    pub(super) fn give_back(&mut self, current: &mut Current, slot: usize, now: u64) {
+    /// Gives a slot back at `now`; a request that has waited for it takes it.
+    pub(super) fn give_back(&mut self, current: &mut Current, slot: SlotId, now: u64) {
         if now >= current.run.end_ns {
             return self.set_free(slot);
         }
         match current.run.release {
-            Release::Closed => self.set_free(slot),
+            Release::Closed => self.start_any(current, slot, now),
             Release::Thinking(think) => {
                 let until_ns = now + think.draw_ns(&mut self.random);
                 self.thinking.push(Reverse((until_ns, slot)));
             }
             Release::Open(_) => {
                 // What came due before this is decided before it.
-                self.release_planned(current, now);
-                let Some(host) = self.host_of(slot) else { return };
-                let local = slot - host.first;
-                if let Some(due) = host.pool.give(local) {
+                for _ in 0..RELEASES_AT_ONCE {
+                    if !self.release_next(current, now) {
+                        break;
+                    }
+                }
+                let number = self.host_of(slot);
+                let host = &mut self.hosts[number];
+                if let Some(due) = host.pool.give(host.number(slot)) {
                     self.start(current, slot, due, true);
                 }
             }
         }
     }
 
-    /// Hands the next request of a closed loop to a stream: one for its host.
-    pub(super) fn start_any(&mut self, current: &mut Current, slot: usize, planned_ns: u64) {
-        if planned_ns >= current.run.end_ns {
-            // The last request that was asked for has gone out.
+    /// Hands the next request of a closed loop to a slot: one for its host.
+    fn start_any(&mut self, current: &mut Current, slot: SlotId, planned_ns: u64) {
+        if !current.may_start(planned_ns) {
             return self.set_free(slot);
         }
-        let connection = self.connections.get(slot / self.streams);
-        let Some(host) = connection.map(|connection| connection.host) else { return };
-        let picked = self.picker.pick_for(&self.traffic, host);
+        let picked = self.picker.pick_for(&self.traffic, self.host_of(slot));
         self.start(current, slot, Due { planned_ns, offered_ns: planned_ns, picked }, false);
     }
 
-    /// Hands a request to a stream, opening its connection first where it is closed.
-    fn start(&mut self, current: &mut Current, slot: usize, due: Due, blocked: bool) {
-        let index = slot / self.streams;
-        let Some(connection) = self.connections.get(index) else { return };
+    /// Hands a request to a slot. It is written, or its connection opened, when the actions are performed.
+    fn start(&mut self, current: &mut Current, slot: SlotId, due: Due, blocked: bool) {
         let started_ns = now_ns();
-        let is_ready = connection.is_ready() && !connection.is_retired;
-        let is_closed = connection.is_closed();
+        let lane = self.connections.layout().lane(slot);
         let in_flight = InFlight {
             planned_ns: due.planned_ns,
             // One that goes out at once was taken note of when it did.
@@ -145,33 +152,26 @@ impl Worker {
             picked: due.picked,
             started_ns,
             connected_ns: 0,
-            written_ns: if is_ready { started_ns } else { 0 },
+            written_ns: 0,
             first_byte_ns: 0,
             recorded: due.planned_ns >= current.run.record_from_ns,
             blocked,
-            connected: !is_ready,
+            connected: self.connections.current(lane).is_none(),
         };
-        if let Some(place) = self.slots.get_mut(slot) {
-            *place = Some(in_flight);
-        }
-        current.look(started_ns, self.in_flight, self.established);
-        self.in_flight += 1;
+        self.requests[slot.index()] = Some(in_flight);
+        self.feed(current, Event::Requested(slot), started_ns);
         if in_flight.recorded {
             current.record_start(&in_flight);
         }
-        if is_ready {
-            self.write(current, slot);
-        } else if is_closed && let Err(error) = self.open(index) {
-            self.fail_all(current, index, failure_of(&error.into()));
-        }
     }
 
-    /// Writes the request on a stream.
-    pub(super) fn write(&mut self, current: &mut Current, slot: usize) {
-        let (index, stream) = (slot / self.streams, (slot % self.streams) as u32);
-        let Some(picked) = self.slots.get(slot).copied().flatten().map(|one| one.picked) else { return };
-        let Some(target) = self.traffic.targets.get(picked.target) else { return };
-        let Some(connection) = self.connections.get_mut(index) else { return };
+    /// Writes the request in a slot.
+    pub(super) fn write(&mut self, connection: ConnectionId, slot: SlotId, written_ns: u64) {
+        let request = self.request(slot);
+        request.written_ns = written_ns;
+        let picked = request.picked;
+        let target = &self.traffic.targets[picked.target];
+        let transport = &mut self.transports[connection];
         let bytes = if target.places.is_empty() {
             &target.request.bytes
         } else {
@@ -180,12 +180,16 @@ impl Worker {
             target.fill(&mut self.filled, picked.counter, picked.random);
             &self.filled
         };
-        let sent = connection.send(stream, &target.request, bytes, &mut self.scratch);
-        if connection.is_corked() {
+        let stream = self.connections.layout().stream(slot);
+        let sent = transport.send(stream, &target.request, bytes, &mut self.scratch);
+        if transport.is_corked() {
             self.corked.push(slot);
         }
-        if let Err(trouble) = sent {
-            self.fail_all(current, index, failure_of(&trouble));
+        if let Err(error) = sent {
+            let failure = failure_of(&error);
+            self.connections.handle(Event::Failed { connection, failure });
+        } else if transport.is_used_up() {
+            self.connections.handle(Event::Retired(connection));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod http2;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use hoptax_load::Target;
 use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::{Asked, Speak, Target};
 use hoptax_result::{Environment, LoadResult};
 
 pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -63,6 +65,17 @@ pub fn spec(address: SocketAddr) -> TrialSpec {
     }
 }
 
+/// A trial over HTTP/2 on `connections` with `streams` each.
+pub fn http2_spec(address: SocketAddr, connections: usize, streams: u32) -> TrialSpec {
+    let url = format!("http://{address}/");
+    let asked = Asked { url: &url, protocol: Some(Speak::Http2), ..Asked::default() };
+    let mut spec = spec(address);
+    spec.traffic = Target::asked(&asked).unwrap().into();
+    spec.traffic.set_streams(streams, 0);
+    spec.connections = connections;
+    spec
+}
+
 pub fn run(spec: &TrialSpec) -> LoadResult {
     let result = trial::run(spec, Environment::default(), &AtomicBool::new(false), None).unwrap();
     assert!(result.book.balances(), "{:?}", result.book);
@@ -78,4 +91,15 @@ pub fn only_failure(result: &LoadResult) -> &str {
     let kinds: Vec<_> = result.failures.keys().collect();
     assert_eq!(kinds.len(), 1, "{kinds:?}");
     kinds[0]
+}
+
+/// Waits for what must come. A minute without it is a failure; nothing here is about how fast it comes.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..12_000 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{what} did not come");
 }

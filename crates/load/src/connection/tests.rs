@@ -1,0 +1,454 @@
+//! The state machine against a model: random sequences of what users, servers and networks do.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use hoptax_wire::Answer;
+use proptest::prelude::*;
+
+use super::*;
+
+const ANSWER: Answer =
+    Answer { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, has_headers: true };
+
+/// What happens next. Numbers pick among what there is to pick from.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A request is due.
+    Offer,
+    /// A lane is opened ahead of its first request.
+    Want(usize),
+    /// A socket is connected.
+    Connect(usize),
+    /// A handshake is complete, and the connection takes so many requests.
+    Ready(usize, u32),
+    Answer(usize),
+    /// The server resets a stream.
+    Reset(usize),
+    /// GOAWAY, or the age of the connection.
+    Retire(usize),
+    /// The server closes or resets a connection.
+    Fail(usize),
+    TimeOut(usize),
+    /// A connection takes too long to open.
+    Expire(usize),
+    /// The next writes fail, as do connections.
+    BreakWrites(usize),
+    /// The next sockets cannot be opened.
+    BreakOpens(usize),
+    /// An answer comes for a stream without a request.
+    AnswerNothing(usize),
+    /// Events of a connection that is closed.
+    Late(usize),
+    Stop,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
+    let pick = 0..64_usize;
+    let step = prop_oneof![
+        8 => Just(Step::Offer),
+        1 => pick.clone().prop_map(Step::Want),
+        6 => pick.clone().prop_map(Step::Connect),
+        6 => (pick.clone(), 1..5_u32).prop_map(|(pick, requests)| Step::Ready(pick, requests)),
+        6 => pick.clone().prop_map(Step::Answer),
+        2 => pick.clone().prop_map(Step::Reset),
+        2 => pick.clone().prop_map(Step::Retire),
+        2 => pick.clone().prop_map(Step::Fail),
+        2 => pick.clone().prop_map(Step::TimeOut),
+        1 => pick.clone().prop_map(Step::Expire),
+        1 => (1..3_usize).prop_map(Step::BreakWrites),
+        1 => (1..3_usize).prop_map(Step::BreakOpens),
+        1 => pick.clone().prop_map(Step::AnswerNothing),
+        1 => pick.prop_map(Step::Late),
+        1 => Just(Step::Stop),
+    ];
+    // Whether the actions are performed before the next step: several events may come at once.
+    prop::collection::vec((step, prop::bool::weighted(0.7)), 0..150)
+}
+
+/// A socket of the model.
+#[derive(Debug, Default)]
+struct Socket {
+    is_connected: bool,
+    is_ready: bool,
+    /// What was written and has no answer, by stream.
+    written: BTreeMap<StreamId, u32>,
+}
+
+/// Users, a pool of slots in front of the state machine, and the network behind it.
+struct World {
+    machine: Connections,
+    /// Requests are numbers; those without a slot wait in a queue.
+    offered: u32,
+    queue: VecDeque<u32>,
+    given_up: u32,
+    idle: Vec<SlotId>,
+    resting: Vec<SlotId>,
+    on_slot: BTreeMap<SlotId, u32>,
+    ended: BTreeSet<u32>,
+    sockets: BTreeMap<ConnectionId, Socket>,
+    closed: Vec<ConnectionId>,
+    broken_writes: usize,
+    broken_opens: usize,
+    cancels: bool,
+}
+
+impl World {
+    fn new(lanes: u32, streams: u32, cancels: bool) -> Self {
+        let layout = Layout { lanes, streams };
+        Self {
+            // Only a connection of one stream can be given up with its request.
+            machine: Connections::new(layout, cancels || streams > 1),
+            offered: 0,
+            queue: VecDeque::new(),
+            given_up: 0,
+            idle: layout.slots().collect(),
+            resting: Vec::new(),
+            on_slot: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            sockets: BTreeMap::new(),
+            closed: Vec::new(),
+            broken_writes: 0,
+            broken_opens: 0,
+            cancels: cancels || streams > 1,
+        }
+    }
+
+    fn start(&mut self, slot: SlotId, request: u32) {
+        assert_eq!(self.on_slot.insert(slot, request), None);
+        self.machine.handle(Event::Requested(slot));
+    }
+
+    fn give_back(&mut self, slot: SlotId) {
+        match self.queue.pop_front() {
+            Some(request) => self.start(slot, request),
+            None => self.idle.push(slot),
+        }
+    }
+
+    /// Slots that rested take the requests that wait, or are idle.
+    fn wake(&mut self) {
+        for slot in std::mem::take(&mut self.resting) {
+            self.give_back(slot);
+        }
+    }
+
+    fn pick(&self, pick: usize, fits: impl Fn(&Socket) -> bool) -> Option<ConnectionId> {
+        let fitting: Vec<_> = self.sockets.iter().filter(|(_, one)| fits(one)).map(|(id, _)| *id).collect();
+        (!fitting.is_empty()).then(|| fitting[pick % fitting.len()])
+    }
+
+    /// A request that was written, and its place.
+    fn pick_written(&self, pick: usize) -> Option<(ConnectionId, StreamId)> {
+        let written: Vec<_> = self
+            .sockets
+            .iter()
+            .flat_map(|(id, socket)| socket.written.keys().map(|stream| (*id, *stream)))
+            .collect();
+        (!written.is_empty()).then(|| written[pick % written.len()])
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Offer => {
+                self.offered += 1;
+                self.wake();
+                match self.idle.pop() {
+                    Some(slot) => self.start(slot, self.offered),
+                    None => self.queue.push_back(self.offered),
+                }
+            }
+            Step::Want(pick) => {
+                let lanes = self.machine.layout().lanes as usize;
+                self.machine.handle(Event::Wanted(LaneId((pick % lanes) as u32)));
+            }
+            Step::Connect(pick) => {
+                if let Some(id) = self.pick(pick, |socket| !socket.is_connected) {
+                    self.sockets.get_mut(&id).unwrap().is_connected = true;
+                    self.machine.handle(Event::Connected(id));
+                }
+            }
+            Step::Ready(pick, requests) => {
+                if let Some(id) = self.pick(pick, |socket| socket.is_connected && !socket.is_ready) {
+                    // One that is to be closed and is not yet hears of it too late.
+                    self.sockets.get_mut(&id).unwrap().is_ready = self.machine.state(id) != State::Closed;
+                    self.machine.handle(Event::Ready { connection: id, requests });
+                }
+            }
+            Step::Answer(pick) => {
+                if let Some((connection, stream)) = self.pick_written(pick) {
+                    self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
+                    self.machine.handle(Event::Answered { connection, stream, answer: ANSWER });
+                }
+            }
+            Step::Reset(pick) => {
+                if let Some((connection, stream)) = self.pick_written(pick) {
+                    self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
+                    let failure = Failure::StreamReset(2);
+                    self.machine.handle(Event::Lost { connection, stream, failure });
+                }
+            }
+            Step::Retire(pick) => {
+                if let Some(id) = self.pick(pick, |socket| socket.is_connected) {
+                    self.machine.handle(Event::Retired(id));
+                }
+            }
+            Step::Fail(pick) => {
+                if let Some(connection) = self.pick(pick, |_| true) {
+                    self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
+                }
+            }
+            Step::TimeOut(pick) => {
+                let slots = self.machine.layout().slots().count();
+                self.machine.handle(Event::TimedOut(SlotId((pick % slots) as u32)));
+            }
+            Step::Expire(pick) => {
+                if let Some(id) = self.pick(pick, |_| true) {
+                    self.machine.handle(Event::Expired(id));
+                }
+            }
+            Step::BreakWrites(count) => self.broken_writes = count,
+            Step::BreakOpens(count) => self.broken_opens = count,
+            Step::AnswerNothing(pick) => {
+                if let Some(connection) = self.pick(pick, |socket| socket.is_ready) {
+                    let streams = (0..self.machine.layout().streams).map(StreamId);
+                    let free = streams.into_iter().find(|one| !self.machine.is_in_flight(connection, *one));
+                    if let Some(stream) = free {
+                        self.machine.handle(Event::Answered { connection, stream, answer: ANSWER });
+                    }
+                }
+            }
+            Step::Late(pick) => self.be_late(pick),
+            Step::Stop => {
+                self.given_up += self.queue.len() as u32;
+                self.queue.clear();
+                self.machine.handle(Event::Stopped);
+            }
+        }
+    }
+
+    /// Nothing that is said of a closed connection changes anything.
+    fn be_late(&mut self, pick: usize) {
+        self.perform();
+        let Some(&connection) = self.closed.get(pick % self.closed.len().max(1)) else { return };
+        let before = format!("{:?}", self.machine);
+        let stream = StreamId(0);
+        for event in [
+            Event::Connected(connection),
+            Event::Ready { connection, requests: 1 },
+            Event::Answered { connection, stream, answer: ANSWER },
+            Event::Lost { connection, stream, failure: Failure::Unseen },
+            Event::Retired(connection),
+            Event::Failed { connection, failure: Failure::Closed },
+            Event::Expired(connection),
+        ] {
+            self.machine.handle(event);
+            assert_eq!(before, format!("{:?}", self.machine), "{event:?}");
+        }
+        assert_eq!(ConnectionId::from_token(connection.token()), connection);
+    }
+
+    /// Does what a worker would, and holds each action against the model.
+    fn perform(&mut self) {
+        while let Some(action) = self.machine.next_action() {
+            match action {
+                Action::Open(connection) => {
+                    assert!(matches!(self.machine.state(connection), State::Connecting { .. }));
+                    if self.broken_opens > 0 {
+                        self.broken_opens -= 1;
+                        self.machine.handle(Event::Failed { connection, failure: Failure::Generator });
+                    } else {
+                        assert!(self.sockets.insert(connection, Socket::default()).is_none());
+                    }
+                }
+                Action::Write { connection, slot } => {
+                    let socket = self.sockets.get_mut(&connection).unwrap();
+                    assert!(socket.is_ready, "a request was written before its connection was ready");
+                    if self.broken_writes > 0 {
+                        self.broken_writes -= 1;
+                        self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
+                        continue;
+                    }
+                    let stream = self.machine.layout().stream(slot);
+                    let before = socket.written.insert(stream, self.on_slot[&slot]);
+                    assert_eq!(before, None, "a stream carries one request at a time");
+                }
+                Action::Cancel { connection, stream } => {
+                    assert!(self.cancels);
+                    let socket = self.sockets.get_mut(&connection).unwrap();
+                    assert!(socket.written.remove(&stream).is_some(), "nothing to cancel");
+                }
+                Action::Close { connection, was_open } => {
+                    if let Some(socket) = self.sockets.remove(&connection) {
+                        assert_eq!(socket.is_ready, was_open);
+                    }
+                    self.closed.push(connection);
+                }
+                Action::End { slot, rests, .. } => {
+                    let request = self.on_slot.remove(&slot).expect("a request ends once");
+                    assert!(self.ended.insert(request), "request {request} ended twice");
+                    if rests {
+                        self.resting.push(slot);
+                    } else {
+                        self.give_back(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Once nothing is left to do.
+    fn check(&self) {
+        let machine = &self.machine;
+        let all = self.queue.len() + self.on_slot.len() + self.ended.len();
+        assert_eq!(all as u32 + self.given_up, self.offered, "a request is lost");
+        assert_eq!(machine.in_flight(), self.on_slot.len());
+        assert!(self.queue.is_empty() || self.idle.is_empty(), "a request waits, and a slot is idle");
+        let live: Vec<_> = machine.live().collect();
+        assert_eq!(live, self.sockets.keys().copied().collect::<Vec<_>>());
+        let (mut established, mut opening) = (0, 0);
+        let mut on_connections = BTreeMap::new();
+        for connection in live {
+            let lane = machine.lane(connection);
+            let is_current = machine.current(lane) == Some(connection);
+            let socket = &self.sockets[&connection];
+            let waiting: Vec<_> = machine.waiting(connection).collect();
+            for slot in &waiting {
+                on_connections.insert(*slot, self.on_slot[slot]);
+            }
+            for (stream, request) in &socket.written {
+                assert!(machine.is_in_flight(connection, *stream));
+                on_connections.insert(machine.layout().slot(lane, *stream), *request);
+            }
+            let written = socket.written.len() as u32;
+            let counted = match machine.state(connection) {
+                State::Closed => unreachable!("it is alive"),
+                State::Connecting { waiting } => {
+                    opening += 1;
+                    assert!(is_current && !socket.is_connected);
+                    (waiting, 0)
+                }
+                State::Handshaking { waiting } => {
+                    opening += 1;
+                    assert!(is_current && socket.is_connected && !socket.is_ready);
+                    (waiting, 0)
+                }
+                State::Open { in_flight, requests_left } => {
+                    established += 1;
+                    assert!(is_current && socket.is_ready && requests_left > 0);
+                    (0, in_flight)
+                }
+                State::Draining { in_flight } => {
+                    established += 1;
+                    assert!(!is_current && socket.is_ready && in_flight > 0);
+                    (0, in_flight)
+                }
+            };
+            // Nothing waits for a connection that is open: it was written.
+            assert_eq!(counted, (waiting.len() as u32, written));
+        }
+        assert_eq!(on_connections, self.on_slot, "each request is on one connection");
+        assert_eq!((established, opening), (machine.established(), machine.opening));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_request_is_lost_counted_twice_or_kept_waiting(
+        lanes in 1..4_u32,
+        streams in 1..4_u32,
+        cancels: bool,
+        steps in steps(),
+    ) {
+        let mut world = World::new(lanes, streams, cancels);
+        for (step, performs) in &steps {
+            world.take(step);
+            if *performs {
+                world.perform();
+                world.check();
+            }
+        }
+        // A network that works from now on answers all that is left.
+        (world.broken_writes, world.broken_opens) = (0, 0);
+        world.perform();
+        world.check();
+        let mut rounds = 0;
+        while !world.on_slot.is_empty() || !world.queue.is_empty() {
+            for step in [Step::Connect(0), Step::Ready(0, 3), Step::Answer(0)] {
+                world.take(&step);
+                world.perform();
+                world.check();
+            }
+            world.wake();
+            world.perform();
+            rounds += 1;
+            prop_assert!(rounds < 10_000, "{:?}", world.machine);
+        }
+        prop_assert_eq!(world.ended.len() as u32 + world.given_up, world.offered);
+    }
+}
+
+fn machine(lanes: u32, streams: u32) -> Connections {
+    Connections::new(Layout { lanes, streams }, true)
+}
+
+fn actions(machine: &mut Connections) -> Vec<Action> {
+    std::iter::from_fn(|| machine.next_action()).collect()
+}
+
+/// Opens the connection of the first lane, with a request in the first slot.
+fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
+    machine.handle(Event::Requested(SlotId(0)));
+    let connection = machine.current(LaneId(0)).unwrap();
+    machine.handle(Event::Connected(connection));
+    machine.handle(Event::Ready { connection, requests });
+    let write = Action::Write { connection, slot: SlotId(0) };
+    assert_eq!(actions(machine), [Action::Open(connection), write]);
+    connection
+}
+
+#[test]
+fn a_request_beside_a_draining_connection_opens_another() {
+    let mut machine = machine(1, 2);
+    let first = open(&mut machine, 10);
+    machine.handle(Event::Retired(first));
+    machine.handle(Event::Requested(SlotId(1)));
+    let second = machine.current(LaneId(0)).unwrap();
+    assert_eq!(actions(&mut machine), [Action::Open(second)]);
+    assert_eq!(machine.state(first), State::Draining { in_flight: 1 });
+}
+
+#[test]
+fn a_draining_connection_closes_when_its_last_request_times_out() {
+    let mut machine = machine(1, 2);
+    let connection = open(&mut machine, 1);
+    machine.handle(Event::TimedOut(SlotId(0)));
+    let expected = [
+        Action::Close { connection, was_open: true },
+        Action::End { slot: SlotId(0), end: End::TimedOut, rests: false },
+    ];
+    assert_eq!(actions(&mut machine), expected);
+}
+
+#[test]
+fn what_was_not_written_when_a_connection_broke_goes_to_the_next() {
+    let mut machine = machine(1, 3);
+    for slot in 0..3 {
+        machine.handle(Event::Requested(SlotId(slot)));
+    }
+    let first = machine.current(LaneId(0)).unwrap();
+    machine.handle(Event::Connected(first));
+    machine.handle(Event::Ready { connection: first, requests: 10 });
+    assert_eq!(machine.next_action(), Some(Action::Open(first)));
+    assert_eq!(machine.next_action(), Some(Action::Write { connection: first, slot: SlotId(0) }));
+    machine.handle(Event::Failed { connection: first, failure: Failure::Reset });
+    let second = machine.current(LaneId(0)).unwrap();
+    let expected = [
+        Action::Close { connection: first, was_open: true },
+        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), rests: false },
+        Action::Open(second),
+    ];
+    assert_eq!(actions(&mut machine), expected);
+    assert_eq!(machine.state(second), State::Connecting { waiting: 2 });
+}

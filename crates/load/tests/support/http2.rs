@@ -1,0 +1,58 @@
+//! A server of HTTP/2 that does what a test says, frame by frame.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// What a client says first (RFC 9113, section 3.4).
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const GO_AWAY: u8 = 7;
+
+/// One accepted connection.
+pub struct Http2Peer {
+    stream: TcpStream,
+}
+
+impl Http2Peer {
+    /// Takes the client's preface and sends empty settings; None when the client says something else first.
+    pub fn accept(mut stream: TcpStream) -> Option<Self> {
+        let mut first = [0; PREFACE.len()];
+        stream.read_exact(&mut first).ok()?;
+        (first == *PREFACE).then_some(())?;
+        let mut peer = Self { stream };
+        peer.put(SETTINGS, 0, 0, &[])?;
+        Some(peer)
+    }
+
+    /// The stream of the next request; None at the end of the connection.
+    pub fn request(&mut self) -> Option<u32> {
+        loop {
+            let mut head = [0; 9];
+            self.stream.read_exact(&mut head).ok()?;
+            let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+            self.stream.read_exact(&mut payload).ok()?;
+            if head[3] == HEADERS {
+                return Some(u32::from_be_bytes([head[5], head[6], head[7], head[8]]));
+            }
+        }
+    }
+
+    /// Answers a request with status 200 and nothing else.
+    pub fn answer(&mut self, stream: u32) -> Option<()> {
+        // END_STREAM and END_HEADERS; `:status: 200` is entry 8 of the static table of HPACK.
+        self.put(HEADERS, 0x05, stream, &[0x88])
+    }
+
+    /// Says that streams after `last` are not looked at.
+    pub fn go_away(&mut self, last: u32) -> Option<()> {
+        self.put(GO_AWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
+    }
+
+    fn put(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Option<()> {
+        let length = (payload.len() as u32).to_be_bytes();
+        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+        self.stream.write_all(&[&head, payload].concat()).ok()
+    }
+}
