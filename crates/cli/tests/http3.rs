@@ -23,8 +23,10 @@ fn load(lab: &Lab, arguments: &[&str]) -> Value {
     checked("load", &ran.stdout)
 }
 
+/// Whether all requests that were sent are answered; a busy machine may not come to send all that are planned.
 fn all_answered(result: &Value) -> bool {
-    result["book"]["planned"] == 200 && result["book"]["answered"] == 200
+    let book = &result["book"];
+    book["planned"] == 200 && book["sent"].as_u64() > Some(100) && book["answered"] == book["sent"]
 }
 
 #[test]
@@ -48,8 +50,8 @@ fn requests_are_answered_with_what_they_ask_for() {
     assert!(result["book"]["failed"] == 0 && result["tls"]["full_handshakes"].as_u64() > Some(2), "{result}");
     // Given up by the server, and by the client.
     let result = load(&lab, &[&format!("{url}?close=1")]);
-    assert_eq!(result["failures"]["stream-reset-cancel"], 200, "{result}");
-    let result = load(&lab, &["--timeout", "50ms", &format!("{url}?delay=1s")]);
+    assert_eq!(result["failures"]["stream-reset-cancel"], result["book"]["sent"], "{result}");
+    let result = load(&lab, &["--timeout", "300ms", &format!("{url}?delay=1s")]);
     let book = &result["book"];
     assert!(book["timed_out"].as_u64() > Some(0) && book["answered"] == 0, "{book}");
 }

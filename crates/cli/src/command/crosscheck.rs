@@ -1,6 +1,8 @@
 //! `hoptax crosscheck`: what do load generators say of the same load, and what did the server see?
 
 use std::env;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hoptax_crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
@@ -28,6 +30,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     // Only scripts and output of tools; what is told of them is in the result. Nobody else can enter or foresee it.
     let folder = tempfile::Builder::new()
         .prefix("hoptax-crosscheck-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir()
         .map_err(|error| Failure::environment(format!("cannot make a temporary folder: {error}")))?;
     interrupt.remove_at_once(folder.path());
