@@ -8,8 +8,11 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
-use support::{Guarded, checked, hoptax, origin, program, ran, run, signal, wait_until};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use support::{Guarded, checked, hoptax, origin, ran, run, signal, wait_until};
 
 #[test]
 fn the_json_keeps_its_contract() {
@@ -196,7 +199,7 @@ fn an_origin_that_goes_in_the_middle_is_in_the_book() {
         .spawn()
         .unwrap();
     let mut load = Guarded(load);
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    thread::sleep(Duration::from_millis(700));
     origin.signal("KILL");
     let mut text = String::new();
     load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -211,7 +214,7 @@ fn an_origin_that_goes_in_the_middle_is_in_the_book() {
 fn garbage_is_counted_by_kind() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         let answers: [&[u8]; 3] =
             [b"\x00\x01 nothing\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nshort", b""];
         for (stream, answer) in listener.incoming().zip(answers.iter().cycle()) {
@@ -240,7 +243,7 @@ fn an_interrupt_ends_it_with_what_it_has() {
         .spawn()
         .unwrap();
     let mut load = Guarded(load);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    thread::sleep(Duration::from_millis(500));
     load.signal("INT");
     assert_eq!(load.0.wait().unwrap().code(), Some(130));
     let result = checked("load", &fs::read_to_string(json).unwrap());
@@ -262,7 +265,7 @@ fn an_interrupted_load_speaks_of_the_stages_that_began_and_of_the_time_that_was_
         .spawn()
         .unwrap();
     let mut load = Guarded(load);
-    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    thread::sleep(Duration::from_millis(2_500));
     load.signal("INT");
     let mut text = String::new();
     load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -448,21 +451,40 @@ fn a_host_that_has_only_an_ipv6_address_is_reached_or_told() {
     assert!(told.stderr.contains("2001:db8::1"), "{}", told.stderr);
 }
 
+/// Sockets that a process has open.
+fn sockets(process_id: u32) -> usize {
+    let files = fs::read_dir(format!("/proc/{process_id}/fd")).unwrap().flatten();
+    let is_socket = |path: &std::path::PathBuf| path.to_string_lossy().starts_with("socket:");
+    files.filter_map(|file| fs::read_link(file.path()).ok()).filter(is_socket).count()
+}
+
 #[test]
 fn what_the_generator_runs_out_of_is_its_own_failure_and_finding() {
-    let (_origin, url) = origin(&[]);
-    // The limit of open files allows 64 connections, but most of it is taken by what the process inherits.
-    let flags = "-c 64 --connect on-demand -q 500 -d 400ms --warmup 0s --json -";
-    let script = format!(
-        "for file in {{10..169}}; do eval \"exec $file</dev/null\"; done; ulimit -n 200; exec \"$0\" load {flags} {url}"
+    let (origin, url) = origin(&[]);
+    let before = sockets(origin.0.id());
+    // Every request opens a connection, and keeps it long enough to be seen.
+    let flags = ["-c", "16", "--connect", "on-demand", "--requests-per-connection", "1", "-q", "100"];
+    let mut load = Guarded(
+        hoptax()
+            .arg("load")
+            .args(flags)
+            .args(["-d", "3s", "--warmup", "0s", "--json", "-", &format!("{url}/?delay=50ms")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
     );
-    let ran = ran(std::process::Command::new("bash")
-        .args(["-c", &script])
-        .arg(program())
-        .env("XDG_STATE_HOME", "/nonexistent"));
-    let result = checked("load", &ran.stdout);
-    assert!(result["failures"]["generator"].as_u64().unwrap() > 0, "{result}");
-    assert!(result["failures"]["reset"].is_null(), "{result}");
+    wait_until("a connection of the load", || sockets(origin.0.id()) > before);
+    // For half a second it may open no file.
+    let process = Pid::from_child(&load.0);
+    let none = Rlimit { current: Some(3), maximum: getrlimit(Resource::Nofile).maximum };
+    let usual = prlimit(Some(process), Resource::Nofile, none).unwrap();
+    thread::sleep(Duration::from_millis(500));
+    prlimit(Some(process), Resource::Nofile, usual).unwrap();
+    let mut text = String::new();
+    load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    let result = checked("load", &text);
+    assert!(result["failures"]["generator"].as_u64().unwrap_or_default() > 0, "{}", result["failures"]);
+    assert!(result["failures"]["reset"].is_null(), "{}", result["failures"]);
     let findings = result["findings"].as_array().unwrap();
-    assert!(findings.iter().any(|finding| finding["id"] == "generator-exhausted"), "{result}");
+    assert!(findings.iter().any(|finding| finding["id"] == "generator-exhausted"), "{findings:?}");
 }
