@@ -8,7 +8,7 @@
 //!
 //! A machine then is a line: the logarithm of what a function costs here over what it costs on the list is
 //! `level + slope * stretch`, and the line is drawn through the functions that are measured here, and through plain proxying
-//! ([`line`]). What the line misses is known from machines where everything was measured ([`errors`]): each of them is predicted
+//! ([`mod@line`]). What the line misses is known from machines where everything was measured ([`errors`]): each of them is predicted
 //! from another, with the stretch that those without it give. Every carried price has the interval that these errors make.
 //!
 //! Nothing here reads a file or a clock. What the model does not reach is said, not guessed: what costs next to nothing on the
