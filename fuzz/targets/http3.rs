@@ -2,12 +2,12 @@
 #![no_main]
 
 use hoptax_wire::ExpectedHeader;
-use hoptax_wire::http3::AnswerReader;
+use hoptax_wire::http3::ResponseReader;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|pieces: Vec<Vec<u8>>| {
     let expected = [ExpectedHeader { name: "x-a".to_owned(), value: None }];
-    let mut reader = AnswerReader::default();
+    let mut reader = ResponseReader::default();
     for piece in &pieces {
         if reader.feed(piece, &expected).is_err() {
             return;

@@ -1,13 +1,13 @@
 //! The generator reads whatever a server of plain TCP sends.
 #![no_main]
 
-use hoptax_wire::{Client, Encoded, Event, Protocol};
+use hoptax_wire::{Client, Encoded, Event, ClientProtocol};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u16, Vec<Vec<u8>>)| {
     let (answer_bytes, pieces) = input;
     let answer_bytes = u64::from(answer_bytes).max(1);
-    let mut client = Client::new(&Protocol::Tcp { answer_bytes }, &[].into());
+    let mut client = Client::new(&ClientProtocol::Tcp { answer_bytes }, &[].into());
     let (mut output, mut events) = (Vec::new(), Vec::new());
     let request = Encoded::plain(vec![7; 10], false);
     client.send(0, &request, &request.bytes, &mut output);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use hoptax_wire::websocket::{FrameReader, accept_key, upgrade_request};
-use hoptax_wire::{Client, Encoded, Protocol};
+use hoptax_wire::{Client, Encoded, ClientProtocol};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
@@ -10,7 +10,7 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let upgrade = upgrade_request("/", "a", &[]);
     let key = std::str::from_utf8(&upgrade).unwrap().split("Sec-WebSocket-Key: ").nth(1).unwrap();
     let agreed = format!("HTTP/1.1 101 \r\nSec-WebSocket-Accept: {}\r\n\r\n", accept_key(&key[..24]));
-    let mut client = Client::new(&Protocol::WebSocket { upgrade: upgrade.into() }, &[].into());
+    let mut client = Client::new(&ClientProtocol::WebSocket { upgrade: upgrade.into() }, &[].into());
     let (mut output, mut events) = (Vec::new(), Vec::new());
     client.open(&mut output);
     if upgraded {

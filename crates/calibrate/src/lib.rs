@@ -261,8 +261,8 @@ fn ceiling(tried: &[RateTried]) -> Option<Ceiling> {
 mod tests {
     use super::*;
 
-    fn request(planned_ns: u64, due_ns: u64, back_ns: u64) -> Request {
-        Request { planned_ns, due_ns, back_ns }
+    fn request(intended_ns: u64, due_ns: u64, back_ns: u64) -> Request {
+        Request { intended_ns, due_ns, back_ns }
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn offer(
     stop: &AtomicBool,
 ) -> Result<(Vec<Entry>, u64, Recording), CalibrateError> {
     processors::pin(&placement.generator)?;
-    processors::wake_precisely()?;
+    processors::set_min_timer_slack()?;
     let target = Target::new(url, "GET", Vec::new(), Vec::new())?;
     let mut worker = Worker::connect(&WorkerSpec::alone(target, spec.connections, DRAIN, seed))?;
     let release = match &spec.load {

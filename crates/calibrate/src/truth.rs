@@ -10,7 +10,7 @@ use hoptax_origin::{Freeze, Queue, Served};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Its planned release.
-    pub(crate) planned_ns: u64,
+    pub(crate) intended_ns: u64,
     /// When its answer should have arrived if only the planned delay or queue had taken time.
     pub(crate) due_ns: u64,
     /// When its answer arrived.
@@ -20,12 +20,12 @@ pub(crate) struct Request {
 impl Request {
     /// The measured response time, us.
     pub(crate) fn measured_us(&self) -> f64 {
-        (self.back_ns - self.planned_ns) as f64 / 1e3
+        (self.back_ns - self.intended_ns) as f64 / 1e3
     }
 
     /// The true response time, us.
     pub(crate) fn true_us(&self) -> f64 {
-        (self.due_ns - self.planned_ns) as f64 / 1e3
+        (self.due_ns - self.intended_ns) as f64 / 1e3
     }
 
     /// The measured response time less the true one, us.
@@ -54,7 +54,7 @@ pub(crate) fn requests(
         .map(|entry| {
             let is_answered = entry.outcome == Outcome::Answered;
             let written_ns = entry.written_ns.filter(|_| is_answered)?;
-            Some((start_ns.checked_add_signed(entry.planned_ns)?.checked_add(written_ns)?, entry))
+            Some((start_ns.checked_add_signed(entry.intended_ns)?.checked_add(written_ns)?, entry))
         })
         .collect::<Option<_>>()?;
     sent.sort_by_key(|(written_ns, _)| *written_ns);
@@ -64,21 +64,21 @@ pub(crate) fn requests(
         let number = next.entry(entry.connection).or_default();
         let served = **of_connection.get(&u64::from(entry.connection))?.get(*number)?;
         *number += 1;
-        let planned_ns = start_ns.checked_add_signed(entry.planned_ns)?;
-        joined.push((planned_ns, planned_ns + entry.ended_ns?, served));
+        let intended_ns = start_ns.checked_add_signed(entry.intended_ns)?;
+        joined.push((intended_ns, intended_ns + entry.ended_ns?, served));
     }
     if joined.len() != served.len() {
         return None;
     }
-    joined.sort_by_key(|(planned_ns, _, _)| *planned_ns);
+    joined.sort_by_key(|(intended_ns, _, _)| *intended_ns);
     let mut queue = Queue::default();
     // The freeze is timed from the first arrival, which is within a few us of the first planned time.
-    let request = |(planned_ns, back_ns, served): (u64, u64, Served)| {
+    let request = |(intended_ns, back_ns, served): (u64, u64, Served)| {
         let due_ns = match served.service_ns {
-            Some(service_ns) => queue.take(planned_ns, service_ns, freeze),
-            None => planned_ns + (served.departs_ns - served.arrived_ns),
+            Some(service_ns) => queue.take(intended_ns, service_ns, freeze),
+            None => intended_ns + (served.departs_ns - served.arrived_ns),
         };
-        Request { planned_ns, due_ns, back_ns }
+        Request { intended_ns, due_ns, back_ns }
     };
     Some(joined.into_iter().map(request).collect())
 }
@@ -86,21 +86,21 @@ pub(crate) fn requests(
 /// True response times at a constant service time, including requests that were never answered, computed from the plan
 /// alone, us.
 pub(crate) fn planned(entries: &[Entry], service_ns: u64, freeze: Option<Freeze>) -> Vec<f64> {
-    let mut planned_ns: Vec<u64> =
-        entries.iter().filter_map(|entry| u64::try_from(entry.planned_ns).ok()).collect();
-    planned_ns.sort_unstable();
+    let mut intended_ns: Vec<u64> =
+        entries.iter().filter_map(|entry| u64::try_from(entry.intended_ns).ok()).collect();
+    intended_ns.sort_unstable();
     let mut queue = Queue::default();
     let response_us = |at_ns: u64| (queue.take(at_ns, service_ns, freeze) - at_ns) as f64 / 1e3;
-    planned_ns.into_iter().map(response_us).collect()
+    intended_ns.into_iter().map(response_us).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry(planned_ns: i64, written_ns: u64, last_byte_ns: u64, connection: u32) -> Entry {
+    fn entry(intended_ns: i64, written_ns: u64, last_byte_ns: u64, connection: u32) -> Entry {
         Entry {
-            planned_ns,
+            intended_ns,
             offered_ns: Some(written_ns),
             started_ns: Some(written_ns),
             connected_ns: None,
@@ -124,7 +124,7 @@ mod tests {
         // Planned at 1000, sent 500 late, delayed by 100 as requested, returned immediately.
         let requests =
             requests(&[entry(0, 500, 600, 0)], 1_000, &[served(0, 1_500, None, 1_600)], None).unwrap();
-        assert_eq!(requests, [Request { planned_ns: 1_000, due_ns: 1_100, back_ns: 1_600 }]);
+        assert_eq!(requests, [Request { intended_ns: 1_000, due_ns: 1_100, back_ns: 1_600 }]);
         assert!((requests[0].error_us() - 0.5).abs() < 1e-12);
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use hoptax_load::{Speak, Target};
+use hoptax_load::{Protocol, Target};
 use hoptax_wire::tls::{
     ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, Versions, certificates_from_pem,
     client_config, server_config,
@@ -54,7 +54,7 @@ pub(crate) fn client(
 /// A GET of plain HTTP/1.1, for commands that know nothing else.
 pub(crate) fn plain_target(url: &str) -> Result<Target, Failure> {
     let target = Target::new(url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
-    if target.speak == Speak::Http1 && target.server_name.is_none() {
+    if target.protocol == Protocol::Http1 && target.server_name.is_none() {
         return Ok(target);
     }
     Err(Failure::bad_input(format!(

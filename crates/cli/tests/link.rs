@@ -11,7 +11,7 @@ use support::{checked, origin, run};
 
 /// The least times over a link of that delay each way, microseconds: from a request on a new connection to its answer, of the
 /// handshake of TLS in it, and on an open connection. None where a link may not be made, and where the times are withheld.
-fn least_us(delay: Duration) -> Option<[f64; 3]> {
+fn min_us(delay: Duration) -> Option<[f64; 3]> {
     let spec = LinkSpec { delay, jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
     let Ok(link) = Link::create(&spec) else {
         assert!(!rustix::process::geteuid().is_root(), "root may make a link");
@@ -62,8 +62,8 @@ fn least_us(delay: Duration) -> Option<[f64; 3]> {
 #[test]
 fn a_tls_connection_takes_two_round_trips_more_than_an_open_one() {
     // What the machine itself takes for the same.
-    let Some(own_us) = least_us(Duration::ZERO) else { return };
-    let Some(us) = least_us(Duration::from_micros(17_500)) else { return };
+    let Some(own_us) = min_us(Duration::ZERO) else { return };
+    let Some(us) = min_us(Duration::from_micros(17_500)) else { return };
     for ((us, own_us), trips) in us.into_iter().zip(own_us).zip([3.0, 1.0, 1.0]) {
         let expected_us = trips * 35_000.0;
         assert!(

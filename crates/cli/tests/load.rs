@@ -165,7 +165,7 @@ fn the_log_as_csv_has_every_request() {
     let result = checked("load", &run(["load"].into_iter().chain(flags).chain([url.as_str()])).stdout);
     let csv = run(["log", log]).stdout;
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
-    assert!(csv.starts_with("planned_ns,offered_ns,started_ns,"));
+    assert!(csv.starts_with("intended_ns,offered_ns,started_ns,"));
     let count = |wanted: &dyn Fn(&str) -> bool| rows.iter().filter(|row| wanted(row[9])).count() as u64;
     let book = |field: &str| result["book"][field].as_u64().unwrap();
     assert_eq!(rows.len() as u64, book("planned"));

@@ -13,7 +13,7 @@ use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::processors;
 use hoptax_origin::{Origin, OriginOptions};
 use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
-use hoptax_tools::{Offer, RESULT, Reported, SCRIPT, Said, version};
+use hoptax_tools::{Offer, Output, RESULT, Reported, SCRIPT, version};
 
 use crate::control::{self, Exchange};
 use crate::relay::Relay;
@@ -63,7 +63,7 @@ pub(crate) fn once(
     stop: &AtomicBool,
 ) -> Result<Result<ToolRun, String>, CrosscheckError> {
     let ended = AtomicBool::new(false);
-    let (said, exchanges) = match &server.kind {
+    let (output, exchanges) = match &server.kind {
         Kind::Origin { query, .. } => {
             let origin = Origin::bind(&OriginOptions {
                 listen: ([127, 0, 0, 1], 0).into(),
@@ -81,9 +81,9 @@ pub(crate) fn once(
                     let (_, served) = origin.run_and_keep(&ended)?;
                     Ok::<_, CrosscheckError>(served.into_iter().map(Exchange::from).collect())
                 });
-                let said = call(options, tool, &url, stop);
+                let output = call(options, tool, &url, stop);
                 ended.store(true, Ordering::Relaxed);
-                (said, serving.join())
+                (output, serving.join())
             })
         }
         Kind::Other { address, path } => {
@@ -94,15 +94,15 @@ pub(crate) fn once(
                     processors::pin(&options.placement.proxy)?;
                     Ok::<_, CrosscheckError>(relay.run(&ended)?)
                 });
-                let said = call(options, tool, &url, stop);
+                let output = call(options, tool, &url, stop);
                 ended.store(true, Ordering::Relaxed);
-                (said, serving.join())
+                (output, serving.join())
             })
         }
     };
     let exchanges: Vec<Exchange> = exchanges.map_err(|_| CrosscheckError::ServerLost)??;
-    let (reported, cpu_ns) = match said? {
-        Ok(said) => said,
+    let (reported, cpu_ns) = match output? {
+        Ok(output) => output,
         Err(words) => return Ok(Err(words)),
     };
     if exchanges.len() < 2 {
@@ -180,9 +180,9 @@ fn call(
     let cpu_ns = ended_children_cpu_ns()? - before_ns;
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
     let file = fs::read_to_string(&result).ok();
-    let said = Said { text: &text, file: file.as_deref() };
+    let output = Output { text: &text, file: file.as_deref() };
     // Some end with a code of their own when a request failed, or, as hoptax, when the result is void.
-    Ok(match (tool.tool.read)(&said) {
+    Ok(match (tool.tool.read)(&output) {
         Ok(reported) => Ok((reported, cpu_ns)),
         Err(reason) => Err(format!("{reason} ({status}); it said last:\n{}", child.last_lines(4))),
     })

@@ -116,7 +116,7 @@ pub enum Family {
 
 impl Family {
     /// Its name.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Routing => "routing",
             Self::TrafficShaping => "traffic shaping",

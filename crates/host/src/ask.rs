@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// What a program answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// How it ended.
     pub status: ExitStatus,
     /// Its output and errors, in the order in which it wrote them.
@@ -46,7 +46,7 @@ pub enum AskError {
 ///
 /// # Errors
 /// When it cannot be run, or had to be killed.
-pub fn ask(mut command: Command, patience: Duration, stop: &AtomicBool) -> Result<Answer, AskError> {
+pub fn ask(mut command: Command, patience: Duration, stop: &AtomicBool) -> Result<Response, AskError> {
     let (mut reader, writer) = io::pipe()?;
     rustix::io::ioctl_fionbio(&reader, true).map_err(io::Error::from)?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -60,7 +60,7 @@ pub fn ask(mut command: Command, patience: Duration, stop: &AtomicBool) -> Resul
         let ended = group.ended()?;
         is_closed |= read(&mut reader, &mut printed)?;
         if let Some(status) = ended {
-            return Ok(Answer { status, text: String::from_utf8_lossy(&printed).into_owned() });
+            return Ok(Response { status, text: String::from_utf8_lossy(&printed).into_owned() });
         }
         if stop.load(Ordering::Relaxed) {
             return Err(AskError::Stopped);

@@ -212,7 +212,7 @@ impl Carrier {
     }
 
     fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
-        processors::wake_precisely()?;
+        processors::set_min_timer_slack()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (number, device) in self.devices.iter().enumerate() {
             epoll::add(&epoll, device, epoll::EventData::new_u64(number as u64), epoll::EventFlags::IN)?;

@@ -84,7 +84,7 @@ pub(crate) fn cpu_set(processors: &[u32]) -> CpuSet {
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn wake_precisely() -> io::Result<()> {
+pub fn set_min_timer_slack() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 

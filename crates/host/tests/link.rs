@@ -94,8 +94,8 @@ fn a_round_trip_is_twice_the_delay() {
     drop(link);
     let link = Link::create(&PLAIN).unwrap();
     let round_trips_ms = round_trips_ms(&link);
-    let least_ms = round_trips_ms[0];
-    assert!(least_ms >= 35.0 && least_ms - own_ms < 35.3, "{own_ms} ms without a delay: {round_trips_ms:?}");
+    let min_ms = round_trips_ms[0];
+    assert!(min_ms >= 35.0 && min_ms - own_ms < 35.3, "{own_ms} ms without a delay: {round_trips_ms:?}");
     let [there, back] = link.carried();
     assert!(there.packets >= 40 && back.packets >= 40 && there.lost + back.lost == 0, "{there:?} {back:?}");
     // 40 packets of 5 bytes, each with 52 of IP and TCP.

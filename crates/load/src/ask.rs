@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hoptax_wire::http2::{Http2, Settings};
 use hoptax_wire::tls::{ClientConfig, Tls, TlsError};
-use hoptax_wire::{Answer, Broken, Event};
+use hoptax_wire::{Event, ProtocolError, Response};
 use thiserror::Error;
 
 use crate::target::Target;
@@ -23,7 +23,7 @@ pub enum AskError {
     Tls(#[from] TlsError),
     /// HTTP/2.
     #[error(transparent)]
-    Broken(#[from] Broken),
+    Protocol(#[from] ProtocolError),
     /// No answer came.
     #[error("the server did not answer in time")]
     Late,
@@ -95,7 +95,7 @@ impl Call {
         Ok(())
     }
 
-    fn answer(&mut self) -> Result<Answer, AskError> {
+    fn answer(&mut self) -> Result<Response, AskError> {
         let (mut buffer, mut decrypted, mut events) = (vec![0; 16 * 1024], Vec::new(), Vec::new());
         loop {
             let read = match self.socket.read(&mut buffer) {

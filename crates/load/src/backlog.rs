@@ -13,7 +13,7 @@ const NOTES: usize = 4_096;
 /// A request that is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
-    pub(crate) planned_ns: u64,
+    pub(crate) intended_ns: u64,
     /// When the generator took note of it.
     pub(crate) offered_ns: u64,
     pub(crate) picked: Picked,
@@ -51,8 +51,8 @@ impl Iterator for Replay {
     /// The next request; None when the schedule has come to its end.
     fn next(&mut self) -> Option<(u64, Picked)> {
         loop {
-            let (planned_ns, picked) = self.first;
-            if planned_ns == u64::MAX {
+            let (intended_ns, picked) = self.first;
+            if intended_ns == u64::MAX {
                 return None;
             }
             self.first =
@@ -61,11 +61,11 @@ impl Iterator for Replay {
             if self.traffic.host_of(picked.target) != self.host {
                 continue;
             }
-            let Some(turn) = &mut self.turn else { return Some((planned_ns, picked)) };
+            let Some(turn) = &mut self.turn else { return Some((intended_ns, picked)) };
             let is_own = turn.next == turn.own;
             turn.next = (turn.next + 1) % turn.of.max(1);
             if is_own {
-                return Some((planned_ns, picked));
+                return Some((intended_ns, picked));
             }
         }
     }
@@ -76,7 +76,7 @@ impl Iterator for Replay {
 pub(crate) struct Backlog {
     kept: VecDeque<Due>,
     /// How many are kept one by one.
-    most_kept: usize,
+    max_kept: usize,
     beyond: Option<Box<Beyond>>,
 }
 
@@ -88,9 +88,9 @@ struct Beyond {
 }
 
 impl Backlog {
-    /// An empty queue, of which `most_kept` requests are kept one by one, and one at least.
-    pub(crate) fn new(most_kept: usize) -> Self {
-        Self { kept: VecDeque::new(), most_kept, beyond: None }
+    /// An empty queue, of which `max_kept` requests are kept one by one, and one at least.
+    pub(crate) fn new(max_kept: usize) -> Self {
+        Self { kept: VecDeque::new(), max_kept, beyond: None }
     }
 
     /// Whether nothing waits.
@@ -103,10 +103,10 @@ impl Backlog {
     /// it all are kept.
     pub(crate) fn push(&mut self, due: Due, replay: impl FnOnce() -> Option<Replay>) {
         if let Some(beyond) = &mut self.beyond {
-            return beyond.notes.push(due.planned_ns, due.offered_ns);
+            return beyond.notes.push(due.intended_ns, due.offered_ns);
         }
         self.kept.push_back(due);
-        if self.kept.len() >= self.most_kept {
+        if self.kept.len() >= self.max_kept {
             let beyond = |replay| Box::new(Beyond { replay, notes: Notes::new(NOTES) });
             self.beyond = replay().map(beyond);
         }
@@ -128,8 +128,8 @@ impl Beyond {
         if self.notes.count == 0 {
             return None;
         }
-        let (planned_ns, picked) = self.replay.next()?;
-        Some(Due { planned_ns, offered_ns: self.notes.pop(planned_ns), picked })
+        let (intended_ns, picked) = self.replay.next()?;
+        Some(Due { intended_ns, offered_ns: self.notes.pop(intended_ns), picked })
     }
 }
 
@@ -157,9 +157,9 @@ impl Notes {
         Self { runs: VecDeque::new(), most: most.max(2), count: 0 }
     }
 
-    fn push(&mut self, planned_ns: u64, offered_ns: u64) {
+    fn push(&mut self, intended_ns: u64, offered_ns: u64) {
         self.count += 1;
-        let one = Note { count: 1, last_ns: offered_ns, lag_ns: offered_ns.saturating_sub(planned_ns) };
+        let one = Note { count: 1, last_ns: offered_ns, lag_ns: offered_ns.saturating_sub(intended_ns) };
         match self.runs.back_mut() {
             Some(last) if last.last_ns == offered_ns => last.join(one),
             _ => {
@@ -172,9 +172,9 @@ impl Notes {
     }
 
     /// When the first request, which was planned then, was taken note of.
-    fn pop(&mut self, planned_ns: u64) -> u64 {
-        let Some(first) = self.runs.front_mut() else { return planned_ns };
-        let offered_ns = planned_ns.saturating_add(first.lag_ns).min(first.last_ns);
+    fn pop(&mut self, intended_ns: u64) -> u64 {
+        let Some(first) = self.runs.front_mut() else { return intended_ns };
+        let offered_ns = intended_ns.saturating_add(first.lag_ns).min(first.last_ns);
         first.count -= 1;
         self.count -= 1;
         if first.count == 0 {
@@ -281,19 +281,19 @@ mod tests {
             (arrivals, pace) in arrivals(),
             hosts in 1_u16..4,
             connections in 0_usize..4,
-            most_kept in 0_usize..20,
+            max_kept in 0_usize..20,
             steps in prop::collection::vec((0_usize..30, 0_usize..40, 1_u64..50_000), 1..40),
         ) {
             let mut source = Source::new(arrivals, pace, hosts);
             let host = source.traffic.host_of(0);
-            let mut backlog = Backlog::new(most_kept);
+            let mut backlog = Backlog::new(max_kept);
             let mut simple: VecDeque<Due> = VecDeque::new();
             let mut turns = 0;
             for (pushes, pops, lag_ns) in steps {
                 let now = source.next.0.saturating_add(lag_ns * pushes as u64);
                 for _ in 0..pushes {
-                    let (planned_ns, picked) = source.take();
-                    if planned_ns == u64::MAX || source.traffic.host_of(picked.target) != host {
+                    let (intended_ns, picked) = source.take();
+                    if intended_ns == u64::MAX || source.traffic.host_of(picked.target) != host {
                         continue;
                     }
                     // Without turns every request of the host waits here, with them those of the first connection.
@@ -301,7 +301,7 @@ mod tests {
                     turns += 1;
                     let turn = (connections > 0).then(|| Turn { next: turns % connections, of: connections, own: 0 });
                     if is_own {
-                        let due = Due { planned_ns, offered_ns: now.max(planned_ns), picked };
+                        let due = Due { intended_ns, offered_ns: now.max(intended_ns), picked };
                         backlog.push(due, || Some(source.replay(host, turn)));
                         simple.push_back(due);
                     }
@@ -345,11 +345,11 @@ mod tests {
         let mut backlog = Backlog::new(1_000);
         let mut last = Due::default();
         for number in 0..2_000_000_u64 {
-            let (planned_ns, picked) = source.take();
+            let (intended_ns, picked) = source.take();
             // A note for every ten of them.
             last = Due {
-                planned_ns,
-                offered_ns: planned_ns.max(START_NS + number / 10 * 10_000 + 9_000),
+                intended_ns,
+                offered_ns: intended_ns.max(START_NS + number / 10 * 10_000 + 9_000),
                 picked,
             };
             backlog.push(last, || Some(source.replay(0, None)));
@@ -357,7 +357,7 @@ mod tests {
         assert!(backlog.kept.len() <= 1_000);
         assert!(backlog.beyond.as_ref().unwrap().notes.runs.len() <= NOTES);
         let popped =
-            std::iter::from_fn(|| backlog.pop()).inspect(|due| assert!(due.offered_ns >= due.planned_ns));
+            std::iter::from_fn(|| backlog.pop()).inspect(|due| assert!(due.offered_ns >= due.intended_ns));
         let (count, end) = popped.fold((0, Due::default()), |(count, _), due| (count + 1, due));
         assert_eq!((count, end), (2_000_000, last));
     }

@@ -271,7 +271,9 @@ impl Connections {
     fn retire(&mut self, connection: ConnectionId) {
         match self.state(connection) {
             // It was given up before it carried anything, so it could not be opened.
-            State::Connecting { .. } | State::Handshaking { .. } => self.fail(connection, Failure::Unseen),
+            State::Connecting { .. } | State::Handshaking { .. } => {
+                self.fail(connection, Failure::Unprocessed)
+            }
             State::Open { in_flight: 0, .. } => {
                 self.close(connection);
             }

@@ -5,8 +5,8 @@ use hdrhistogram::Histogram;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::coarse::Coarse;
 use crate::distribution::Distribution;
+use crate::log_histogram::LogHistogram;
 
 /// Windows of a trial.
 pub(crate) const WINDOWS: usize = 100;
@@ -62,7 +62,7 @@ pub struct Course {
     /// Time that requests were in flight within the record, nanoseconds.
     pub(crate) in_flight_ns: u64,
     /// Response times by connection.
-    pub(crate) connections: Vec<Coarse>,
+    pub(crate) connections: Vec<LogHistogram>,
     /// The last window whose beginning has been seen.
     window: Option<usize>,
 }
@@ -83,7 +83,7 @@ impl Course {
             next_look_ns: from_ns,
             random: SmallRng::seed_from_u64(seed),
             in_flight_ns: 0,
-            connections: vec![Coarse::default(); connections],
+            connections: vec![LogHistogram::default(); connections],
             window: None,
         }
     }
@@ -158,13 +158,13 @@ impl Course {
         }
     }
 
-    pub(crate) fn plan(&mut self, planned_ns: u64) {
-        if let Some(window) = self.window_at(planned_ns) {
+    pub(crate) fn plan(&mut self, intended_ns: u64) {
+        if let Some(window) = self.window_at(intended_ns) {
             window.planned += 1;
         }
     }
 
-    pub(crate) fn send(&mut self, planned_ns: u64, started_ns: u64) {
+    pub(crate) fn send(&mut self, intended_ns: u64, started_ns: u64) {
         if let Some(window) = self.window_at(started_ns) {
             window.sent += 1;
         }
@@ -172,18 +172,18 @@ impl Course {
         {
             releases_ns.push(started_ns);
         }
-        let lag_ns = started_ns.saturating_sub(planned_ns);
+        let lag_ns = started_ns.saturating_sub(intended_ns);
         if let Some(last_ns) = self.last_lag_ns.replace(lag_ns) {
             self.gap_error.record(lag_ns.abs_diff(last_ns));
         }
     }
 
-    pub(crate) fn answer(&mut self, planned_ns: u64, response_ns: u64, connection: usize) {
-        if let Some(window) = self.window_at(planned_ns) {
+    pub(crate) fn answer(&mut self, intended_ns: u64, response_ns: u64, connection: usize) {
+        if let Some(window) = self.window_at(intended_ns) {
             window.response.saturating_record(response_ns);
         }
         if self.answers_ns.len() < KEPT {
-            self.answers_ns.push((planned_ns, response_ns));
+            self.answers_ns.push((intended_ns, response_ns));
         }
         if let Some(coarse) = self.connections.get_mut(connection) {
             coarse.record(response_ns);

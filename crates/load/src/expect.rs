@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use hoptax_wire::{Answer, ExpectedHeader};
+use hoptax_wire::{ExpectedHeader, Response};
 
 use crate::recording::Failure;
 
@@ -28,7 +28,7 @@ impl Expectation {
     }
 
     /// How an answer falls short, if it does.
-    pub(crate) fn failure(&self, answer: &Answer) -> Option<Failure> {
+    pub(crate) fn failure(&self, answer: &Response) -> Option<Failure> {
         let as_expected = self.statuses.contains(&answer.status);
         match answer.status {
             500.. if !as_expected => return Some(Failure::Status5xx),
@@ -99,8 +99,8 @@ impl fmt::Display for Expectation {
 mod tests {
     use super::*;
 
-    fn answer(status: u16, body_bytes: u64) -> Answer {
-        Answer { status, grpc_status: None, body_bytes, keep_alive: true, has_headers: true }
+    fn answer(status: u16, body_bytes: u64) -> Response {
+        Response { status, grpc_status: None, body_bytes, keep_alive: true, has_headers: true }
     }
 
     fn failure(expectation: &str, status: u16, body_bytes: u64) -> Option<Failure> {
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(failure("status=200", 503, 0), Some(Failure::Status5xx));
         assert_eq!(failure("status=429", 429, 0), None, "an expected refusal is an answer");
         assert_eq!(failure("status=429,size=1", 429, 0), Some(Failure::Mismatch));
-        let without = Answer { has_headers: false, ..answer(200, 10) };
+        let without = Response { has_headers: false, ..answer(200, 10) };
         assert_eq!(Expectation::default().failure(&without), Some(Failure::Mismatch));
     }
 

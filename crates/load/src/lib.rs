@@ -10,10 +10,8 @@
 //! response time from the planned release, service time from the first byte written, and the send lag between
 //! the two.
 
-mod apart;
 mod ask;
 mod backlog;
-mod coarse;
 mod connection;
 mod course;
 #[cfg(feature = "http3")]
@@ -25,6 +23,8 @@ mod handshakes;
 mod kernel;
 mod lifetime;
 pub mod log;
+mod log_histogram;
+mod outliers;
 mod pace;
 mod pool;
 mod protocol;
@@ -52,12 +52,12 @@ pub use hoptax_wire::tls::ClientConfig;
 pub use lifetime::{Connect, Lifetime, RequestsPerConnection};
 pub use pace::{MAX_RATE, Pace, StagePlan};
 pub use pool::{MAX_QUEUE, PoolOrder, Pooling, WhenBusy, WhenLate};
-pub use protocol::Speak;
+pub use protocol::Protocol;
 pub use recording::{Failure, Recording};
 pub use resolve::{Family, ResolveError, Resolved, Resolver};
 pub use run::{LiveSample, Release, Run};
 pub use schedule::{Arrivals, ArrivalsError, Schedule};
-pub use target::{Asked, Target, TargetError};
+pub use target::{RequestSpec, Target, TargetError};
 pub use think::Think;
 pub use trace::{Trace, TraceError};
 pub use traffic::Traffic;

@@ -71,7 +71,7 @@ impl Outcome {
         Self::Failed(Failure::Mismatch),
         Self::Failed(Failure::Tls),
         Self::Failed(Failure::Protocol),
-        Self::Failed(Failure::Unseen),
+        Self::Failed(Failure::Unprocessed),
         Self::Failed(Failure::GrpcStatus),
         Self::Failed(Failure::StreamReset(0)),
         Self::Failed(Failure::StreamReset(1)),
@@ -87,18 +87,18 @@ impl Outcome {
         Self::Failed(Failure::StreamReset(11)),
         Self::Failed(Failure::StreamReset(12)),
         Self::Failed(Failure::StreamReset(13)),
-        Self::Failed(Failure::Untold),
+        Self::Failed(Failure::Unknown),
         Self::Failed(Failure::Generator),
     ];
 
     /// The word for it.
-    pub fn word(self) -> String {
+    pub fn label(self) -> String {
         match self {
             Self::Answered => "answered".to_owned(),
-            Self::Failed(failure) => failure.word().to_owned(),
+            Self::Failed(failure) => failure.as_str().to_owned(),
             Self::TimedOut => "timed-out".to_owned(),
             Self::Unfinished => "unfinished".to_owned(),
-            Self::Unsent(reason) => format!("unsent-{}", reason.word()),
+            Self::Unsent(reason) => format!("unsent-{}", reason.as_str()),
         }
     }
 
@@ -111,7 +111,7 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Planned release, nanoseconds since the start of the record.
-    pub planned_ns: i64,
+    pub intended_ns: i64,
     /// The generator took note of it, nanoseconds after the planned release.
     pub offered_ns: Option<u64>,
     /// A connection had it, nanoseconds after the planned release: bytes were written, or the connection was asked for.
@@ -142,7 +142,7 @@ impl Entry {
         let mut bytes = [0; ENTRY_BYTES];
         let moment = |moment: Option<u64>| moment.unwrap_or(NEVER).to_le_bytes();
         let fields: [&[u8]; 11] = [
-            &self.planned_ns.to_le_bytes(),
+            &self.intended_ns.to_le_bytes(),
             &moment(self.offered_ns),
             &moment(self.started_ns),
             &moment(self.connected_ns),
@@ -171,7 +171,7 @@ impl Entry {
         let [outcome, flags] = *<&[u8; 2]>::try_from(rest).ok()?;
         let moment = |bytes: [u8; 8]| Some(u64::from_le_bytes(bytes)).filter(|moment| *moment != NEVER);
         Some(Self {
-            planned_ns: i64::from_le_bytes(planned),
+            intended_ns: i64::from_le_bytes(planned),
             offered_ns: moment(offered),
             started_ns: moment(started),
             connected_ns: moment(connected),
@@ -284,7 +284,7 @@ mod tests {
         let moments = (moment(), moment(), moment(), moment(), moment(), moment());
         (any::<i64>(), moments, any::<u32>(), any::<u16>(), outcome, any::<bool>(), any::<bool>()).prop_map(
             |(
-                planned_ns,
+                intended_ns,
                 (offered_ns, started_ns, connected_ns, written_ns, first_byte_ns, ended_ns),
                 connection,
                 status,
@@ -292,7 +292,7 @@ mod tests {
                 blocked,
                 connected,
             )| Entry {
-                planned_ns,
+                intended_ns,
                 offered_ns,
                 started_ns,
                 connected_ns,
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn every_outcome_has_a_word_of_its_own() {
         let words: std::collections::BTreeSet<String> =
-            Outcome::ALL.iter().map(|outcome| outcome.word()).collect();
+            Outcome::ALL.iter().map(|outcome| outcome.label()).collect();
         assert_eq!(words.len(), Outcome::ALL.len());
     }
 }

@@ -34,7 +34,7 @@ impl PoolOrder {
         [Self::LeastRecent, Self::MostRecent, Self::RoundRobin, Self::Random, Self::Pinned];
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::LeastRecent => "least-recent",
             Self::MostRecent => "most-recent",
@@ -47,7 +47,7 @@ impl PoolOrder {
 
 impl fmt::Display for PoolOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
@@ -55,7 +55,7 @@ impl FromStr for PoolOrder {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|order| order.word() == text).ok_or_else(|| {
+        Self::ALL.into_iter().find(|order| order.as_str() == text).ok_or_else(|| {
             let words: Vec<String> = Self::ALL.iter().map(|order| format!("`{order}`")).collect();
             format!("it must be one of {}", words.join(", "))
         })
@@ -343,12 +343,12 @@ mod tests {
     use super::*;
 
     /// A request, and none after it: no test here has more wait than are kept.
-    fn offer(pool: &mut Pool, planned_ns: u64) -> Offer {
-        pool.offer(Due { planned_ns, ..Due::default() }, |_| unreachable!("so few are kept"))
+    fn offer(pool: &mut Pool, intended_ns: u64) -> Offer {
+        pool.offer(Due { intended_ns, ..Due::default() }, |_| unreachable!("so few are kept"))
     }
 
     fn give(pool: &mut Pool, index: usize) -> Option<u64> {
-        pool.give(index).map(|due| due.planned_ns)
+        pool.give(index).map(|due| due.intended_ns)
     }
 
     fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool {
@@ -387,8 +387,8 @@ mod tests {
             assert_eq!(offer(&mut pool, 3), expected, "{order}");
         }
         let mut pool = pool(PoolOrder::Pinned, WhenBusy::Wait, 2);
-        for planned_ns in 0..4 {
-            offer(&mut pool, planned_ns);
+        for intended_ns in 0..4 {
+            offer(&mut pool, intended_ns);
         }
         // Requests 2 and 3 wait for connections 0 and 1.
         assert_eq!((give(&mut pool, 1), give(&mut pool, 1), give(&mut pool, 0)), (Some(3), None, Some(2)));
@@ -427,11 +427,11 @@ mod tests {
         for (when_busy, waits) in [(WhenBusy::Skip, 0), (WhenBusy::Queue(2), 2), (WhenBusy::Wait, 5)] {
             let mut pool = pool(PoolOrder::LeastRecent, when_busy, 1);
             assert_eq!(offer(&mut pool, 0), Offer::Start(0));
-            let offers: Vec<Offer> = (1..=5).map(|planned_ns| offer(&mut pool, planned_ns)).collect();
+            let offers: Vec<Offer> = (1..=5).map(|intended_ns| offer(&mut pool, intended_ns)).collect();
             assert_eq!(offers.iter().filter(|offer| **offer == Offer::Waits).count(), waits);
             assert_eq!(pool.waiting(), waits);
             // In the order in which they were planned.
-            let left: Vec<u64> = pool.give_up().map(|due| due.planned_ns).collect();
+            let left: Vec<u64> = pool.give_up().map(|due| due.intended_ns).collect();
             assert_eq!(left, (1..=waits as u64).collect::<Vec<_>>());
         }
     }
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn words_are_read_and_written_alike() {
         for order in PoolOrder::ALL {
-            assert_eq!(order.word().parse(), Ok(order));
+            assert_eq!(order.as_str().parse(), Ok(order));
         }
         for when_busy in [WhenBusy::Wait, WhenBusy::Queue(7), WhenBusy::Skip] {
             assert_eq!(when_busy.to_string().parse(), Ok(when_busy));

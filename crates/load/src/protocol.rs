@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// The protocol of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Speak {
+pub enum Protocol {
     /// HTTP/1.1.
     #[default]
     Http1,
@@ -22,7 +22,7 @@ pub enum Speak {
     WebSocket,
 }
 
-impl Speak {
+impl Protocol {
     /// All of them, for help texts and error messages.
     pub const ALL: &[Self] = &[
         Self::Http1,
@@ -35,7 +35,7 @@ impl Speak {
     ];
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Http1 => "http1",
             Self::Http2 => "http2",
@@ -77,17 +77,17 @@ impl Speak {
     }
 }
 
-impl fmt::Display for Speak {
+impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Speak {
+impl FromStr for Protocol {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.iter().copied().find(|one| one.word() == text).ok_or_else(|| {
+        Self::ALL.iter().copied().find(|one| one.as_str() == text).ok_or_else(|| {
             let words: Vec<_> = Self::ALL.iter().map(|one| format!("`{one}`")).collect();
             let more =
                 if cfg!(feature = "http3") { "" } else { "; `http3` is there when built with that feature" };

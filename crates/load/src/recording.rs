@@ -33,11 +33,11 @@ pub enum Failure {
     /// The server reset the stream of HTTP/2, with this error code.
     StreamReset(u8),
     /// The server went away without having looked at the request.
-    Unseen,
+    Unprocessed,
     /// Answered with a status of gRPC other than 0, or without one.
     GrpcStatus,
     /// A caller that is not this generator failed, and does not say how.
-    Untold,
+    Unknown,
     /// Answered with a status of 400 to 499.
     Status4xx,
     /// Answered with a status of 500 or more.
@@ -66,7 +66,7 @@ const STREAM_RESETS: [&str; 14] = [
 
 impl Failure {
     /// Its name in results.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Generator => "generator",
             Self::Refused => "refused",
@@ -79,9 +79,9 @@ impl Failure {
             Self::StreamReset(code) => {
                 STREAM_RESETS.get(usize::from(code)).copied().unwrap_or("stream-reset-unknown")
             }
-            Self::Unseen => "unseen",
+            Self::Unprocessed => "unprocessed",
             Self::GrpcStatus => "grpc-status",
-            Self::Untold => "untold",
+            Self::Unknown => "unknown",
             Self::Status4xx => "status-4xx",
             Self::Status5xx => "status-5xx",
             Self::Mismatch => "mismatch",
@@ -102,7 +102,7 @@ pub enum Unsent {
 
 impl Unsent {
     /// Its name in results.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Busy => "busy",
             Self::Late => "late",
@@ -114,7 +114,7 @@ impl Unsent {
 /// The moments of one answered request, nanoseconds of the engine's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
-    pub(crate) planned_ns: u64,
+    pub(crate) intended_ns: u64,
     /// When the generator took note of it.
     pub(crate) offered_ns: u64,
     /// When a connection had it: bytes were written, or a connection was asked for.
@@ -136,7 +136,7 @@ pub struct Recording {
     /// Requests that were not sent, by reason.
     pub unsent: BTreeMap<Unsent, u64>,
     /// Most requests that waited for a connection of this worker at once; of several workers, the sum of their mosts.
-    pub most_waiting: u64,
+    pub max_waiting: u64,
     /// How long requests waited for a connection, all together, until they were sent or until the end, nanoseconds.
     pub waited_ns: u64,
     /// Failed requests by kind.
@@ -192,7 +192,7 @@ impl Recording {
         Self {
             book: Book::default(),
             unsent: BTreeMap::new(),
-            most_waiting: 0,
+            max_waiting: 0,
             waited_ns: 0,
             failures: BTreeMap::new(),
             statuses: BTreeMap::new(),
@@ -228,7 +228,7 @@ impl Recording {
         for (&reason, count) in &other.unsent {
             *self.unsent.entry(reason).or_default() += count;
         }
-        self.most_waiting += other.most_waiting;
+        self.max_waiting += other.max_waiting;
         self.waited_ns += other.waited_ns;
         self.early_answers += other.early_answers;
         for (&failure, count) in &other.failures {
@@ -267,7 +267,7 @@ impl Recording {
     pub fn clear(&mut self) {
         self.book = Book::default();
         self.unsent.clear();
-        (self.most_waiting, self.waited_ns) = (0, 0);
+        (self.max_waiting, self.waited_ns) = (0, 0);
         self.failures.clear();
         self.statuses.clear();
         for distribution in self.distributions_mut() {
@@ -359,7 +359,7 @@ impl Recording {
                 self.response.record(us * 1_000);
             } else {
                 self.book.failed += 1;
-                *self.failures.entry(Failure::Untold).or_default() += 1;
+                *self.failures.entry(Failure::Unknown).or_default() += 1;
             }
         }
         self.last_answer_ns = ended_ns;
@@ -374,7 +374,7 @@ impl Recording {
     pub(crate) fn record_failure(&mut self, failure: Failure, response_ns: u64) {
         self.book.failed += 1;
         *self.failures.entry(failure).or_default() += 1;
-        self.outcomes.entry(failure.word()).or_default().record(response_ns);
+        self.outcomes.entry(failure.as_str()).or_default().record(response_ns);
     }
 
     /// Records that an answer had not come when it was no longer waited for.
@@ -389,8 +389,8 @@ impl Recording {
     pub(crate) fn record_answer(&mut self, moments: &Moments, connection: usize, status: u16) {
         self.book.answered += 1;
         self.last_answer_ns = moments.last_byte_ns;
-        let lag_ns = moments.written_ns.saturating_sub(moments.planned_ns);
-        let response_ns = moments.last_byte_ns.saturating_sub(moments.planned_ns);
+        let lag_ns = moments.written_ns.saturating_sub(moments.intended_ns);
+        let response_ns = moments.last_byte_ns.saturating_sub(moments.intended_ns);
         self.response.record(response_ns);
         if let Some(by_status) = &mut self.by_status {
             by_status.entry(status).or_default().record(response_ns);
@@ -399,12 +399,12 @@ impl Recording {
         self.first_byte.record(moments.first_byte_ns.saturating_sub(moments.written_ns));
         self.last_byte.record(moments.last_byte_ns.saturating_sub(moments.first_byte_ns));
         self.send_lag.record(lag_ns);
-        self.own_lag.record(moments.offered_ns.saturating_sub(moments.planned_ns));
+        self.own_lag.record(moments.offered_ns.saturating_sub(moments.intended_ns));
         if moments.connected {
             self.connect.record(moments.connected_ns.saturating_sub(moments.started_ns));
         }
         if let Some(course) = &mut self.course {
-            course.answer(moments.planned_ns, response_ns, connection);
+            course.answer(moments.intended_ns, response_ns, connection);
         }
     }
 }
@@ -413,15 +413,15 @@ impl Recording {
 mod tests {
     use super::*;
 
-    fn moments(planned_ns: u64, lag_ns: u64, service_ns: u64) -> Moments {
+    fn moments(intended_ns: u64, lag_ns: u64, service_ns: u64) -> Moments {
         Moments {
-            planned_ns,
-            written_ns: planned_ns + lag_ns,
-            first_byte_ns: planned_ns + lag_ns + service_ns / 2,
-            offered_ns: planned_ns + lag_ns,
-            started_ns: planned_ns + lag_ns,
+            intended_ns,
+            written_ns: intended_ns + lag_ns,
+            first_byte_ns: intended_ns + lag_ns + service_ns / 2,
+            offered_ns: intended_ns + lag_ns,
+            started_ns: intended_ns + lag_ns,
             connected_ns: 0,
-            last_byte_ns: planned_ns + lag_ns + service_ns,
+            last_byte_ns: intended_ns + lag_ns + service_ns,
             connected: false,
         }
     }

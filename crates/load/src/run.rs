@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 
 use hdrhistogram::Histogram;
 use hoptax_result::EndedBy;
-use hoptax_wire::Answer;
+use hoptax_wire::Response;
 
 use crate::backlog::{Replay, Turn};
 use crate::early_end::EarlyEnd;
@@ -152,8 +152,8 @@ impl<'a> Current<'a> {
 
     /// Whether a closed loop may start a request that is planned then: not after the end, nor after the last that was
     /// asked for.
-    pub(crate) fn may_start(&self, planned_ns: u64) -> bool {
-        planned_ns < self.run.end_ns && self.left != Some(0)
+    pub(crate) fn may_start(&self, intended_ns: u64) -> bool {
+        intended_ns < self.run.end_ns && self.left != Some(0)
     }
 
     /// Whether more waits than would be sent in the whole run, were all of it ten times as fast as it has been.
@@ -187,10 +187,10 @@ impl<'a> Current<'a> {
     }
 
     /// Books that a request waits for a connection, with those that waited before.
-    pub(crate) fn record_waiting(&mut self, planned_ns: u64, waiting: u64) {
-        if planned_ns >= self.run.record_from_ns {
-            let recording = self.recording(planned_ns);
-            recording.most_waiting = recording.most_waiting.max(waiting);
+    pub(crate) fn record_waiting(&mut self, intended_ns: u64, waiting: u64) {
+        if intended_ns >= self.run.record_from_ns {
+            let recording = self.recording(intended_ns);
+            recording.max_waiting = recording.max_waiting.max(waiting);
         }
     }
 
@@ -220,8 +220,8 @@ impl<'a> Current<'a> {
     }
 
     /// The recording of what was planned then.
-    pub(crate) fn recording(&mut self, planned_ns: u64) -> &mut Recording {
-        let part = self.run.parts_from_ns.partition_point(|from_ns| *from_ns <= planned_ns);
+    pub(crate) fn recording(&mut self, intended_ns: u64) -> &mut Recording {
+        let part = self.run.parts_from_ns.partition_point(|from_ns| *from_ns <= intended_ns);
         match part.checked_sub(1) {
             Some(number) if number < self.rest.len() => &mut self.rest[number],
             _ => self.first,
@@ -249,9 +249,9 @@ impl<'a> Current<'a> {
     pub(crate) fn record_start(&mut self, in_flight: &InFlight) {
         let is_open = self.is_open();
         if !is_open {
-            self.count_down(|_| in_flight.planned_ns);
+            self.count_down(|_| in_flight.intended_ns);
         }
-        let recording = self.recording(in_flight.planned_ns);
+        let recording = self.recording(in_flight.intended_ns);
         recording.book.planned += 1;
         recording.book.sent += 1;
         if in_flight.blocked {
@@ -259,9 +259,9 @@ impl<'a> Current<'a> {
             recording.waited_ns += in_flight.started_ns.saturating_sub(in_flight.offered_ns);
         }
         if let Some(course) = &mut recording.course {
-            course.plan(in_flight.planned_ns);
+            course.plan(in_flight.intended_ns);
             if is_open {
-                course.send(in_flight.planned_ns, in_flight.started_ns);
+                course.send(in_flight.intended_ns, in_flight.started_ns);
             }
         }
     }
@@ -271,15 +271,15 @@ impl<'a> Current<'a> {
         &mut self,
         in_flight: &InFlight,
         index: usize,
-        answer: Answer,
+        answer: Response,
         failure: Option<Failure>,
         last_byte_ns: u64,
     ) {
         let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
         let status = answer.grpc_status.unwrap_or(answer.status);
         self.log(in_flight, index, outcome, status, last_byte_ns);
-        let response_ns = last_byte_ns.saturating_sub(in_flight.planned_ns);
-        let recording = self.recording(in_flight.planned_ns);
+        let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
+        let recording = self.recording(in_flight.intended_ns);
         if answer.status > 0 {
             recording.record_status(status);
         }
@@ -291,7 +291,7 @@ impl<'a> Current<'a> {
             return self.count_live_error();
         }
         let moments = Moments {
-            planned_ns: in_flight.planned_ns,
+            intended_ns: in_flight.intended_ns,
             offered_ns: in_flight.offered_ns,
             started_ns: in_flight.started_ns,
             connected_ns: in_flight.connected_ns,
@@ -308,9 +308,9 @@ impl<'a> Current<'a> {
 
     /// Books a recorded request on connection `index` that came to no complete answer until `now_ns`.
     pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, now_ns: u64) {
-        let response_ns = now_ns.saturating_sub(in_flight.planned_ns);
+        let response_ns = now_ns.saturating_sub(in_flight.intended_ns);
         let service_ns = (in_flight.written_ns > 0).then(|| now_ns.saturating_sub(in_flight.written_ns));
-        let recording = self.recording(in_flight.planned_ns);
+        let recording = self.recording(in_flight.intended_ns);
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, now_ns);
         }
@@ -333,9 +333,9 @@ impl<'a> Current<'a> {
 
     fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, status: u16, ended_ns: u64) {
         let Some(log) = &mut self.run.log else { return };
-        let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.planned_ns));
+        let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.intended_ns));
         log.take(Entry {
-            planned_ns: in_flight.planned_ns.wrapping_sub(self.run.record_from_ns) as i64,
+            intended_ns: in_flight.intended_ns.wrapping_sub(self.run.record_from_ns) as i64,
             offered_ns: after(in_flight.offered_ns),
             started_ns: after(in_flight.started_ns),
             connected_ns: after(in_flight.connected_ns),
@@ -351,15 +351,15 @@ impl<'a> Current<'a> {
     }
 
     /// Books a request that is not sent. One that would still wait at the end counts as slow as it has waited.
-    pub(crate) fn record_unsent(&mut self, planned_ns: u64, reason: Unsent) {
-        if planned_ns < self.run.record_from_ns {
+    pub(crate) fn record_unsent(&mut self, intended_ns: u64, reason: Unsent) {
+        if intended_ns < self.run.record_from_ns {
             return;
         }
-        let waited_ns = self.run.end_ns.saturating_sub(planned_ns);
-        let recording = self.recording(planned_ns);
+        let waited_ns = self.run.end_ns.saturating_sub(intended_ns);
+        let recording = self.recording(intended_ns);
         recording.record_unsent(reason);
         if let Some(course) = &mut recording.course {
-            course.plan(planned_ns);
+            course.plan(intended_ns);
         }
         if reason == Unsent::End {
             recording.waited_ns += waited_ns;
@@ -367,7 +367,7 @@ impl<'a> Current<'a> {
         }
         if let Some(log) = &mut self.run.log {
             log.take(Entry {
-                planned_ns: (planned_ns - self.run.record_from_ns) as i64,
+                intended_ns: (intended_ns - self.run.record_from_ns) as i64,
                 offered_ns: None,
                 started_ns: None,
                 connected_ns: None,
@@ -432,7 +432,7 @@ mod tests {
             current.record_waiting(1_999, 50);
             current.record_waiting(2_000, 3);
         });
-        assert_eq!((recording.retired, recording.most_waiting), ([(2, 1)].into(), 3));
+        assert_eq!((recording.retired, recording.max_waiting), ([(2, 1)].into(), 3));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Schedule {
             plan: Arc::new((pace.into(), arrivals)),
             random: SmallRng::seed_from_u64(worker_seed(seed, worker)),
         };
-        schedule.next_ns = schedule.planned_ns();
+        schedule.next_ns = schedule.intended_ns();
         schedule
     }
 
@@ -128,11 +128,11 @@ impl Schedule {
     /// Takes the next release.
     pub fn advance(&mut self) {
         self.number += self.workers;
-        self.next_ns = self.planned_ns();
+        self.next_ns = self.intended_ns();
     }
 
     /// The time of release `number`, drawn where it is drawn.
-    fn planned_ns(&mut self) -> f64 {
+    fn intended_ns(&mut self) -> f64 {
         let number = self.number as f64;
         let (pace, arrivals) = &*self.plan;
         match arrivals {

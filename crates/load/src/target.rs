@@ -10,14 +10,14 @@ use hoptax_wire::websocket::upgrade_request;
 use hoptax_wire::{Encoded, Hidden};
 use thiserror::Error;
 
-use crate::protocol::Speak;
+use crate::protocol::Protocol;
 use crate::resolve::{ResolveError, Resolver};
 use crate::url::{Url, without_user};
 
-/// A request as it is asked for. In the URL, in values of headers and in the body, `{counter}` stands for twelve digits
+/// A request specification. In the URL, in values of headers and in the body, `{counter}` stands for twelve digits
 /// that count the requests, and `{random}` for sixteen hexadecimal digits drawn for each.
 #[derive(Clone)]
-pub struct Asked<'a> {
+pub struct RequestSpec<'a> {
     /// Where it goes. User information in it is sent as basic authentication, unless there is a header `Authorization`.
     pub url: &'a str,
     /// Its method; `POST` for gRPC, whatever is said here.
@@ -27,19 +27,19 @@ pub struct Asked<'a> {
     /// Its body: of gRPC messages with their lengths before them, of TCP and WebSocket what is sent.
     pub body: Vec<u8>,
     /// What is spoken, where the scheme of the URL leaves it open.
-    pub protocol: Option<Speak>,
+    pub protocol: Option<Protocol>,
     /// The deadline that a call of gRPC tells the server.
     pub deadline: Option<Duration>,
     /// The name that the server's certificate is to have; that in the URL if there is none.
     pub server_name: Option<&'a str>,
-    /// What knows the address of the host; the system's resolver, asked anew, if there is none.
+    /// Resolves the host. The system's resolver, without a cache, where it is `None`.
     pub resolver: Option<&'a Resolver>,
 }
 
-impl fmt::Debug for Asked<'_> {
+impl fmt::Debug for RequestSpec<'_> {
     /// Leaves out what may be a secret: user information, the values of headers, the body.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asked")
+        f.debug_struct("RequestSpec")
             .field("url", &without_user(self.url))
             .field("method", &self.method)
             .field("protocol", &self.protocol)
@@ -47,7 +47,7 @@ impl fmt::Debug for Asked<'_> {
     }
 }
 
-impl Default for Asked<'_> {
+impl Default for RequestSpec<'_> {
     fn default() -> Self {
         Self {
             url: "",
@@ -74,7 +74,7 @@ pub struct Target {
     /// Where connections go.
     pub address: SocketAddr,
     /// What is spoken.
-    pub speak: Speak,
+    pub protocol: Protocol,
     /// The name that the server's certificate is to have, where there is TLS.
     pub server_name: Option<ServerName<'static>>,
     /// The encoded request.
@@ -129,8 +129,8 @@ pub enum TargetError {
     Protocol {
         /// As given.
         url: String,
-        /// What was asked for.
-        protocol: Speak,
+        /// The requested protocol.
+        protocol: Protocol,
     },
     /// The host is no name that a certificate could have.
     #[error("`{name}` is no name that a certificate can have; give one with --server-name")]
@@ -150,7 +150,7 @@ pub enum TargetError {
         /// The rest of it.
         url: String,
         /// What is spoken.
-        protocol: Speak,
+        protocol: Protocol,
     },
     /// The host has no address.
     #[error(transparent)]
@@ -164,15 +164,15 @@ impl Target {
     /// A request of HTTP/1.1.
     ///
     /// # Errors
-    /// As [`Self::asked`].
+    /// As [`Self::from_spec`].
     pub fn new(
         url: &str,
         method: &str,
         headers: Vec<(String, String)>,
         body: Vec<u8>,
     ) -> Result<Self, TargetError> {
-        let asked = Asked { url, method, headers, body, ..Asked::default() };
-        Self::asked(&asked)
+        let spec = RequestSpec { url, method, headers, body, ..RequestSpec::default() };
+        Self::from_spec(&spec)
     }
 
     /// Resolves the address of a request and encodes it.
@@ -180,44 +180,44 @@ impl Target {
     /// # Errors
     /// When the URL is none, its scheme and the protocol do not go together, its host has no address, or a header cannot be
     /// sent.
-    pub fn asked(asked: &Asked<'_>) -> Result<Self, TargetError> {
-        let shown = without_user(asked.url);
+    pub fn from_spec(spec: &RequestSpec<'_>) -> Result<Self, TargetError> {
+        let shown = without_user(spec.url);
         let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };
-        let url = Url::parse(&with_places(asked.url)).map_err(|reason| bad_url(without_places(&reason)))?;
+        let url = Url::parse(&with_places(spec.url)).map_err(|reason| bad_url(without_places(&reason)))?;
         if varies(url.authority.as_bytes()) {
             return Err(bad_url("its host cannot be different in each request".to_owned()));
         }
-        let (spoken, is_secure) = Speak::of_scheme(&url.scheme)
+        let (spoken, is_secure) = Protocol::of_scheme(&url.scheme)
             .ok_or_else(|| TargetError::Scheme { url: shown.clone(), scheme: url.scheme.clone() })?;
-        let speak = asked.protocol.or(spoken.first().copied()).unwrap_or_default();
-        if !spoken.contains(&speak) {
-            return Err(TargetError::Protocol { url: shown, protocol: speak });
+        let protocol = spec.protocol.or(spoken.first().copied()).unwrap_or_default();
+        if !spoken.contains(&protocol) {
+            return Err(TargetError::Protocol { url: shown, protocol });
         }
-        if speak == Speak::Tcp && url.credentials.is_some() {
-            return Err(TargetError::Credentials { url: shown, protocol: speak });
+        if protocol == Protocol::Tcp && url.credentials.is_some() {
+            return Err(TargetError::Credentials { url: shown, protocol });
         }
         let port = url.port.unwrap_or(if is_secure { 443 } else { 80 });
-        let address = match asked.resolver {
+        let address = match spec.resolver {
             Some(resolver) => resolver.address(&url.host, port)?,
             None => Resolver::default().address(&url.host, port)?,
         };
         let server_name = if is_secure {
-            let name = asked.server_name.unwrap_or(&url.host).to_owned();
+            let name = spec.server_name.unwrap_or(&url.host).to_owned();
             Some(ServerName::try_from(name.clone()).map_err(|_| TargetError::ServerName { name })?)
         } else {
             None
         };
-        let (request, upgrade) = encode(asked, speak, is_secure, &url)?;
+        let (request, upgrade) = encode(spec, protocol, is_secure, &url)?;
         Ok(Self {
             url: shown,
             path: without_places(&url.target),
-            method: match speak {
-                Speak::Grpc => "POST".to_owned(),
-                Speak::Tcp | Speak::WebSocket => String::new(),
-                _ => asked.method.to_owned(),
+            method: match protocol {
+                Protocol::Grpc => "POST".to_owned(),
+                Protocol::Tcp | Protocol::WebSocket => String::new(),
+                _ => spec.method.to_owned(),
             },
             address,
-            speak,
+            protocol,
             server_name,
             places: places(&request.bytes),
             request,
@@ -262,38 +262,38 @@ fn shown(error: RequestError) -> RequestError {
 
 /// A request as its protocol writes it, and what a connection for it begins with.
 fn encode(
-    asked: &Asked<'_>,
-    speak: Speak,
+    spec: &RequestSpec<'_>,
+    protocol: Protocol,
     is_secure: bool,
     url: &Url,
 ) -> Result<(Encoded, Hidden), TargetError> {
-    let body = match std::str::from_utf8(&asked.body) {
+    let body = match std::str::from_utf8(&spec.body) {
         Ok(text) => with_places(text).into_bytes(),
-        Err(_) => asked.body.clone(),
+        Err(_) => spec.body.clone(),
     };
     let mut request = Request {
-        method: if speak == Speak::Grpc { "POST" } else { asked.method }.to_owned(),
+        method: if protocol == Protocol::Grpc { "POST" } else { spec.method }.to_owned(),
         target: url.target.clone(),
         host: url.authority.clone(),
-        headers: headers(asked, url),
+        headers: headers(spec, url),
         body,
     };
     let none = Hidden::default();
-    Ok(match speak {
-        Speak::Http1 => (Encoded::plain(request.encode().map_err(shown)?, request.method == "HEAD"), none),
-        Speak::Http2 | Speak::Grpc => {
+    Ok(match protocol {
+        Protocol::Http1 => (Encoded::plain(request.encode().map_err(shown)?, request.method == "HEAD"), none),
+        Protocol::Http2 | Protocol::Grpc => {
             // What HTTP/1.1 cannot carry, HTTP/2 cannot either.
             request.encode().map_err(shown)?;
-            (Encoded::http2(&http2_fields(&request, asked, speak, is_secure)?, &request.body), none)
+            (Encoded::http2(&http2_fields(&request, spec, protocol, is_secure)?, &request.body), none)
         }
         #[cfg(feature = "http3")]
-        Speak::Http3 => {
+        Protocol::Http3 => {
             request.encode().map_err(shown)?;
-            let fields = http2_fields(&request, asked, speak, is_secure)?;
+            let fields = http2_fields(&request, spec, protocol, is_secure)?;
             (Encoded::http3(&fields, &request.body, request.method == "HEAD"), none)
         }
-        Speak::Tcp => (Encoded::plain(request.body, false), none),
-        Speak::WebSocket => {
+        Protocol::Tcp => (Encoded::plain(request.body, false), none),
+        Protocol::WebSocket => {
             let message = Encoded::websocket(&std::mem::take(&mut request.body));
             request.encode().map_err(shown)?;
             (message, upgrade_request(&request.target, &request.host, &request.headers).into())
@@ -301,10 +301,10 @@ fn encode(
     })
 }
 
-/// The headers that were asked for, and basic authentication by the user information of the URL.
-fn headers(asked: &Asked<'_>, url: &Url) -> Vec<(String, String)> {
+/// The requested headers, and basic authentication by the user information of the URL.
+fn headers(spec: &RequestSpec<'_>, url: &Url) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> =
-        asked.headers.iter().map(|(name, value)| (name.clone(), with_places(value))).collect();
+        spec.headers.iter().map(|(name, value)| (name.clone(), with_places(value))).collect();
     let is_given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     if let Some(credentials) = url.credentials.as_ref().filter(|_| !is_given) {
         headers.insert(0, ("Authorization".to_owned(), credentials.basic()));
@@ -312,20 +312,20 @@ fn headers(asked: &Asked<'_>, url: &Url) -> Vec<(String, String)> {
     headers
 }
 
-/// The fields of a request, those of the protocol first. What is asked for takes the place of what is sent by default, and
+/// The fields of a request, those of the protocol first. A requested header takes the place of what is sent by default, and
 /// may be there several times.
 fn http2_fields(
     request: &Request,
-    asked: &Asked<'_>,
-    speak: Speak,
+    spec: &RequestSpec<'_>,
+    protocol: Protocol,
     is_secure: bool,
 ) -> Result<Vec<(String, String)>, TargetError> {
     let own = |name: &str, value: String| (name.to_owned(), value);
     let mut defaults = Vec::new();
-    if speak == Speak::Grpc {
+    if protocol == Protocol::Grpc {
         defaults.push(own("content-type", "application/grpc".to_owned()));
         defaults.push(own("te", "trailers".to_owned()));
-        if let Some(deadline) = asked.deadline {
+        if let Some(deadline) = spec.deadline {
             // At most eight digits (the protocol's own description, "Timeout").
             defaults.push(own("grpc-timeout", format!("{}m", deadline.as_millis().clamp(1, 99_999_999))));
         }
@@ -405,23 +405,25 @@ mod tests {
 
     #[test]
     fn the_scheme_says_what_is_spoken_and_whether_it_is_secure() {
-        let asked = |url: &'static str, protocol| Target::asked(&Asked { url, protocol, ..Asked::default() });
+        let spec = |url: &'static str, protocol| {
+            Target::from_spec(&RequestSpec { url, protocol, ..RequestSpec::default() })
+        };
         let secure = target("https://127.0.0.1/").unwrap();
-        assert_eq!((secure.speak, secure.address.port()), (Speak::Http1, 443));
+        assert_eq!((secure.protocol, secure.address.port()), (Protocol::Http1, 443));
         assert!(secure.server_name.is_some());
-        assert_eq!(asked("http://127.0.0.1/", Some(Speak::Http2)).unwrap().speak, Speak::Http2);
-        assert_eq!(target("wss://127.0.0.1/").unwrap().speak, Speak::WebSocket);
+        assert_eq!(spec("http://127.0.0.1/", Some(Protocol::Http2)).unwrap().protocol, Protocol::Http2);
+        assert_eq!(target("wss://127.0.0.1/").unwrap().protocol, Protocol::WebSocket);
         assert!(target("ws://127.0.0.1/chat").unwrap().upgrade.starts_with(b"GET /chat HTTP/1.1\r\n"));
-        let error = asked("tcp://127.0.0.1:1", Some(Speak::Http2)).unwrap_err().to_string();
+        let error = spec("tcp://127.0.0.1:1", Some(Protocol::Http2)).unwrap_err().to_string();
         assert!(error.contains("does not go with the protocol `http2`"), "{error}");
-        let header = Asked {
+        let header = RequestSpec {
             url: "http://127.0.0.1/",
             method: "GET",
             headers: vec![("Connection".to_owned(), "close".to_owned())],
-            protocol: Some(Speak::Http2),
-            ..Asked::default()
+            protocol: Some(Protocol::Http2),
+            ..RequestSpec::default()
         };
-        assert!(Target::asked(&header).unwrap_err().to_string().contains("`connection`"));
+        assert!(Target::from_spec(&header).unwrap_err().to_string().contains("`connection`"));
     }
 
     #[test]
@@ -435,7 +437,7 @@ mod tests {
             headers,
             body: Vec::new(),
         };
-        let fields = http2_fields(&request, &Asked::default(), Speak::Grpc, false).unwrap();
+        let fields = http2_fields(&request, &RequestSpec::default(), Protocol::Grpc, false).unwrap();
         let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
             fields[2..],
@@ -446,8 +448,8 @@ mod tests {
     #[test]
     fn user_information_is_in_the_bytes_and_nowhere_else() {
         for url in ["http://joe:s3cret@127.0.0.1/", "ws://joe:s3cret@127.0.0.1/"] {
-            let asked = Asked { url, ..Asked::default() };
-            let target = Target::asked(&asked).unwrap();
+            let spec = RequestSpec { url, ..RequestSpec::default() };
+            let target = Target::from_spec(&spec).unwrap();
             let bytes = if target.upgrade.is_empty() {
                 target.request.bytes.clone()
             } else {
@@ -456,7 +458,7 @@ mod tests {
             let text = String::from_utf8(bytes).unwrap();
             assert!(text.contains("\r\nAuthorization: Basic am9lOnMzY3JldA==\r\n"), "{text}");
             let traffic = crate::Traffic::from(target.clone());
-            for shown in [format!("{asked:?}"), format!("{target:?}"), format!("{traffic:?}")] {
+            for shown in [format!("{spec:?}"), format!("{target:?}"), format!("{traffic:?}")] {
                 // Neither as text nor as numbers: `s3`, and `am` of the header.
                 assert!(
                     !shown.contains("s3cret") && !shown.contains("115, 51") && !shown.contains("97, 109")

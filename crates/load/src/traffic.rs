@@ -8,12 +8,12 @@ use hoptax_wire::http2::Settings;
 #[cfg(feature = "http3")]
 use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
-use hoptax_wire::{Client, Encoded, ExpectedHeader, Hidden, Protocol};
+use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Hidden};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::expect::Expectation;
-use crate::protocol::Speak;
+use crate::protocol::Protocol;
 use crate::target::{Target, varies};
 
 /// The requests of a load.
@@ -25,7 +25,7 @@ pub struct Traffic {
     host_of: Vec<usize>,
     order: Order,
     /// What a connection speaks.
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: ClientProtocol,
     /// What is expected of every answer.
     pub expectation: Expectation,
 }
@@ -109,7 +109,7 @@ impl Traffic {
             hosts,
             host_of,
             order,
-            protocol: Protocol::Http1,
+            protocol: ClientProtocol::Http1,
             expectation: Expectation::default(),
         };
         traffic.set_streams(1, 1);
@@ -117,13 +117,13 @@ impl Traffic {
     }
 
     /// What is spoken: that of the first request, as connections are for all of them.
-    pub fn speak(&self) -> Speak {
-        self.first().map(|target| target.speak).unwrap_or_default()
+    pub fn protocol(&self) -> Protocol {
+        self.first().map(|target| target.protocol).unwrap_or_default()
     }
 
     /// A protocol of its requests that is not that of the first.
-    pub fn other_protocol(&self) -> Option<Speak> {
-        self.targets.iter().map(|target| target.speak).find(|speak| *speak != self.speak())
+    pub fn other_protocol(&self) -> Option<Protocol> {
+        self.targets.iter().map(|target| target.protocol).find(|protocol| *protocol != self.protocol())
     }
 
     /// The name of the protocol in the negotiation of TLS (ALPN).
@@ -134,18 +134,18 @@ impl Traffic {
     /// Sets how many requests a connection carries at once, where the protocol has that, and how many bytes an answer has,
     /// where it says nothing of it.
     pub fn set_streams(&mut self, streams: u32, answer_bytes: u64) {
-        self.protocol = match self.speak() {
-            Speak::Http1 => Protocol::Http1,
-            Speak::Http2 | Speak::Grpc => Protocol::Http2(Settings::of_streams(streams.max(1))),
+        self.protocol = match self.protocol() {
+            Protocol::Http1 => ClientProtocol::Http1,
+            Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::of_streams(streams.max(1))),
             #[cfg(feature = "http3")]
-            Speak::Http3 => {
+            Protocol::Http3 => {
                 let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
-                Protocol::Http3(Setup { streams: streams.max(1), address, security: None })
+                ClientProtocol::Http3(Setup { streams: streams.max(1), address, security: None })
             }
-            Speak::Tcp => Protocol::Tcp { answer_bytes },
-            Speak::WebSocket => Protocol::WebSocket { upgrade: Hidden::default() },
+            Protocol::Tcp => ClientProtocol::Tcp { answer_bytes },
+            Protocol::WebSocket => ClientProtocol::WebSocket { upgrade: Hidden::default() },
         };
-        self.expectation.is_grpc = self.speak() == Speak::Grpc;
+        self.expectation.is_grpc = self.protocol() == Protocol::Grpc;
     }
 
     /// Requests that a connection carries at once.
@@ -155,7 +155,7 @@ impl Traffic {
 
     /// The settings of HTTP/2, where it is spoken.
     pub(crate) fn http2(&self) -> Option<Http2Plan> {
-        let Protocol::Http2(settings) = self.protocol else { return None };
+        let ClientProtocol::Http2(settings) = self.protocol else { return None };
         Some(Http2Plan {
             stream_window_bytes: settings.stream_window_bytes,
             connection_window_bytes: settings.connection_window_bytes,
@@ -185,14 +185,14 @@ impl Traffic {
     /// What speaks on a new connection to a host.
     pub(crate) fn client(&self, host: usize, expected: &Arc<[ExpectedHeader]>) -> Client {
         match (&self.protocol, self.hosts.get(host)) {
-            (Protocol::WebSocket { .. }, Some(host)) => {
-                let protocol = Protocol::WebSocket { upgrade: host.upgrade.clone() };
+            (ClientProtocol::WebSocket { .. }, Some(host)) => {
+                let protocol = ClientProtocol::WebSocket { upgrade: host.upgrade.clone() };
                 Client::new(&protocol, expected)
             }
             #[cfg(feature = "http3")]
-            (Protocol::Http3(setup), Some(host)) => {
+            (ClientProtocol::Http3(setup), Some(host)) => {
                 let setup = Setup { address: host.address, security: host.tls.clone(), ..setup.clone() };
-                Client::new(&Protocol::Http3(setup), expected)
+                Client::new(&ClientProtocol::Http3(setup), expected)
             }
             (protocol, _) => Client::new(protocol, expected),
         }

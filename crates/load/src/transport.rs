@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use hoptax_host::clock::now_ns;
 use hoptax_wire::tls::{Handshake, Tls, TlsError};
-use hoptax_wire::{Answer, Broken, Client, Encoded, Event};
+use hoptax_wire::{Client, Encoded, Event, ProtocolError, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
@@ -61,7 +61,7 @@ pub(crate) enum ConnectionError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
-    Broken(#[from] Broken),
+    Protocol(#[from] ProtocolError),
     #[error("the server closed the connection before it was ready")]
     Closed,
     #[error(
@@ -131,8 +131,8 @@ impl Transport {
     }
 
     /// Whether the server has shown that it speaks the protocol, as far as it does so before it is asked anything.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.may_send() && self.client.is_settled()
+    pub(crate) fn settings_received(&self) -> bool {
+        self.may_send() && self.client.settings_received()
     }
 
     /// Requests that the server takes at once.
@@ -354,7 +354,7 @@ impl Transport {
     }
 
     /// The server closed the connection: the answer that this completes on a stream, or nothing when none had begun.
-    pub(crate) fn end(&mut self, stream: StreamId) -> Result<Option<Answer>, Broken> {
+    pub(crate) fn end(&mut self, stream: StreamId) -> Result<Option<Response>, ProtocolError> {
         Ok(self.client.end(stream.0)?)
     }
 
@@ -385,8 +385,8 @@ pub(super) fn has_datagrams(client: &Client) -> bool {
 }
 
 /// What comes although nothing is awaited: the server has given the connection up, or lost count of it.
-fn check_told(is_told: bool) -> Result<(), Broken> {
-    if is_told { Ok(()) } else { Err(Broken::Excess) }
+fn check_told(is_told: bool) -> Result<(), ProtocolError> {
+    if is_told { Ok(()) } else { Err(ProtocolError::Excess) }
 }
 
 /// The transports of a worker, by connection.

@@ -179,7 +179,7 @@ pub fn run(
                 };
                 let barrier = &barrier;
                 scope.spawn(move || -> io::Result<(Vec<Recording>, TaskUse)> {
-                    processors::wake_precisely()?;
+                    processors::set_min_timer_slack()?;
                     let mut first = Recording::new();
                     if run.parts_from_ns.is_empty() {
                         let seed = spec.seed ^ number as u64;
@@ -245,24 +245,24 @@ struct Recorded {
     ended_by: EndedBy,
 }
 
-/// What was recorded of a trial that was to record for `planned_ns`.
+/// What was recorded of a trial that was to record for `intended_ns`.
 fn recorded(
     spec: &TrialSpec,
     early_end: &EarlyEnd,
     recordings: &[Vec<Recording>],
-    planned_ns: Range<u64>,
+    intended_ns: Range<u64>,
 ) -> Recorded {
     // What is asked for in the drain changes nothing: the record is complete.
     let (mut end_ns, ended_by) = early_end
         .get()
-        .filter(|(at_ns, by)| *at_ns < planned_ns.end || *by == EndedBy::Requests)
-        .unwrap_or((planned_ns.end, EndedBy::Plan));
+        .filter(|(at_ns, by)| *at_ns < intended_ns.end || *by == EndedBy::Requests)
+        .unwrap_or((intended_ns.end, EndedBy::Plan));
     if ended_by == EndedBy::Requests && spec.open.is_none() {
         // In a closed loop the last request is part of what was asked for, and so is its answer.
         let answers_ns = recordings.iter().flatten().map(|recording| recording.last_answer_ns);
         end_ns = answers_ns.fold(end_ns, u64::max);
     }
-    Recorded { time: Duration::from_nanos(end_ns.saturating_sub(planned_ns.start)), ended_by }
+    Recorded { time: Duration::from_nanos(end_ns.saturating_sub(intended_ns.start)), ended_by }
 }
 
 /// Where a worker logs, its connections, and itself.

@@ -119,7 +119,7 @@ impl HostPool {
 /// A request without an end yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
-    pub(crate) planned_ns: u64,
+    pub(crate) intended_ns: u64,
     /// When the generator took note of it.
     pub(crate) offered_ns: u64,
     /// Which request it is.

@@ -43,7 +43,7 @@ fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distributi
         }
         book.blocked += u64::from(entry.blocked);
         if matches!(entry.outcome, Outcome::Failed(_) | Outcome::TimedOut | Outcome::Answered) {
-            outcomes.entry(entry.outcome.word()).or_default().record(entry.ended_ns.unwrap());
+            outcomes.entry(entry.outcome.label()).or_default().record(entry.ended_ns.unwrap());
         }
     }
     book.sent = book.planned - book.unsent;

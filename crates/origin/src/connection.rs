@@ -10,9 +10,9 @@ use rand::rngs::SmallRng;
 
 use crate::Served;
 use crate::behaviour::{Behaviour, Drawn};
+use crate::protocol::{Next, ProtocolHandler, Undecided};
 use crate::queue::Queue;
 use crate::services::Companion;
-use crate::speak::{Next, Speaker, Undecided};
 use crate::table::Tables;
 use crate::transport::{Received, Transport};
 
@@ -20,7 +20,7 @@ use crate::transport::{Received, Transport};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) transport: Transport,
-    speaker: Box<dyn Speaker>,
+    handler: Box<dyn ProtocolHandler>,
     /// Bytes that came and are not looked at, and bytes that are to go out.
     input: Vec<u8>,
     output: Vec<u8>,
@@ -34,11 +34,11 @@ pub(crate) enum State {
     /// It is over, and was in order.
     Done,
     /// It is over in the middle of something.
-    Broken,
+    Failed,
 }
 
 /// What answers are made from.
-pub(crate) struct Kitchen<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) defaults: &'a Behaviour,
     pub(crate) tables: &'a Tables,
     pub(crate) tls: Option<&'a Arc<ServerConfig>>,
@@ -67,7 +67,7 @@ impl Connection {
     pub(crate) fn new(number: u64, socket: OwnedFd, request_bytes: Option<u64>) -> Self {
         Self {
             transport: Transport::new(socket),
-            speaker: Box::new(Undecided { number, request_bytes }),
+            handler: Box::new(Undecided { number, request_bytes }),
             input: Vec::new(),
             output: Vec::new(),
         }
@@ -75,64 +75,64 @@ impl Connection {
 
     /// Whether it has nothing under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.speaker.is_idle() && self.transport.is_sent() && self.input.is_empty()
+        self.handler.is_idle() && self.transport.is_sent() && self.input.is_empty()
     }
 
     /// Answers that wait for their delay.
     pub(crate) fn waiting(&self) -> u64 {
-        self.speaker.waiting()
+        self.handler.waiting()
     }
 
     /// Sends the answer whose delay is over, and goes on.
-    pub(crate) fn delay_over(&mut self, stream: u32, kitchen: &mut Kitchen<'_>) -> State {
-        self.speaker.delay_over(stream, &mut self.output, kitchen);
-        self.go_on(kitchen)
+    pub(crate) fn delay_over(&mut self, stream: u32, context: &mut Context<'_>) -> State {
+        self.handler.delay_over(stream, &mut self.output, context);
+        self.go_on(context)
     }
 
     /// Does everything that can be done without waiting.
-    pub(crate) fn go_on(&mut self, kitchen: &mut Kitchen<'_>) -> State {
+    pub(crate) fn go_on(&mut self, context: &mut Context<'_>) -> State {
         loop {
             if !self.output.is_empty() && self.transport.put(&mut self.output).is_err() {
-                return State::Broken;
+                return State::Failed;
             }
             match self.transport.send() {
                 Ok(true) => {}
                 Ok(false) => return State::Wait,
-                Err(_) => return State::Broken,
+                Err(_) => return State::Failed,
             }
-            match self.speaker.next(&mut self.input, &mut self.output, kitchen) {
+            match self.handler.next(&mut self.input, &mut self.output, context) {
                 Next::Again => continue,
-                Next::Become(speaker) => {
-                    self.speaker = speaker;
+                Next::Become(handler) => {
+                    self.handler = handler;
                     continue;
                 }
                 Next::Wait => return State::Wait,
-                Next::Close => return self.close(kitchen),
-                Next::Break => return State::Broken,
+                Next::Close => return self.close(context),
+                Next::Break => return State::Failed,
                 Next::More => {}
             }
-            if kitchen.ending && self.is_idle() {
-                return self.close(kitchen);
+            if context.ending && self.is_idle() {
+                return self.close(context);
             }
-            match self.transport.receive(kitchen.buffer, kitchen.tls, &mut self.input) {
+            match self.transport.receive(context.buffer, context.tls, &mut self.input) {
                 Ok(Received::Something) => {}
-                Ok(Received::Later) => return State::Wait,
-                Ok(Received::End) => return if self.is_idle() { State::Done } else { State::Broken },
-                Err(_) => return State::Broken,
+                Ok(Received::WouldBlock) => return State::Wait,
+                Ok(Received::End) => return if self.is_idle() { State::Done } else { State::Failed },
+                Err(_) => return State::Failed,
             }
         }
     }
 
-    fn close(&mut self, kitchen: &mut Kitchen<'_>) -> State {
-        match self.transport.close(kitchen.buffer) {
+    fn close(&mut self, context: &mut Context<'_>) -> State {
+        match self.transport.close(context.buffer) {
             Ok(true) => State::Done,
             Ok(false) => State::Wait,
-            Err(_) => State::Broken,
+            Err(_) => State::Failed,
         }
     }
 }
 
-impl Kitchen<'_> {
+impl Context<'_> {
     /// When an answer on a connection is to leave that was asked for just now.
     pub(crate) fn plan(&mut self, connection: u64, drawn: &Drawn) -> Served {
         if !drawn.poll.is_zero() {

@@ -16,9 +16,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use crate::connection::Kitchen;
+use crate::connection::Context;
+use crate::protocol::http2::{Response, answer, behaviour, pairs, text};
 use crate::queue::Queue;
-use crate::speak::http2::{Answer, answer, behaviour, pairs, text};
 use crate::{OriginReport, Served, Serves};
 
 /// Longest wait, so that a request to stop is noticed.
@@ -35,7 +35,7 @@ pub(crate) struct Worker {
     random: SmallRng,
     queue: Queue,
     /// Answers whose delay is not over, by ticket, and when each is over.
-    waiting: BTreeMap<u32, (Request, Served, Answer)>,
+    waiting: BTreeMap<u32, (Request, Served, Response)>,
     delays: BinaryHeap<Reverse<(Instant, u32)>>,
     next_ticket: u32,
     report: OriginReport,
@@ -77,7 +77,7 @@ impl Worker {
 
     /// Serves until `stop` is set.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<(OriginReport, Vec<Served>)> {
-        processors::wake_precisely()?;
+        processors::set_min_timer_slack()?;
         let mut buffer = vec![0; DATAGRAM_BYTES];
         let mut requests = Vec::new();
         while !stop.load(Ordering::Relaxed) {
@@ -161,12 +161,12 @@ impl Worker {
         Ok(true)
     }
 
-    fn kitchen<'a>(
+    fn context<'a>(
         &'a mut self,
         delays: &'a mut Vec<(Duration, u32)>,
         under_way: &'a mut u64,
-    ) -> Kitchen<'a> {
-        Kitchen {
+    ) -> Context<'a> {
+        Context {
             defaults: &self.serves.defaults,
             tables: &self.serves.tables,
             tls: None,
@@ -186,25 +186,25 @@ impl Worker {
     fn take(&mut self, request: Request) {
         let (mut delays, mut under_way) = (Vec::new(), self.waiting.len() as u64);
         let ticket = self.next_ticket;
-        let mut kitchen = self.kitchen(&mut delays, &mut under_way);
-        let behaviour = match behaviour(&request.head, &kitchen) {
+        let mut context = self.context(&mut delays, &mut under_way);
+        let behaviour = match behaviour(&request.head, &context) {
             Ok(behaviour) => behaviour,
             Err(error) => {
-                *kitchen.answered += 1;
+                *context.answered += 1;
                 return self.put(&request, text(400, &format!("{error}\n")));
             }
         };
-        let drawn = behaviour.draw(kitchen.tables, kitchen.random);
-        let plan = kitchen.plan(request.connection as u64, &drawn);
+        let drawn = behaviour.draw(context.tables, context.random);
+        let plan = context.plan(request.connection as u64, &drawn);
         let answer = answer(&drawn, request.head.method == "HEAD", behaviour.headers());
-        if kitchen.delay(&plan, ticket) {
+        if context.delay(&plan, ticket) {
             self.next_ticket = ticket.wrapping_add(1);
             self.waiting.insert(ticket, (request, plan, answer));
             let now = Instant::now();
             self.delays.extend(delays.drain(..).map(|(delay, ticket)| Reverse((now + delay, ticket))));
             return;
         }
-        kitchen.serve(plan);
+        context.serve(plan);
         if drawn.close {
             return self.server.reset(request.connection, request.stream);
         }
@@ -219,13 +219,13 @@ impl Worker {
             self.delays.pop();
             if let Some((request, plan, answer)) = self.waiting.remove(&ticket) {
                 let (mut delays, mut under_way) = (Vec::new(), 0);
-                self.kitchen(&mut delays, &mut under_way).serve(plan);
+                self.context(&mut delays, &mut under_way).serve(plan);
                 self.put(&request, answer);
             }
         }
     }
 
-    fn put(&mut self, request: &Request, answer: Answer) {
+    fn put(&mut self, request: &Request, answer: Response) {
         self.server.answer(request.connection, request.stream, &pairs(&answer.fields), answer.body);
     }
 }

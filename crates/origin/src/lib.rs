@@ -10,10 +10,10 @@ mod behaviour;
 mod connection;
 #[cfg(feature = "http3")]
 mod http3;
+mod protocol;
 mod queue;
 mod request;
 mod services;
-mod speak;
 mod table;
 mod transport;
 mod worker;

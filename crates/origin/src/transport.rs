@@ -30,7 +30,7 @@ pub(crate) enum Received {
     /// Something, which may be nothing to the protocol yet.
     Something,
     /// Nothing for now.
-    Later,
+    WouldBlock,
     /// Nothing more ever.
     End,
 }
@@ -120,7 +120,7 @@ impl Transport {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Received::Later)
+        Ok(Received::WouldBlock)
     }
 
     fn take(

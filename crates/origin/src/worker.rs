@@ -20,7 +20,7 @@ use rustix::net::{SocketFlags, sockopt};
 use rustix::time::Timespec;
 
 use crate::behaviour::Behaviour;
-use crate::connection::{Connection, Kitchen, State};
+use crate::connection::{Connection, Context, State};
 use crate::queue::Queue;
 use crate::services::Companion;
 use crate::table::Tables;
@@ -102,7 +102,7 @@ impl Worker {
 
     /// Serves until `stop` is set and what was under way is done.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<(OriginReport, Vec<Served>)> {
-        processors::wake_precisely()?;
+        processors::set_min_timer_slack()?;
         let mut events = Vec::with_capacity(EVENTS);
         let mut ending_since: Option<Instant> = None;
         loop {
@@ -200,7 +200,7 @@ impl Worker {
             self.delays.pop();
             // The connection that waited may be gone, and another in its place.
             if self.places.get(index).is_some_and(|(current, _)| *current == number) {
-                self.step(index, ending, |connection, kitchen| connection.delay_over(stream, kitchen));
+                self.step(index, ending, |connection, context| connection.delay_over(stream, context));
             }
         }
     }
@@ -209,11 +209,11 @@ impl Worker {
         &mut self,
         index: usize,
         ending: bool,
-        step: impl Fn(&mut Connection, &mut Kitchen<'_>) -> State,
+        step: impl Fn(&mut Connection, &mut Context<'_>) -> State,
     ) {
         let Some((number, place)) = self.places.get_mut(index) else { return };
         let Some(connection) = place else { return };
-        let mut kitchen = Kitchen {
+        let mut context = Context {
             defaults: &self.defaults,
             tables: &self.tables,
             tls: self.tls.as_ref(),
@@ -228,7 +228,7 @@ impl Worker {
             served: self.served.as_mut(),
             ending,
         };
-        let state = step(connection, &mut kitchen);
+        let state = step(connection, &mut context);
         if !self.begun.is_empty() {
             let now = Instant::now();
             let begun = self.begun.drain(..);
@@ -236,8 +236,8 @@ impl Worker {
         }
         match state {
             State::Wait => {}
-            ended @ (State::Done | State::Broken) => {
-                self.report.broken += u64::from(ended == State::Broken);
+            ended @ (State::Done | State::Failed) => {
+                self.report.broken += u64::from(ended == State::Failed);
                 self.under_way -= connection.waiting();
                 *place = None;
                 *number += 1;

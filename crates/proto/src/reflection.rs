@@ -30,7 +30,7 @@ struct Question {
 
 /// A response; one of its fields is set.
 #[derive(Clone, PartialEq, Message)]
-struct Answer {
+struct Response {
     #[prost(message, optional, tag = "4")]
     files: Option<Files>,
     #[prost(message, optional, tag = "6")]
@@ -105,7 +105,7 @@ impl Reflection {
     /// # Errors
     /// When it is invalid, or reports that there is no such service.
     pub fn take(&mut self, answer: &[u8]) -> Result<(), ProtoError> {
-        let answer = Answer::decode(answer).map_err(|error| self.bad(&error.to_string()))?;
+        let answer = Response::decode(answer).map_err(|error| self.bad(&error.to_string()))?;
         if let Some(listed) = answer.services {
             let known = listed.services.into_iter().map(|service| service.name).collect();
             let service = self.asked.list_services.clone().unwrap_or_default();
@@ -180,16 +180,17 @@ mod tests {
             (None, Some(name)) => name,
             (Some(_), _) => {
                 let error = Some(Refusal { code: 5, message: "not found".to_owned() });
-                return Answer { error, ..Answer::default() }.encode_to_vec();
+                return Response { error, ..Response::default() }.encode_to_vec();
             }
             (None, None) => {
                 let services = vec![Service { name: "a.Shop".to_owned() }];
-                return Answer { services: Some(Listed { services }), ..Answer::default() }.encode_to_vec();
+                return Response { services: Some(Listed { services }), ..Response::default() }
+                    .encode_to_vec();
             }
         };
         let file = descriptors().into_iter().find(|file| file.name() == name).unwrap();
         let files = Some(Files { descriptors: vec![file.encode_to_vec()] });
-        Answer { files, ..Answer::default() }.encode_to_vec()
+        Response { files, ..Response::default() }.encode_to_vec()
     }
 
     fn talk(path: &str) -> Result<Services, ProtoError> {

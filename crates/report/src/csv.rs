@@ -110,7 +110,7 @@ fn began_s((sample, number): &(&Sample, usize)) -> f64 {
 fn line(round: u32, sample: &Sample, number: usize, measures: &[&String]) -> String {
     let whole = |values: &[u32]| values.get(number).map_or_else(String::new, u32::to_string);
     let disturbances = sample.set_aside.get(number).map(Vec::as_slice).unwrap_or_default();
-    let disturbances: Vec<&str> = disturbances.iter().copied().map(Disturbance::word).collect();
+    let disturbances: Vec<&str> = disturbances.iter().copied().map(Disturbance::as_str).collect();
     let mut fields = vec![
         round.to_string(),
         quoted(&sample.load),

@@ -111,7 +111,7 @@ impl FindingGroup<'_> {
         if !finding.withholds {
             return None;
         }
-        let words: Vec<&str> = finding.measures.iter().map(|measure| measure.word()).collect();
+        let words: Vec<&str> = finding.measures.iter().map(|measure| measure.as_str()).collect();
         let what = match (words.is_empty(), finding.costs_alone) {
             (true, false) => "every number".to_owned(),
             (true, true) => "every cost".to_owned(),

@@ -41,7 +41,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
     let page = Page {
         name: &result.name,
         summary: &result.summary,
-        verdict: result.verdict.word(),
+        verdict: result.verdict.as_str(),
         verdict_text: words::verdict(result),
         lead: findings::lead(result).as_ref().map(PageLead::new),
         levels: levels::levels(result),
@@ -225,7 +225,7 @@ impl<'a> PageFinding<'a> {
     fn new(group: &FindingGroup<'a>) -> Self {
         let finding = group.finding;
         Self {
-            severity: finding.severity.word(),
+            severity: finding.severity.as_str(),
             id: &finding.id,
             scope: group.scope(),
             message: group.message(),

@@ -93,7 +93,7 @@ fn finding(group: &FindingGroup<'_>) -> String {
     let finding = group.finding;
     format!(
         "- **{} {}**{}: {} ({}){}",
-        finding.severity.word(),
+        finding.severity.as_str(),
         escape(&finding.id),
         escape(&group.scope()),
         escape(&group.message()),

@@ -16,7 +16,7 @@ pub fn load(result: &LoadResult) -> String {
     let info = [
         ("url", plan.url.as_str()),
         ("protocol", plan.protocol.as_str()),
-        ("verdict", result.verdict.word()),
+        ("verdict", result.verdict.as_str()),
     ];
     text.sample("hoptax_load_info", &info, Some(1.0));
     text.family("hoptax_load_recorded_seconds", "gauge", "Time that was recorded.");
@@ -58,7 +58,7 @@ pub fn load(result: &LoadResult) -> String {
     text.sample("hoptax_load_generator_cpu_seconds", &[], Some(result.generator.cpu_seconds));
     let mut findings: BTreeMap<String, u64> = BTreeMap::new();
     for finding in &result.findings {
-        *findings.entry(finding.severity.word().to_owned()).or_default() += 1;
+        *findings.entry(finding.severity.as_str().to_owned()).or_default() += 1;
     }
     text.counts("hoptax_load_findings", "Findings of validity checks.", "severity", &findings);
     if !result.fail_on.is_empty() {

@@ -96,8 +96,8 @@ impl Columns {
             checks.dedup();
             match left_out.iter_mut().find(|(takers, _)| *takers == checks) {
                 _ if checks.is_empty() => {}
-                Some((_, words)) => words.push(measure.word()),
-                None => left_out.push((checks, vec![measure.word()])),
+                Some((_, words)) => words.push(measure.as_str()),
+                None => left_out.push((checks, vec![measure.as_str()])),
             }
         }
         let by =

@@ -96,7 +96,7 @@ fn findings(groups: &[FindingGroup<'_>], style: Style) -> String {
 /// A finding with advice, unless the advice is given elsewhere.
 fn finding(group: &FindingGroup<'_>, advice: &str, style: Style) -> String {
     let finding = group.finding;
-    let head = format!("{:<4} {}", finding.severity.word(), finding.id);
+    let head = format!("{:<4} {}", finding.severity.as_str(), finding.id);
     let painted = style.paint(Style::of_severity(finding.severity), &head);
     let message = format!("{head}{}: {} ({})", group.scope(), group.message(), group.measured());
     let takes = group.takes().unwrap_or_default();

@@ -146,7 +146,7 @@ pub(crate) fn slices(result: &StudyResult) -> String {
     let by = |disturbance: &Disturbance| {
         let counts = result.arms.iter().filter_map(|arm| arm.slices.set_aside_by.get(disturbance));
         let count: u64 = counts.sum();
-        (count > 0).then(|| format!("{} for {}", grouped(count as f64, 0), disturbance.word()))
+        (count > 0).then(|| format!("{} for {}", grouped(count as f64, 0), disturbance.as_str()))
     };
     let reasons: Vec<String> = Disturbance::ALL.iter().filter_map(by).collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };

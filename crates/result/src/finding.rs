@@ -79,7 +79,7 @@ impl Verdict {
     }
 
     /// Its name, as printed and serialised.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Sound => "sound",
             Self::Caution => "caution",
@@ -90,7 +90,7 @@ impl Verdict {
 
 impl Severity {
     /// Its name, as printed and serialised.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
             Self::Warn => "warn",

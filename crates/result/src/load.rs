@@ -11,8 +11,8 @@ mod evidence;
 mod latency;
 
 pub use evidence::{
-    Apart, Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Pacing, TlsResult,
-    Window,
+    Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Outliers, Pacing,
+    TlsResult, Window,
 };
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 
@@ -118,7 +118,7 @@ pub struct LoadResult {
     /// Requests in flight, observed and computed.
     pub in_flight: Option<InFlight>,
     /// Workers and connections whose response times differ from those of the others.
-    pub apart: Vec<Apart>,
+    pub apart: Vec<Outliers>,
     /// Kernel timestamps, if requested.
     pub kernel: Option<KernelStamps>,
     /// TLS handshakes; null without TLS.

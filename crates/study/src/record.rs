@@ -127,7 +127,7 @@ impl RoundRecord {
         let number = self.slices.len();
         if !recording.failures.is_empty() {
             let failures = recording.failures.iter();
-            let failures = failures.map(|(failure, count)| (failure.word().to_owned(), *count)).collect();
+            let failures = failures.map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect();
             self.failures.insert(number, failures);
         }
         if is_open {

@@ -200,7 +200,7 @@ fn run_rounds(
     // Before this thread is pinned: packet processing belongs to neither end.
     let link = plan.link.as_ref().map(Link::create).transpose()?;
     processors::pin(setting.placement.caller())?;
-    processors::wake_precisely()?;
+    processors::set_min_timer_slack()?;
     // This thread starts callers and processes beside them at the near end.
     match &link {
         None => all_rounds(plan, setting, None, began, control, rounds),

@@ -7,14 +7,14 @@ use hoptax_result::{
     LoadResult, Loop, QuantileIntervals, Severity, Verdict, Waiting,
 };
 
-use crate::{Reported, Said, Tool};
+use crate::{Output, Reported, Tool};
 
-/// Makes a result of what a tool said.
+/// Makes a result of what a tool output.
 ///
 /// # Errors
 /// When it is not what that tool says.
 pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
-    let reported = (tool.read)(&Said { text, file: Some(text) })?;
+    let reported = (tool.read)(&Output { text, file: Some(text) })?;
     let answered = reported.answered.unwrap_or_default();
     let failed = reported.failed.unwrap_or_default();
     let unknown: Vec<String> = tool.unknown.iter().map(ToString::to_string).collect();

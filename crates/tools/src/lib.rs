@@ -26,7 +26,7 @@ pub struct Tool {
     /// A file that it needs beside, by its contents.
     pub script: Option<fn(&Offer<'_>) -> String>,
     /// What its output says.
-    pub read: fn(&Said<'_>) -> Result<Reported, String>,
+    pub read: fn(&Output<'_>) -> Result<Reported, String>,
     /// What it does not tell, and how it bends what it is asked for.
     pub unknown: &'static [&'static str],
 }
@@ -73,16 +73,16 @@ pub const SCRIPT: &str = "script.js";
 /// The result, as an [`Offer::file`].
 pub const RESULT: &str = "result.json";
 
-/// What a tool said: its output, and its result file if it wrote one.
+/// What a tool output: its output, and its result file if it wrote one.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct Output<'a> {
     /// Output and errors.
     pub text: &'a str,
     /// [`RESULT`].
     pub file: Option<&'a str>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> Output<'a> {
     /// The result, wherever it is.
     fn result(&self) -> &'a str {
         self.file.unwrap_or(self.text)
@@ -132,8 +132,8 @@ mod tests {
         #[test]
         fn nothing_panics_on_strange_output(text in ".{0,400}", words in prop::collection::vec("(Latency|50%|[0-9]{1,9}|ms|requests|in|:|Requests/sec|\\{\"results\":|[|]| |\n)", 0..60)) {
             for tool in ALL {
-                let _ = (tool.read)(&Said { text: &text, file: None });
-                let _ = (tool.read)(&Said { text: &words.concat(), file: Some(&words.concat()) });
+                let _ = (tool.read)(&Output { text: &text, file: None });
+                let _ = (tool.read)(&Output { text: &words.concat(), file: Some(&words.concat()) });
             }
         }
     }

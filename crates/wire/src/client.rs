@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, Broken, Event, ExpectedHeader};
 use crate::encoded::{Encoded, Hidden};
 use crate::http1::{Progress, ResponseReader, Truncated};
 use crate::http2::{Http2, Settings};
 #[cfg(feature = "http3")]
 use crate::http3::{self, Http3, Setup};
+use crate::response::{Event, ExpectedHeader, ProtocolError, Response};
 use crate::tcp::Tcp;
 use crate::websocket::WebSocket;
 
 /// The protocol of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum ClientProtocol {
     /// HTTP/1.1.
     Http1,
     /// HTTP/2, by itself or under gRPC.
@@ -33,7 +33,7 @@ pub enum Protocol {
     },
 }
 
-impl Protocol {
+impl ClientProtocol {
     /// Concurrent requests per connection.
     pub fn streams(&self) -> u32 {
         match self {
@@ -79,23 +79,23 @@ pub enum Client {
 
 impl Client {
     /// A new connection that has sent nothing yet.
-    pub fn new(protocol: &Protocol, expected: &Arc<[ExpectedHeader]>) -> Self {
+    pub fn new(protocol: &ClientProtocol, expected: &Arc<[ExpectedHeader]>) -> Self {
         match protocol {
-            Protocol::Http1 => Self::Http1 {
+            ClientProtocol::Http1 => Self::Http1 {
                 reader: ResponseReader::default().expecting(Arc::clone(expected)),
                 has_begun: false,
             },
-            Protocol::Http2(settings) => {
+            ClientProtocol::Http2(settings) => {
                 let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
                 Self::Http2(Box::new(Http2::new(*settings, expected)))
             }
             #[cfg(feature = "http3")]
-            Protocol::Http3(setup) => {
+            ClientProtocol::Http3(setup) => {
                 let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
                 Self::Http3(Box::new(Http3::new(setup, expected)))
             }
-            Protocol::Tcp { answer_bytes } => Self::Tcp(Tcp::new(*answer_bytes)),
-            Protocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), upgrade.clone()),
+            ClientProtocol::Tcp { answer_bytes } => Self::Tcp(Tcp::new(*answer_bytes)),
+            ClientProtocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), upgrade.clone()),
         }
     }
 
@@ -128,9 +128,9 @@ impl Client {
     }
 
     /// Whether the server has shown that it speaks the protocol, if it does so before the first request.
-    pub fn is_settled(&self) -> bool {
+    pub fn settings_received(&self) -> bool {
         match self {
-            Self::Http2(client) => client.is_settled(),
+            Self::Http2(client) => client.settings_received(),
             _ => self.may_send(),
         }
     }
@@ -170,7 +170,7 @@ impl Client {
         bytes: &[u8],
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         match self {
             Self::Http1 { reader, has_begun } => {
                 if !std::mem::replace(has_begun, true) {
@@ -194,7 +194,7 @@ impl Client {
     ///
     /// # Errors
     /// When an answer had begun and was not complete.
-    pub fn end(&mut self, stream: u32) -> Result<Option<Answer>, Truncated> {
+    pub fn end(&mut self, stream: u32) -> Result<Option<Response>, Truncated> {
         let has_begun = match self {
             Self::Http1 { reader, .. } => return reader.end(),
             Self::Http2(client) => client.has_begun(stream),

@@ -4,15 +4,15 @@
 //! header compression. [`Http3`] is the client side, [`Server`] the server side, for the origin. Of the optional
 //! features, the dynamic table, server push and priorities are omitted, as our settings state.
 
-mod answer;
 mod client;
 mod frame;
 mod qpack;
 mod quic;
+mod response;
 mod server;
 
-pub use answer::AnswerReader;
 pub use client::{Http3, Setup};
+pub use response::ResponseReader;
 pub use server::{Request, Server};
 
 /// The ALPN name.

@@ -4,7 +4,6 @@
 //! same interface for every protocol, with or without [`tls`]. Server sides exist for the origin where client and
 //! server share code.
 
-mod answer;
 mod client;
 mod encoded;
 pub mod grpc;
@@ -12,13 +11,14 @@ pub mod http1;
 pub mod http2;
 #[cfg(feature = "http3")]
 pub mod http3;
+mod response;
 mod tcp;
 pub mod tls;
 pub mod websocket;
 
-#[cfg(feature = "http3")]
-pub use answer::Quic;
-pub use answer::{Answer, Broken, Event, ExpectedHeader, Loss};
-pub use client::{Client, Protocol};
+pub use client::{Client, ClientProtocol};
 pub use encoded::{Encoded, Hidden};
+#[cfg(feature = "http3")]
+pub use response::Quic;
+pub use response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 pub use tcp::Tcp;

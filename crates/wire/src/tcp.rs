@@ -1,6 +1,6 @@
 //! Plain TCP: a request of arbitrary bytes, and an answer of fixed size.
 
-use crate::answer::{Answer, Broken, Event};
+use crate::response::{Event, ProtocolError, Response};
 
 /// A connection without a protocol on top of TCP.
 #[derive(Clone, Copy, Debug)]
@@ -30,16 +30,16 @@ impl Tcp {
     ///
     /// # Errors
     /// When there are more bytes than the answer has.
-    pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         if !self.has_begun() {
             events.push(Event::Begun { stream: 0 });
         }
         self.read += bytes.len() as u64;
         if self.read > self.answer_bytes {
-            return Err(Broken::Excess);
+            return Err(ProtocolError::Excess);
         }
         if self.read == self.answer_bytes {
-            events.push(Event::Answered { stream: 0, answer: Answer::of_bytes(self.read) });
+            events.push(Event::Answered { stream: 0, answer: Response::of_bytes(self.read) });
             self.read = 0;
         }
         Ok(())
@@ -57,8 +57,8 @@ mod tests {
         tcp.feed(b"de", &mut events).unwrap();
         assert_eq!(
             events,
-            [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: Answer::of_bytes(5) }]
+            [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: Response::of_bytes(5) }]
         );
-        assert_eq!(tcp.feed(b"abcdef", &mut events), Err(Broken::Excess));
+        assert_eq!(tcp.feed(b"abcdef", &mut events), Err(ProtocolError::Excess));
     }
 }

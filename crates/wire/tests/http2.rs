@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
-use hoptax_wire::{Answer, Broken, Encoded, Event, Loss};
+use hoptax_wire::{Encoded, Event, Loss, ProtocolError, Response};
 use proptest::prelude::*;
 
 fn text(from: u64, most: u64) -> &'static [u8] {
@@ -82,7 +82,7 @@ fn answers_come_back_on_their_streams_in_any_order() {
     }
     let mut waiting = Vec::new();
     pair.carry(1000, |_, id, _| waiting.push(id));
-    assert_eq!((waiting.clone(), pair.client.is_settled()), (vec![1, 3, 5, 7], true));
+    assert_eq!((waiting.clone(), pair.client.settings_received()), (vec![1, 3, 5, 7], true));
     for (size, id) in waiting.iter().rev().enumerate() {
         answer(&mut pair.server, *id, size as u64, &mut pair.to_client);
     }
@@ -112,7 +112,7 @@ fn a_status_of_grpc_is_in_the_trailers() {
         server.answer(id, &[(":status", "200")], Body::Bytes(vec![0; 9]), &[("grpc-status", "5")], output);
     });
     let expected =
-        Answer { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, has_headers: true };
+        Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, has_headers: true };
     assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: expected }]);
 }
 
@@ -131,7 +131,7 @@ fn a_request_that_is_given_up_frees_its_stream() {
 }
 
 /// The events of a client with two requests, for bytes that follow valid settings.
-fn client_takes(bytes: &[u8]) -> Result<Vec<Event>, Broken> {
+fn client_takes(bytes: &[u8]) -> Result<Vec<Event>, ProtocolError> {
     let mut client = Http2::new(Settings::of_streams(2), None);
     let (mut output, mut events) = (Vec::new(), Vec::new());
     client.open(&mut output);
@@ -155,7 +155,7 @@ fn resets_and_goodbyes_are_told_by_stream() {
     let reset = client_takes(&frame(3, 0, 3, &[0, 0, 0, 7])).unwrap();
     assert_eq!(reset, [Event::Lost { stream: 1, loss: Loss::Reset(7) }]);
     let away = client_takes(&frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11])).unwrap();
-    assert_eq!(away, [Event::Retired { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unseen }]);
+    assert_eq!(away, [Event::Retired { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unprocessed }]);
     let mut short = frame(1, 4, 1, &[0x88, 0x0f, 0x0d, 1, b'5']);
     short.extend(frame(0, 1, 1, b"abc"));
     assert!(client_takes(&short).unwrap().contains(&Event::Lost { stream: 0, loss: Loss::Malformed }));
@@ -185,9 +185,12 @@ fn broken_rules_are_named() {
     assert!(broken(&flood).contains("larger than 64 KiB"));
     let mut client = Http2::new(Settings::of_streams(1), None);
     let answer = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut Vec::new(), &mut Vec::new());
-    assert_eq!(answer, Err(Broken::NotHttp2));
+    assert_eq!(answer, Err(ProtocolError::NotHttp2));
     let mut server = Server::default();
-    assert_eq!(server.feed(b"GET / HTTP/1.1\r\n", &mut Vec::new(), &mut Vec::new()), Err(Broken::NotHttp2));
+    assert_eq!(
+        server.feed(b"GET / HTTP/1.1\r\n", &mut Vec::new(), &mut Vec::new()),
+        Err(ProtocolError::NotHttp2)
+    );
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! The parser of answers on valid, unusual and invalid answers, however they are split.
 
 use hoptax_wire::http1::{Malformed, Progress, ResponseReader, Truncated};
-use hoptax_wire::{Answer, ExpectedHeader};
+use hoptax_wire::{ExpectedHeader, Response};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
@@ -9,7 +9,7 @@ fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
 }
 
 fn answer(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
-    Progress::Complete(Answer { status, grpc_status: None, body_bytes, keep_alive, has_headers: true })
+    Progress::Complete(Response { status, grpc_status: None, body_bytes, keep_alive, has_headers: true })
 }
 
 /// Valid answers with a defined end, and their results.
@@ -90,7 +90,7 @@ fn a_body_without_a_length_ends_with_the_connection() {
     assert_eq!(reader.feed(b" more"), Ok(Progress::Partial));
     assert_eq!(
         reader.end(),
-        Ok(Some(Answer {
+        Ok(Some(Response {
             status: 200,
             grpc_status: None,
             body_bytes: 9,

@@ -81,7 +81,7 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
     source: "our own; a clock source such as hpet or acpi_pm takes a system call and a microsecond or more",
     judge: |result, limits| {
         let generator = &result.generator;
-        let most_ns = limits.of(&thresholds::CLOCK_READ_NS);
+        let max_ns = limits.of(&thresholds::CLOCK_READ_NS);
         let source = &result.environment.clock_source;
         if generator.clock_step_back_ns > 0 {
             return vec![finding(
@@ -92,13 +92,13 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
                 "no time measured on this machine can be believed; use another clock source",
             )];
         }
-        if generator.clock_read_ns <= most_ns {
+        if generator.clock_read_ns <= max_ns {
             return Vec::new();
         }
         vec![finding(
             "clock",
             Severity::Fail,
-            Measured::count(generator.clock_read_ns, most_ns, "ns"),
+            Measured::count(generator.clock_read_ns, max_ns, "ns"),
             format!("one reading of the clock (`{source}`) takes {:.0} ns", generator.clock_read_ns),
             "choose the clock source `tsc` or `kvm-clock` (see /sys/devices/system/clocksource)",
         )]

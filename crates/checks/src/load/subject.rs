@@ -74,14 +74,14 @@ pub(super) const DELAYED: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Apart, Mode, Severity};
+    use hoptax_result::{Mode, Outliers, Severity};
 
     use crate::load::tests::fired;
 
     #[test]
     fn a_hot_spot_is_named() {
         let (severity, result) = fired("apart", |result| {
-            result.apart.push(Apart {
+            result.apart.push(Outliers {
                 of: "connection".to_owned(),
                 numbers: vec![1, 5],
                 total: 16,

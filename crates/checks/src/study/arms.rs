@@ -38,7 +38,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
         let least = limits.of(&thresholds::OFFERED_SHARE);
-        let least_for_cpu = limits.of(&thresholds::OFFERED_CPU_SHARE);
+        let min_for_cpu = limits.of(&thresholds::OFFERED_CPU_SHARE);
         each_load(result, |load| {
             let share = load.book.sent as f64 / load.book.planned.max(1) as f64;
             if load.book.planned == 0 || share >= least {
@@ -54,7 +54,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
             let one = finding("offered", Severity::Fail, Measured::percent(share, least), message, advice);
             // Requests that could not be sent are the slow ones, so times are wrong at once. CPU time per request follows the rate,
             // and slowly.
-            let measures = if share >= least_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };
+            let measures = if share >= min_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };
             Some(Finding { measures, ..one })
         })
     },

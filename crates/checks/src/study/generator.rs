@@ -38,7 +38,7 @@ fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limit
     let warn = of_response(limits.of(&thresholds::OWN_LAG_SHARE));
     let fail = of_response(limits.of(&thresholds::OWN_LAG_FAIL_SHARE));
     let (severity, threshold) = severity_above(lag_us, warn, fail)?;
-    let quantile = measure.word();
+    let quantile = measure.as_str();
     let message = format!("the send lag of the generator itself was {lag_us:.0} us at {quantile}");
     let advice = "CPU costs stand; for response times lower the rate, free the generator's processor, or let hoptax keep \
                   processors from halting";

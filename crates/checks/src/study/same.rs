@@ -61,7 +61,7 @@ fn of_measure(
         "`{}` is the baseline again and yet differs from it in {} by {:+.1} % [{:+.1}, {:+.1}]; chance shows that once in \
          {:.0} studies",
         arm.id,
-        measure.word(),
+        measure.as_str(),
         cost.estimate / level * 100.0,
         cost.low / level * 100.0,
         cost.high / level * 100.0,

@@ -62,7 +62,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                 }
                 let message = format!(
                     "half of the interval of its cost in {} is {:.0} % of what it is compared with: it is withheld",
-                    measure.word(),
+                    measure.as_str(),
                     share * 100.0
                 );
                 let advice = "more rounds, or more blocks of this load";
@@ -116,7 +116,7 @@ pub(super) const VAGUE_QUANTILE: Check<StudyResult> = Check {
                 let vague = vague(&load.response_us, limits);
                 let Some(worst) = vague.iter().map(|(_, share)| *share).reduce(f64::max) else { continue };
                 let measures: Vec<Measure> = vague.into_iter().map(|(measure, _)| measure).collect();
-                let names: Vec<&str> = measures.iter().map(|measure| measure.word()).collect();
+                let names: Vec<&str> = measures.iter().map(|measure| measure.as_str()).collect();
                 let message = format!(
                     "half of the interval of {} is up to {:.0} % of the response time there: it is withheld, and what it \
                      differs by from other arms is not",

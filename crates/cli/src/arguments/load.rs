@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
 use hoptax_load::{
-    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Resolved, Speak, Think, WhenBusy, WhenLate,
+    Connect, Expectation, Pace, PoolOrder, Protocol, RequestsPerConnection, Resolved, Think, WhenBusy,
+    WhenLate,
 };
 
 use super::values::{ArrivalsChoice, GivenUrl, Headers};
@@ -73,7 +74,7 @@ pub(crate) struct LoadArguments {
     pub(crate) think: Option<Think>,
     /// What is spoken, where the scheme of the URL leaves it open: `http1`, `http2` or `grpc` for `http://` and `https://`
     #[arg(long, value_name = "PROTOCOL")]
-    pub(crate) protocol: Option<Speak>,
+    pub(crate) protocol: Option<Protocol>,
     /// Requests at once on each connection, for HTTP/2 and gRPC
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) streams: u32,

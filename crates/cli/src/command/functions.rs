@@ -53,8 +53,12 @@ fn listed(catalogue: &Catalogue) -> String {
     for family in functions.chunk_by(|a, b| a.family == b.family) {
         for (place, function) in family.iter().enumerate() {
             if place == 0 {
-                let _ =
-                    writeln!(text, "{}{}:", if text.is_empty() { "" } else { "\n" }, function.family.word());
+                let _ = writeln!(
+                    text,
+                    "{}{}:",
+                    if text.is_empty() { "" } else { "\n" },
+                    function.family.as_str()
+                );
             }
             text += &as_text(function);
         }
@@ -73,7 +77,7 @@ fn as_text(function: &Function) -> String {
 /// One function, with its fragment and its price.
 fn shown(function: &Function) -> Result<String, Failure> {
     let mut text = format!("{}: {}\n", function.id, function.summary);
-    let _ = writeln!(text, "family  {}\nsource  {}", function.family.word(), function.source);
+    let _ = writeln!(text, "family  {}\nsource  {}", function.family.as_str(), function.source);
     for change in &function.changes {
         let _ = writeln!(text, "changed {}: {}", change.release, change.what);
     }
@@ -164,7 +168,7 @@ fn as_json(function: &Function) -> serde_json::Value {
         .map(|change| json!({"release": change.release, "what": change.what}))
         .collect();
     json!({
-        "id": function.id, "family": function.family.word(), "summary": function.summary,
+        "id": function.id, "family": function.family.as_str(), "summary": function.summary,
         "source": function.source, "changes": changes, "knobs": knobs, "fragment": function.fragment(),
     })
 }

@@ -82,8 +82,8 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
         )));
     }
     // Each worker needs a connection to every host.
-    let most_workers = arguments.connections as usize / traffic.hosts().max(1);
-    if arguments.workers as usize > most_workers {
+    let max_workers = arguments.connections as usize / traffic.hosts().max(1);
+    if arguments.workers as usize > max_workers {
         return Err(Failure::bad_input(format!(
             "{} workers cannot share {} connections to {} host(s): each needs one of its own; raise --connections or ask \
              for fewer --workers",

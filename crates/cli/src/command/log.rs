@@ -8,7 +8,7 @@ use hoptax_load::log::{Entry, LogError, read_log};
 use crate::arguments::LogArguments;
 use crate::exit::{Code, Failure};
 
-const COLUMNS: &str = "planned_ns,offered_ns,started_ns,connected_ns,written_ns,first_byte_ns,ended_ns,connection,status,outcome,blocked,connected";
+const COLUMNS: &str = "intended_ns,offered_ns,started_ns,connected_ns,written_ns,first_byte_ns,ended_ns,connection,status,outcome,blocked,connected";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &LogArguments) -> Result<Code, Failure> {
@@ -32,7 +32,7 @@ fn row(entry: &Entry) -> String {
     let moment = |moment: Option<u64>| moment.map_or_else(String::new, |ns| ns.to_string());
     format!(
         "{},{},{},{},{},{},{},{},{},{},{},{}",
-        entry.planned_ns,
+        entry.intended_ns,
         moment(entry.offered_ns),
         moment(entry.started_ns),
         moment(entry.connected_ns),
@@ -41,7 +41,7 @@ fn row(entry: &Entry) -> String {
         moment(entry.ended_ns),
         entry.connection,
         entry.status,
-        entry.outcome.word(),
+        entry.outcome.label(),
         entry.blocked,
         entry.connected
     )

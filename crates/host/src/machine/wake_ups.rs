@@ -10,7 +10,7 @@ use rand::RngExt;
 
 use super::{OwnUse, add, on_each};
 use crate::clock::thread_cpu_ns;
-use crate::processors::wake_precisely;
+use crate::processors::set_min_timer_slack;
 use crate::wake::Sleeper;
 
 /// Between two calls, microseconds: long enough for a processor to go idle and be halted. Drawn, so that no period of the machine
@@ -72,7 +72,7 @@ fn called(processor: u32, caller: u32, time: Duration, own: &mut OwnUse) -> io::
 fn timed(processor: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<f64>> {
     let until = Instant::now() + time;
     let done = on_each(&[processor], |_| {
-        wake_precisely()?;
+        set_min_timer_slack()?;
         let mut random = rand::rng();
         let mut late_us = Vec::new();
         while Instant::now() < until {

@@ -1,6 +1,6 @@
 //! The states of a connection, what happens to it, and what is to be done about that.
 
-use hoptax_wire::Answer;
+use hoptax_wire::Response;
 
 use super::ids::{ConnectionId, LaneId, SlotId, StreamId};
 use crate::recording::Failure;
@@ -57,7 +57,7 @@ pub(crate) enum Event {
         /// Its stream.
         stream: StreamId,
         /// Its answer.
-        answer: Answer,
+        answer: Response,
     },
     /// A request has failed, and its connection goes on.
     Lost {
@@ -126,7 +126,7 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// It was answered in full.
-    Answered(Answer),
+    Answered(Response),
     /// It failed.
     Failed(Failure),
     /// It was not answered in time.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hoptax_wire::Answer;
+use hoptax_wire::Response;
 use proptest::prelude::*;
 
 use super::*;
 
-const ANSWER: Answer =
-    Answer { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, has_headers: true };
+const ANSWER: Response =
+    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, has_headers: true };
 
 /// What happens next. Numbers pick among what there is to pick from.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ enum Step {
     Connect(usize),
     /// A handshake is complete, and the connection takes so many requests.
     Ready(usize, u32),
-    Answer(usize),
+    Response(usize),
     /// The server resets a stream.
     Reset(usize),
     /// GOAWAY, or the age of the connection.
@@ -49,7 +49,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
         1 => pick.clone().prop_map(Step::Want),
         6 => pick.clone().prop_map(Step::Connect),
         6 => (pick.clone(), 1..5_u32).prop_map(|(pick, requests)| Step::Ready(pick, requests)),
-        6 => pick.clone().prop_map(Step::Answer),
+        6 => pick.clone().prop_map(Step::Response),
         2 => pick.clone().prop_map(Step::Reset),
         2 => pick.clone().prop_map(Step::Retire),
         2 => pick.clone().prop_map(Step::Fail),
@@ -174,7 +174,7 @@ impl World {
                     self.machine.handle(Event::Ready { connection: id, requests });
                 }
             }
-            Step::Answer(pick) => {
+            Step::Response(pick) => {
                 if let Some((connection, stream)) = self.pick_written(pick) {
                     self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
                     self.machine.handle(Event::Answered { connection, stream, answer: ANSWER });
@@ -236,7 +236,7 @@ impl World {
             Event::Connected(connection),
             Event::Ready { connection, requests: 1 },
             Event::Answered { connection, stream, answer: ANSWER },
-            Event::Lost { connection, stream, failure: Failure::Unseen },
+            Event::Lost { connection, stream, failure: Failure::Unprocessed },
             Event::Retired(connection),
             Event::Failed { connection, failure: Failure::Closed },
             Event::Expired(connection),
@@ -375,7 +375,7 @@ proptest! {
         world.check();
         let mut rounds = 0;
         while !world.on_slot.is_empty() || !world.queue.is_empty() {
-            for step in [Step::Connect(0), Step::Ready(0, 3), Step::Answer(0)] {
+            for step in [Step::Connect(0), Step::Ready(0, 3), Step::Response(0)] {
                 world.take(&step);
                 world.perform();
                 world.check();

@@ -12,8 +12,8 @@ use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlati
 use hoptax_wire::http2::ERROR_CODES;
 
 use super::{Recorded, TrialSpec};
-use crate::apart::apart;
 use crate::course::Course;
+use crate::outliers::outliers;
 use crate::pace::Pace;
 use crate::recording::Recording;
 use crate::schedule::Arrivals;
@@ -46,7 +46,7 @@ pub(super) fn result(
         ended_by: recorded.ended_by,
         book: all.book,
         unsent: unsent(&all),
-        waiting: Waiting { most: all.most_waiting, total_s: all.waited_ns as f64 / 1e9 },
+        waiting: Waiting { most: all.max_waiting, total_s: all.waited_ns as f64 / 1e9 },
         failures: failures(&all),
         statuses: all.statuses.clone(),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
@@ -60,7 +60,7 @@ pub(super) fn result(
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
         serial_correlation: course.as_ref().and_then(|course| correlation(course)),
         in_flight: course.as_ref().and_then(|course| in_flight(course)),
-        apart: course.as_ref().map(|course| apart(course, &recordings)).unwrap_or_default(),
+        apart: course.as_ref().map(|course| outliers(course, &recordings)).unwrap_or_default(),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         tls: all.handshakes.summary(),
         retired: retired(&all),
@@ -78,7 +78,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
     let lifetime = spec.pooling.lifetime;
     LoadPlan {
         url: first.map(|target| target.url.clone()).unwrap_or_default(),
-        protocol: spec.traffic.speak().to_string(),
+        protocol: spec.traffic.protocol().to_string(),
         method: first.map(|target| target.method.clone()).unwrap_or_default(),
         requests: spec.traffic.len() as u32,
         loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
@@ -120,11 +120,11 @@ fn rate(recording: &Recording, target: Option<f64>, recorded_s: f64) -> LoadRate
 }
 
 fn unsent(recording: &Recording) -> BTreeMap<String, u64> {
-    recording.unsent.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect()
+    recording.unsent.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect()
 }
 
 fn failures(recording: &Recording) -> BTreeMap<String, u64> {
-    recording.failures.iter().map(|(failure, count)| (failure.word().to_owned(), *count)).collect()
+    recording.failures.iter().map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect()
 }
 
 fn retired(recording: &Recording) -> BTreeMap<String, u64> {

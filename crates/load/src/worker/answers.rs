@@ -3,7 +3,7 @@
 use hoptax_host::clock::now_ns;
 #[cfg(feature = "http3")]
 use hoptax_wire::Quic;
-use hoptax_wire::{Answer, Broken, Event as ProtocolEvent, Loss};
+use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
@@ -192,7 +192,7 @@ impl Worker {
             ProtocolEvent::Lost { stream, loss } => {
                 let failure = match loss {
                     Loss::Reset(code) => Failure::StreamReset(code.min(u32::from(u8::MAX)) as u8),
-                    Loss::Unseen => Failure::Unseen,
+                    Loss::Unprocessed => Failure::Unprocessed,
                     Loss::Malformed => Failure::Malformed,
                 };
                 self.feed(current, Event::Lost { connection, stream: StreamId(stream), failure }, now);
@@ -207,7 +207,7 @@ impl Worker {
         current: &mut Current,
         connection: ConnectionId,
         stream: StreamId,
-        answer: Answer,
+        answer: Response,
         closing: bool,
         now: u64,
     ) {
@@ -222,7 +222,7 @@ impl Worker {
         if request.recorded
             && let Some(stamped) = transport.stamps.take()
         {
-            let stamps = current.recording(request.planned_ns).stamps.get_or_insert_default();
+            let stamps = current.recording(request.intended_ns).stamps.get_or_insert_default();
             stamped.finish(transport.socket(), stamps);
         }
         let is_old = self
@@ -378,14 +378,14 @@ pub(super) fn failure_of(error: &ConnectionError) -> Failure {
         ConnectionError::Socket(error) => failure_of_socket(*error),
         ConnectionError::Tls(_) => Failure::Tls,
         ConnectionError::Alpn(_)
-        | ConnectionError::Broken(Broken::NotHttp2 | Broken::NotUpgraded(_) | Broken::BadUpgrade) => {
-            Failure::Protocol
-        }
+        | ConnectionError::Protocol(
+            ProtocolError::NotHttp2 | ProtocolError::NotUpgraded(_) | ProtocolError::BadUpgrade,
+        ) => Failure::Protocol,
         #[cfg(feature = "http3")]
-        ConnectionError::Broken(Broken::Quic(Quic::Alert(_))) => Failure::Tls,
+        ConnectionError::Protocol(ProtocolError::Quic(Quic::Alert(_))) => Failure::Tls,
         #[cfg(feature = "http3")]
-        ConnectionError::Broken(Broken::Quic(_)) => Failure::Closed,
-        ConnectionError::Broken(_) => Failure::Malformed,
+        ConnectionError::Protocol(ProtocolError::Quic(_)) => Failure::Closed,
+        ConnectionError::Protocol(_) => Failure::Malformed,
         ConnectionError::Closed => Failure::Closed,
     }
 }

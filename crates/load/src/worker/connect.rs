@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
-use hoptax_wire::Protocol;
+use hoptax_wire::ClientProtocol;
 use hoptax_wire::tls::Handshake;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -144,12 +144,12 @@ impl WorkerSpec {
 }
 
 /// Whether a request can be given up without its connection.
-fn cancels(protocol: &Protocol) -> bool {
+fn cancels(protocol: &ClientProtocol) -> bool {
     match protocol {
-        Protocol::Http2(_) => true,
+        ClientProtocol::Http2(_) => true,
         #[cfg(feature = "http3")]
-        Protocol::Http3(_) => true,
-        Protocol::Http1 | Protocol::Tcp { .. } | Protocol::WebSocket { .. } => false,
+        ClientProtocol::Http3(_) => true,
+        ClientProtocol::Http1 | ClientProtocol::Tcp { .. } | ClientProtocol::WebSocket { .. } => false,
     }
 }
 
@@ -301,7 +301,7 @@ impl Worker {
         }
         loop {
             let transport = &mut self.transports[connection];
-            if transport.is_settled() {
+            if transport.settings_received() {
                 return Ok(true);
             }
             transport.transmit()?;

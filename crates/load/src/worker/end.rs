@@ -49,7 +49,7 @@ impl Worker {
             self.set_free(slot);
         }
         for due in self.hosts.iter_mut().flat_map(|host| host.pool.give_up()) {
-            current.record_unsent(due.planned_ns, Unsent::End);
+            current.record_unsent(due.intended_ns, Unsent::End);
         }
         while current.is_open() && current.next_ns < current.run.end_ns {
             current.record_unsent(current.next_ns, Unsent::End);

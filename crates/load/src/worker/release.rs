@@ -83,24 +83,24 @@ impl Worker {
         if current.next_ns > now || current.next_ns >= current.run.end_ns {
             return false;
         }
-        let due = Due { planned_ns: current.next_ns, offered_ns: now, picked: current.next };
+        let due = Due { intended_ns: current.next_ns, offered_ns: now, picked: current.next };
         current.plan_next(self.picker.pick(&self.traffic));
         let number = self.traffic.host_of(due.picked.target);
         let replay = |turn| current.replay(&self.picker, &self.traffic, number, turn);
         let host = &mut self.hosts[number];
         match host.pool.offer(due, replay) {
             Offer::Start(number)
-                if self.when_late == WhenLate::Skip && now.saturating_sub(due.planned_ns) > LATE_NS =>
+                if self.when_late == WhenLate::Skip && now.saturating_sub(due.intended_ns) > LATE_NS =>
             {
                 host.pool.set_free(number);
-                current.record_unsent(due.planned_ns, Unsent::Late);
+                current.record_unsent(due.intended_ns, Unsent::Late);
             }
             Offer::Start(number) => {
                 let slot = host.slot(number);
                 self.start(current, slot, due, false);
             }
-            Offer::Waits => current.record_waiting(due.planned_ns, self.waiting()),
-            Offer::Refused => current.record_unsent(due.planned_ns, Unsent::Busy),
+            Offer::Waits => current.record_waiting(due.intended_ns, self.waiting()),
+            Offer::Refused => current.record_unsent(due.intended_ns, Unsent::Busy),
         }
         true
     }
@@ -133,12 +133,12 @@ impl Worker {
     }
 
     /// Hands the next request of a closed loop to a slot: one for its host.
-    fn start_any(&mut self, current: &mut Current, slot: SlotId, planned_ns: u64) {
-        if !current.may_start(planned_ns) {
+    fn start_any(&mut self, current: &mut Current, slot: SlotId, intended_ns: u64) {
+        if !current.may_start(intended_ns) {
             return self.set_free(slot);
         }
         let picked = self.picker.pick_for(&self.traffic, self.host_of(slot));
-        self.start(current, slot, Due { planned_ns, offered_ns: planned_ns, picked }, false);
+        self.start(current, slot, Due { intended_ns, offered_ns: intended_ns, picked }, false);
     }
 
     /// Hands a request to a slot. It is written, or its connection opened, when the actions are performed.
@@ -146,7 +146,7 @@ impl Worker {
         let started_ns = now_ns();
         let lane = self.connections.layout().lane(slot);
         let in_flight = InFlight {
-            planned_ns: due.planned_ns,
+            intended_ns: due.intended_ns,
             // One that goes out at once was taken note of when it did.
             offered_ns: if blocked { due.offered_ns } else { started_ns },
             picked: due.picked,
@@ -154,7 +154,7 @@ impl Worker {
             connected_ns: 0,
             written_ns: 0,
             first_byte_ns: 0,
-            recorded: due.planned_ns >= current.run.record_from_ns,
+            recorded: due.intended_ns >= current.run.record_from_ns,
             blocked,
             connected: self.connections.current(lane).is_none(),
         };

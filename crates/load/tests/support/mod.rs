@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use hoptax_load::trial::{self, TrialSpec};
-use hoptax_load::{Asked, Speak, Target};
+use hoptax_load::{Protocol, RequestSpec, Target};
 use hoptax_result::{Environment, LoadResult};
 
 pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -68,9 +68,9 @@ pub fn spec(address: SocketAddr) -> TrialSpec {
 /// A trial over HTTP/2 on `connections` with `streams` each.
 pub fn http2_spec(address: SocketAddr, connections: usize, streams: u32) -> TrialSpec {
     let url = format!("http://{address}/");
-    let asked = Asked { url: &url, protocol: Some(Speak::Http2), ..Asked::default() };
+    let asked = RequestSpec { url: &url, protocol: Some(Protocol::Http2), ..RequestSpec::default() };
     let mut spec = spec(address);
-    spec.traffic = Target::asked(&asked).unwrap().into();
+    spec.traffic = Target::from_spec(&asked).unwrap().into();
     spec.traffic.set_streams(streams, 0);
     spec.connections = connections;
     spec

@@ -50,7 +50,7 @@ pub struct InFlight {
 /// Workers or connections whose median response time differs from that of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Apart {
+pub struct Outliers {
     /// `worker` or `connection`.
     pub of: String,
     /// Their numbers, counted from 0.

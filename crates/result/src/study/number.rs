@@ -50,7 +50,7 @@ impl Measure {
     ];
 
     /// Its name in findings.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Cpu => "CPU time",
             Self::OtherCpu => "CPU time of origin and companion",

@@ -120,7 +120,7 @@ impl Disturbance {
     pub const ALL: [Self; 4] = [Self::Steal, Self::Handover, Self::RunDelay, Self::Stalled];
 
     /// Its name, as serialised.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Steal => "steal",
             Self::Handover => "handover",

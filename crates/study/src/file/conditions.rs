@@ -88,7 +88,7 @@ impl<T> OneOrMore<T> {
 
 impl TlsWord {
     /// Its spelling in study files.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Tls => "tls",
@@ -122,11 +122,11 @@ impl ConditionsSection {
 }
 
 fn protocols(_: &mut SchemaGenerator) -> Schema {
-    words(&[Protocol::Http1, Protocol::Http2, Protocol::Grpc].map(Protocol::word))
+    words(&[Protocol::Http1, Protocol::Http2, Protocol::Grpc].map(Protocol::as_str))
 }
 
 fn tls_words(_: &mut SchemaGenerator) -> Schema {
-    words(&[TlsWord::None, TlsWord::Tls, TlsWord::Mtls].map(TlsWord::word))
+    words(&[TlsWord::None, TlsWord::Tls, TlsWord::Mtls].map(TlsWord::as_str))
 }
 
 fn request_bytes(_: &mut SchemaGenerator) -> Schema {

@@ -110,7 +110,7 @@ impl SubjectSection {
 
 impl Position {
     /// Its spelling in study files.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::Client => "client",
@@ -149,7 +149,7 @@ impl Position {
 
 impl Protocol {
     /// Its spelling in study files.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Http1 => "http1",
             Self::Http2 => "http2",
@@ -169,7 +169,7 @@ impl fmt::Display for SubjectSection {
         };
         let proxy = self.proxy.front().map_or("", Front::program);
         let space = if proxy.is_empty() { "" } else { " " };
-        write!(f, "{} {}{secure}{space}{proxy}", self.position.word(), self.protocol.word())
+        write!(f, "{} {}{secure}{space}{proxy}", self.position.as_str(), self.protocol.as_str())
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
         ] {
             assert_eq!(position.links().len(), position.hops().len() + 1, "{position:?}");
             let json = serde_json::to_value(position).unwrap();
-            assert_eq!(json, position.word());
+            assert_eq!(json, position.as_str());
         }
     }
 }

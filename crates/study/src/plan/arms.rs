@@ -6,7 +6,7 @@ use hoptax_functions::{Catalogue, Function, FunctionCall, KnobValue};
 use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
-use super::points::{self, Asked, Settled};
+use super::points::{self, Requested, Settled};
 use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
 use crate::file::{
     Application, ArmEntry, ConditionsSection, LoopWord, Position, Positions, Problem, Protocol, StudyFile,
@@ -71,9 +71,9 @@ fn name_of(entry: &ArmEntry) -> String {
 
 impl Planned<'_> {
     /// The conditions requested for an arm with its own `at`.
-    fn asked(&self, at: &ConditionsSection) -> Vec<Asked> {
+    fn asked(&self, at: &ConditionsSection) -> Vec<Requested> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
-        Asked::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
+        Requested::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
     }
 
     /// Adds the arms of an entry and those that they are compared with. Returns the problems of the entry.
@@ -158,7 +158,7 @@ impl Planned<'_> {
         unique
     }
 
-    fn direct(&mut self, asked: &Asked) -> Result<(), Vec<String>> {
+    fn direct(&mut self, asked: &Requested) -> Result<(), Vec<String>> {
         let settled = points::without_proxy(DIRECT, asked).map_err(|message| vec![message])?;
         let id = settled.named(DIRECT);
         if self.arms.iter().any(|arm| arm.id == id) {
@@ -174,7 +174,7 @@ impl Planned<'_> {
         Ok(())
     }
 
-    fn same(&mut self, name: &str, asked: &Asked) -> Result<(), Vec<String>> {
+    fn same(&mut self, name: &str, asked: &Requested) -> Result<(), Vec<String>> {
         let settled = points::plain(name, asked).map_err(|message| vec![message])?;
         let baseline = self.baseline(&settled);
         let id = settled.named(name);
@@ -189,7 +189,7 @@ impl Planned<'_> {
     fn functions(
         &mut self,
         name: &str,
-        asked: &Asked,
+        asked: &Requested,
         index: usize,
         (is_unloaded, has_points): (bool, bool),
     ) -> Result<(), Vec<String>> {
@@ -215,7 +215,7 @@ impl Planned<'_> {
         &mut self,
         call: &FunctionCall,
         function: &Function,
-        asked: &Asked,
+        asked: &Requested,
         (index, is_unloaded): (Option<usize>, bool),
     ) -> Result<(), Vec<String>> {
         let knobs = function
@@ -258,10 +258,10 @@ impl Planned<'_> {
 fn at_point(
     call: &FunctionCall,
     function: &Function,
-    asked: &Asked,
+    asked: &Requested,
     name: &str,
     value: &KnobValue,
-) -> Option<(FunctionCall, Asked)> {
+) -> Option<(FunctionCall, Requested)> {
     let Some(knob) = function.knobs.get(name) else { return Some((call.clone(), asked.at(name, value)?)) };
     if call.knobs.contains_key(name) || knob.default == *value {
         return None;
@@ -338,7 +338,7 @@ fn subject_arm(
     if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
         return Err(format!(
             "`arms` lacks `subject: {{position: direct, protocol: {}}}`, with which this is compared: add it",
-            direct.protocol.word()
+            direct.protocol.as_str()
         ));
     }
     let arm = |subject: SubjectSection, kind, compared_with| Arm {

@@ -32,7 +32,7 @@ pub struct Conditions {
     /// Connections of its closed loops, overriding those of the load.
     pub connections: Option<u64>,
     /// Minimum number of connections of its closed loops.
-    pub least_connections: Option<u64>,
+    pub min_connections: Option<u64>,
     /// Environment variables of its proxy.
     pub environment: BTreeMap<String, String>,
     /// Worker threads of its proxy. Default: one per processor of the proxy, which is one.
@@ -61,7 +61,7 @@ impl fmt::Display for Conditions {
         let query = self.query().into_iter();
         let body = self.body.iter().map(|body| format!("body={} B", body.len()));
         let headers = self.headers.iter().map(|(name, value)| format!("{name}={value}"));
-        let connections = self.least_connections.iter().map(|number| format!("connections={number}"));
+        let connections = self.min_connections.iter().map(|number| format!("connections={number}"));
         let environment = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
         f.write_str(
             &query
@@ -82,6 +82,6 @@ impl Arm {
             return load.connections;
         }
         let asked = self.conditions.connections.map_or(load.connections, |number| number as usize);
-        asked.max(self.conditions.least_connections.unwrap_or(0) as usize)
+        asked.max(self.conditions.min_connections.unwrap_or(0) as usize)
     }
 }

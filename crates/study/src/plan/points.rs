@@ -26,7 +26,7 @@ pub(super) struct Point {
 
 /// The conditions requested for an arm by the study and by the arm itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct Requested {
     by_study: Point,
     by_arm: Point,
     /// Connections of the first closed loop.
@@ -40,7 +40,7 @@ pub(super) struct Settled {
     pub(super) asked: Point,
 }
 
-impl Asked {
+impl Requested {
     /// All combinations of the conditions of the study and the arm. `usual_connections` are those of the closed loop
     /// itself.
     pub(super) fn all(
@@ -118,7 +118,7 @@ fn each<T: Copy>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut P
 /// Formats it as in a study file: `http2, response_bytes=16384`. Empty for the defaults.
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = self.protocol.map(Protocol::word).into_iter().chain(self.tls.map(TlsWord::word));
+        let words = self.protocol.map(Protocol::as_str).into_iter().chain(self.tls.map(TlsWord::as_str));
         let numbers = [
             ("request_bytes", self.request_bytes),
             ("response_bytes", self.response_bytes),
@@ -135,7 +135,7 @@ impl fmt::Display for Point {
 ///
 /// # Errors
 /// The requested conditions exclude each other.
-pub(super) fn plain(name: &str, asked: &Asked) -> Result<Settled, String> {
+pub(super) fn plain(name: &str, asked: &Requested) -> Result<Settled, String> {
     settle(name, &Brings::default(), asked)
 }
 
@@ -143,16 +143,16 @@ pub(super) fn plain(name: &str, asked: &Asked) -> Result<Settled, String> {
 ///
 /// # Errors
 /// The requested conditions exclude each other.
-pub(super) fn without_proxy(name: &str, asked: &Asked) -> Result<Settled, String> {
+pub(super) fn without_proxy(name: &str, asked: &Requested) -> Result<Settled, String> {
     let less = |point: Point| Point { tls: None, workers: None, ..point };
-    plain(name, &Asked { by_study: less(asked.by_study), by_arm: less(asked.by_arm), ..*asked })
+    plain(name, &Requested { by_study: less(asked.by_study), by_arm: less(asked.by_arm), ..*asked })
 }
 
 /// The conditions of a proxy with a function.
 ///
 /// # Errors
 /// The requested conditions exclude each other or the function.
-pub(super) fn of_function(name: &str, function: &Function, asked: &Asked) -> Result<Settled, String> {
+pub(super) fn of_function(name: &str, function: &Function, asked: &Requested) -> Result<Settled, String> {
     settle(name, &Brings::of(function), asked)
 }
 
@@ -178,7 +178,7 @@ impl Brings {
                 response_bytes,
                 body: function.request.body(),
                 headers: function.request.own_headers.clone(),
-                least_connections: function.connections.map(u64::from),
+                min_connections: function.connections.map(u64::from),
                 environment: function.environment.clone(),
                 ..Conditions::default()
             },
@@ -219,8 +219,8 @@ fn choose<T: Copy + PartialEq>(
     }
 }
 
-fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String> {
-    let Asked { by_study, by_arm, usual_connections } = asked;
+fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, String> {
+    let Requested { by_study, by_arm, usual_connections } = asked;
     let own = &brings.conditions;
     let may = |condition: &str| brings.points.iter().any(|point| point == condition);
     let protocol = by_arm.protocol.or(by_study.protocol).unwrap_or_default();
@@ -234,7 +234,7 @@ fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String>
     let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
         format!(
             "`{name}` secures these connections itself: it cannot be measured at `tls: {}`; leave that out",
-            tls.word()
+            tls.as_str()
         )
     })?;
     let request_bytes = choose(
@@ -265,7 +265,7 @@ fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String>
         ));
     }
     // The minimum or any number above it is fine.
-    let least = own.least_connections.unwrap_or(0);
+    let least = own.min_connections.unwrap_or(0);
     if let Some(number) = by_arm.connections.filter(|number| *number < least) {
         return Err(format!(
             "`{name}` needs {least} connections: it cannot be measured at `connections: {number}`; ask for more"
@@ -300,7 +300,7 @@ fn settle(name: &str, brings: &Brings, asked: &Asked) -> Result<Settled, String>
         response_bytes: asked.response_bytes.or(own.response_bytes),
         more_headers: asked.headers.unwrap_or_default(),
         connections: asked.connections,
-        least_connections: own.least_connections.filter(|_| asked.connections.is_none()),
+        min_connections: own.min_connections.filter(|_| asked.connections.is_none()),
         workers: asked.workers,
         ..own.clone()
     };

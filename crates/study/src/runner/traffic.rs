@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hoptax_functions::{KeyExchangeGroup, REQUEST_PATH, Tls};
-use hoptax_load::{Asked, ClientConfig, Speak, Target, Traffic};
+use hoptax_load::{self, ClientConfig, RequestSpec, Target, Traffic};
 use hoptax_subject::lab::{GENERATOR, Lab};
 use hoptax_wire::tls::{
     ClientSecurity, Identity, SetupError, Versions, certificates_from_pem, client_config,
@@ -31,13 +31,13 @@ pub(super) fn traffic(
     lab: Option<&Lab>,
 ) -> Result<Traffic, ArmError> {
     let request = Request::of(plan, arm, &address.to_string());
-    let target = Target::asked(&Asked {
+    let target = Target::from_spec(&RequestSpec {
         url: &request.url,
         method: request.method,
         headers: request.headers,
         body: request.body,
         protocol: Some(request.protocol),
-        ..Asked::default()
+        ..RequestSpec::default()
     })?;
     let mut traffic = Traffic::from(target);
     traffic.set_streams(1, USUAL_BYTES);
@@ -62,7 +62,7 @@ struct Request {
     method: &'static str,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    protocol: Speak,
+    protocol: hoptax_load::Protocol,
 }
 
 impl Request {
@@ -71,16 +71,16 @@ impl Request {
         let conditions = &arm.conditions;
         let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
         let (scheme, path, protocol) = match (conditions.protocol, is_secured(arm)) {
-            (Protocol::Http1, false) => ("http", REQUEST_PATH, Speak::Http1),
-            (Protocol::Http1, true) => ("https", REQUEST_PATH, Speak::Http1),
-            (Protocol::Http2, false) => ("http", REQUEST_PATH, Speak::Http2),
-            (Protocol::Http2, true) => ("https", REQUEST_PATH, Speak::Http2),
-            (Protocol::Grpc, false) => ("grpc", ECHO, Speak::Grpc),
-            (Protocol::Grpc, true) => ("grpcs", ECHO, Speak::Grpc),
-            (Protocol::WebSocket, false) => ("ws", REQUEST_PATH, Speak::WebSocket),
-            (Protocol::WebSocket, true) => ("wss", REQUEST_PATH, Speak::WebSocket),
-            (Protocol::Tcp, false) => ("tcp", "", Speak::Tcp),
-            (Protocol::Tcp, true) => ("tls", "", Speak::Tcp),
+            (Protocol::Http1, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http1),
+            (Protocol::Http1, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http1),
+            (Protocol::Http2, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http2),
+            (Protocol::Http2, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http2),
+            (Protocol::Grpc, false) => ("grpc", ECHO, hoptax_load::Protocol::Grpc),
+            (Protocol::Grpc, true) => ("grpcs", ECHO, hoptax_load::Protocol::Grpc),
+            (Protocol::WebSocket, false) => ("ws", REQUEST_PATH, hoptax_load::Protocol::WebSocket),
+            (Protocol::WebSocket, true) => ("wss", REQUEST_PATH, hoptax_load::Protocol::WebSocket),
+            (Protocol::Tcp, false) => ("tcp", "", hoptax_load::Protocol::Tcp),
+            (Protocol::Tcp, true) => ("tls", "", hoptax_load::Protocol::Tcp),
         };
         let message = || conditions.body.clone().unwrap_or_else(|| vec![b'x'; USUAL_BYTES as usize]);
         let body = match conditions.protocol {
@@ -104,7 +104,7 @@ impl Request {
 pub(crate) fn requests_sha256(plan: &Plan, arm: &Arm, load: &Load) -> String {
     let Request { url, method, headers, body, protocol } = Request::of(plan, arm, "ADDRESS");
     let parts = match load.caller {
-        Caller::Hoptax => json!([protocol.word(), method, url, headers, body]),
+        Caller::Hoptax => json!([protocol.as_str(), method, url, headers, body]),
         Caller::Php => json!(["php", url]),
     };
     sha256(parts.to_string().as_bytes())

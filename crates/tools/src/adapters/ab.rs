@@ -22,16 +22,16 @@ pub(super) const TOOL: Tool = Tool {
         ))
     },
     script: None,
-    read: |said| {
-        let value = |mark: &str| after(said.text, mark).and_then(number);
+    read: |output| {
+        let value = |mark: &str| after(output.text, mark).and_then(number);
         let ms = |mark: &str| {
-            let line = said.text.lines().find_map(|line| line.trim().strip_prefix(mark))?;
+            let line = output.text.lines().find_map(|line| line.trim().strip_prefix(mark))?;
             number(line).map(|ms| ms * 1e3)
         };
         let complete = value("Complete requests:").ok_or("it does not say that it completed")?;
         let failed = value("Failed requests:").unwrap_or(0.0);
         let refused = value("Non-2xx responses:").unwrap_or(0.0);
-        let total: Vec<f64> = after(said.text, "Total:")
+        let total: Vec<f64> = after(output.text, "Total:")
             .unwrap_or_default()
             .split_whitespace()
             .filter_map(|word| word.parse().ok())
@@ -61,11 +61,11 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/ab.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 }

@@ -21,8 +21,8 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |said| {
-        let result = json(said.result())?;
+    read: |output| {
+        let result = json(output.result())?;
         let us = |name: &str| at(&result, &format!("/result/latency/{name}"));
         let count = |name: &str| at(&result, &format!("/result/{name}")).unwrap_or(0.0) as u64;
         let answered = count("req1xx") + count("req2xx") + count("req3xx");
@@ -50,11 +50,11 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/bombardier.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 }

@@ -40,8 +40,8 @@ pub(super) const TOOL: Tool = Tool {
         ))
     },
     script: None,
-    read: |said| {
-        let result = json(said.result())?;
+    read: |output| {
+        let result = json(output.result())?;
         let histogram = result.get("DurationHistogram").ok_or("it holds no DurationHistogram")?;
         let us = |name: &str| at(histogram, &format!("/{name}")).map(|seconds| seconds * 1e6);
         let count = at(histogram, "/Count").map(|count| count as u64);
@@ -81,11 +81,11 @@ fn percentile(histogram: &Value, p: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/fortio.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 }

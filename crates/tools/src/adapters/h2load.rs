@@ -20,22 +20,22 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |said| {
-        let finished = after(said.text, "finished in ").ok_or("it does not say that it finished")?;
+    read: |output| {
+        let finished = after(output.text, "finished in ").ok_or("it does not say that it finished")?;
         let (time, rest) = finished.split_once(',').ok_or("it does not say how long it took")?;
-        let columns: Vec<f64> = after(said.text, "time for request:")
+        let columns: Vec<f64> = after(output.text, "time for request:")
             .unwrap_or_default()
             .split_whitespace()
             .filter_map(time_us)
             .collect();
         let column = |index: usize| columns.get(index).copied();
-        let requests = after(said.text, "requests:").unwrap_or_default();
+        let requests = after(output.text, "requests:").unwrap_or_default();
         let count = |word: &str| {
             let before = requests.split_once(word)?.0;
             before.rsplit(',').next().and_then(number).map(|count| count as u64)
         };
         // Each of its threads has some of them.
-        let clients = said.text.lines().filter_map(|line| {
+        let clients = output.text.lines().filter_map(|line| {
             line.strip_prefix("spawning thread #")?.split_once(": ").and_then(|(_, rest)| number(rest))
         });
         Ok(Reported {
@@ -59,11 +59,11 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/h2load.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 }

@@ -20,10 +20,10 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |said| {
-        let seconds = |mark: &str| after(said.text, mark).and_then(time_us);
+    read: |output| {
+        let seconds = |mark: &str| after(output.text, mark).and_then(time_us);
         let quantile = |mark: &str| seconds(mark);
-        let listed = |title: &str| said.text.split_once(title).map_or("", |(_, rest)| rest).lines().skip(1);
+        let listed = |title: &str| output.text.split_once(title).map_or("", |(_, rest)| rest).lines().skip(1);
         let bracketed = |line: &str| -> Option<(String, String)> {
             let (inner, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
             Some((inner.to_owned(), rest.to_owned()))
@@ -39,7 +39,8 @@ pub(super) const TOOL: Tool = Tool {
         for (status, count) in statuses {
             *if status.as_str() < "4" { &mut answered } else { &mut failed } += count;
         }
-        let rate = after(said.text, "Requests/sec:").and_then(number).ok_or("it says nothing of its rate")?;
+        let rate =
+            after(output.text, "Requests/sec:").and_then(number).ok_or("it says nothing of its rate")?;
         Ok(Reported {
             connections: None,
             answered: Some(answered),
@@ -63,12 +64,12 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/hey.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 
     #[test]
@@ -76,7 +77,7 @@ mod tests {
         let text = "Summary:\n  Requests/sec:\t956.2871\n\nStatus code distribution:\n  [200]\t1920 responses\n  [503]\t7 responses\n\n\
                     Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": dial tcp: connect: connection refused\n  \
                     [40]\tGet \"http://127.0.0.1:1\": [200] of 3 responses\n\n";
-        let reported = (TOOL.read)(&Said { text, file: None }).unwrap();
+        let reported = (TOOL.read)(&Output { text, file: None }).unwrap();
         assert_eq!((reported.answered, reported.failed), (Some(1_920), Some(52)));
     }
 }

@@ -23,8 +23,8 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |said| {
-        let result = json(said.result())?;
+    read: |output| {
+        let result = json(output.result())?;
         // What is withheld is still what it measured; that of every answered request stands here.
         let us = |name: &str| {
             at(&result, &format!("/latency/response/{name}"))

@@ -48,8 +48,8 @@ pub(super) const TOOL: Tool = Tool {
              }} }} }};\nexport default function () {{ http.get({url}); }}\n"
         )
     }),
-    read: |said| {
-        let result = json(said.result())?;
+    read: |output| {
+        let result = json(output.result())?;
         let us = |name: &str| at(&result, &format!("/metrics/http_req_duration/{name}")).map(|ms| ms * 1e3);
         let requests = at(&result, "/metrics/http_reqs/count").ok_or("it says nothing of its requests")?;
         let failed = at(&result, "/metrics/http_req_failed/passes").unwrap_or(0.0);
@@ -82,11 +82,11 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/k6.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 }

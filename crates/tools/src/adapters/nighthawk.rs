@@ -41,8 +41,8 @@ pub(super) const TOOL: Tool = Tool {
         ))
     },
     script: None,
-    read: |said| {
-        let result = json(said.result())?;
+    read: |output| {
+        let result = json(output.result())?;
         let results = result.get("results").and_then(Value::as_array).ok_or("it holds no results")?;
         let named =
             |name: &str| results.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name));
@@ -105,11 +105,11 @@ fn percentile(latency: &Value, p: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/nighthawk.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 }

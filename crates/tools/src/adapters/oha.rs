@@ -24,8 +24,8 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |said| {
-        let result = json(said.result())?;
+    read: |output| {
+        let result = json(output.result())?;
         let us = |pointer: &str| at(&result, pointer).map(|seconds| seconds * 1e6);
         let statuses = result.get("statusCodeDistribution").and_then(|all| all.as_object());
         let of = |wanted: fn(&str) -> bool| {
@@ -67,19 +67,19 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/oha.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 
     #[test]
     fn requests_that_ended_in_an_error_have_failed() {
         let text = r#"{"statusCodeDistribution": {"200": 10, "503": 2},
             "errorDistribution": {"aborted due to deadline": 16, "connection error": 30, "timeout": 4}}"#;
-        let reported = (TOOL.read)(&Said { text, file: None }).unwrap();
+        let reported = (TOOL.read)(&Output { text, file: None }).unwrap();
         assert_eq!((reported.answered, reported.failed), (Some(10), Some(36)));
     }
 }

@@ -28,8 +28,8 @@ pub(super) const TOOL: Tool = Tool {
         Ok(words(&["sh", "-c", &script, "sh", offer.url, &offer.file(RESULT)]))
     },
     script: None,
-    read: |said| {
-        let result = json(said.result())?;
+    read: |output| {
+        let result = json(output.result())?;
         let us = |name: &str| at(&result, &format!("/latencies/{name}")).map(|ns| ns / 1e3);
         let requests = at(&result, "/requests").ok_or("it says nothing of its requests")?;
         let share = at(&result, "/success").unwrap_or(1.0);
@@ -60,11 +60,11 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/vegeta.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Said { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
     }
 }

@@ -24,7 +24,7 @@ pub(super) const TOOL: Tool = Tool {
         )),
     },
     script: None,
-    read: |said| read(said.text, true),
+    read: |output| read(output.text, true),
     unknown: &[
         "planned releases: each connection sends when it is answered",
         "requests in flight at the end, and those that took longer than its timeout, are in no latency",

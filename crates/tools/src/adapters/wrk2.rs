@@ -22,7 +22,7 @@ pub(super) const TOOL: Tool = Tool {
         )),
     },
     script: None,
-    read: |said| wrk::read(said.text, false),
+    read: |output| wrk::read(output.text, false),
     unknown: &[
         "the first ten seconds, which are in no latency",
         "requests in flight at the end",
@@ -34,11 +34,11 @@ pub(super) const TOOL: Tool = Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Said;
+    use crate::Output;
 
     #[test]
     fn output_is_read_short_runs_without_rates_too() {
-        let read = |text| (TOOL.read)(&Said { text, file: None });
+        let read = |text| (TOOL.read)(&Output { text, file: None });
         insta::assert_debug_snapshot!(read(include_str!("../../recorded/wrk2.txt")));
         let short = read(include_str!("../../recorded/wrk2-short.txt")).unwrap();
         assert_eq!((short.latency.p50_us, short.seconds), (Some(792.0), short.seconds));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
-use crate::answer::{Answer, ExpectedHeader};
+use crate::response::{ExpectedHeader, Response};
 
 /// Maximum size of an answer's head. Envoy's own default limit is 60 KiB.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -22,7 +22,7 @@ pub enum Progress {
     /// More bytes are needed.
     Partial,
     /// The answer is complete; the reader is ready for the next.
-    Complete(Answer),
+    Complete(Response),
 }
 
 /// Why bytes are not a valid answer.
@@ -66,7 +66,7 @@ enum State {
     #[default]
     Head,
     Body {
-        answer: Answer,
+        answer: Response,
         body: Body,
     },
 }
@@ -80,7 +80,7 @@ enum Body {
 
 struct Head {
     bytes: usize,
-    answer: Answer,
+    answer: Response,
     /// None if the answer ends with its head.
     body: Option<Body>,
     interim: bool,
@@ -163,7 +163,7 @@ impl ResponseReader {
     ///
     /// # Errors
     /// When an answer had begun and was not complete.
-    pub fn end(&mut self) -> Result<Option<Answer>, Truncated> {
+    pub fn end(&mut self) -> Result<Option<Response>, Truncated> {
         match std::mem::take(&mut self.state) {
             State::Head if self.head.is_empty() => Ok(None),
             State::Body { answer, body: Body::UntilClose } => Ok(Some(answer)),
@@ -171,7 +171,7 @@ impl ResponseReader {
         }
     }
 
-    fn complete(&mut self, answer: Answer, rest: &[u8]) -> Result<Progress, Malformed> {
+    fn complete(&mut self, answer: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
         if rest.is_empty() { Ok(Progress::Complete(answer)) } else { Err(Malformed::Excess) }
     }
@@ -283,7 +283,7 @@ fn parse_head(
             .iter()
             .all(|one| response.headers.iter().any(|header| one.is(header.name.as_bytes(), header.value)))
     });
-    let answer = Answer { status, grpc_status: None, body_bytes: 0, keep_alive, has_headers };
+    let answer = Response { status, grpc_status: None, body_bytes: 0, keep_alive, has_headers };
     Ok(Some(Head { bytes: head_bytes, answer, body, interim }))
 }
 

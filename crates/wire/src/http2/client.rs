@@ -6,10 +6,10 @@ use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::Decoder;
 use super::request::FieldTable;
-use super::session::{Meaning, Session, grow, receive_on_stream};
+use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
-use crate::answer::{Answer, Broken, Event, ExpectedHeader, Loss};
 use crate::encoded::Encoded;
+use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
 /// Maximum size of bodies that are kept.
 const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -116,8 +116,8 @@ impl Http2 {
     }
 
     /// Whether the server's settings have arrived, which shows that it speaks HTTP/2.
-    pub fn is_settled(&self) -> bool {
-        self.state.session.is_settled
+    pub fn settings_received(&self) -> bool {
+        self.state.session.settings_received
     }
 
     /// The server's limit on concurrent streams.
@@ -164,14 +164,14 @@ impl Http2 {
         mut bytes: &[u8],
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         loop {
             let piece = self.frames.next(&mut bytes);
             let Ok(piece) = piece else {
-                return Err(if self.state.session.is_settled {
-                    Broken::Http2("a frame larger than 16 KiB")
+                return Err(if self.state.session.settings_received {
+                    ProtocolError::Http2("a frame larger than 16 KiB")
                 } else {
-                    Broken::NotHttp2
+                    ProtocolError::NotHttp2
                 });
             };
             let Some(piece) = piece else { return Ok(()) };
@@ -265,9 +265,9 @@ impl State {
     }
 
     /// The slot of a stream in a frame of the server; None for a closed stream.
-    fn known(&self, id: u32) -> Result<Option<usize>, Broken> {
+    fn known(&self, id: u32) -> Result<Option<usize>, ProtocolError> {
         if id == 0 || id.is_multiple_of(2) || id >= self.next_id {
-            return Err(Broken::Http2("a frame for a stream that no request was sent on"));
+            return Err(ProtocolError::Http2("a frame for a stream that no request was sent on"));
         }
         Ok(self.slot(id))
     }
@@ -277,19 +277,19 @@ impl State {
         piece: &Piece<'_>,
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         match self.session.take(piece, output)? {
-            Meaning::Data { stream, data, length, end } => {
+            FrameEvent::Data { stream, data, length, end } => {
                 self.take_data(stream, data, length, end, output, events)
             }
-            Meaning::Block { stream, block, end } => self.take_block(stream, end, &block, output, events),
-            Meaning::Reset { stream, code } => {
+            FrameEvent::Block { stream, block, end } => self.take_block(stream, end, &block, output, events),
+            FrameEvent::Reset { stream, code } => {
                 if let Some(slot) = self.known(stream)? {
                     self.lose(slot, Loss::Reset(code), events);
                 }
                 Ok(())
             }
-            Meaning::Settings { grown_bytes, max_streams, table_bytes } => {
+            FrameEvent::Settings { grown_bytes, max_streams, table_bytes } => {
                 self.max_streams = max_streams.unwrap_or(self.max_streams);
                 if let Some(bytes) = table_bytes {
                     self.table.limit(bytes as usize);
@@ -300,7 +300,7 @@ impl State {
                 self.send_bodies(output);
                 Ok(())
             }
-            Meaning::Window { stream: id, grown_bytes } => {
+            FrameEvent::Window { stream: id, grown_bytes } => {
                 if id > 0 {
                     let Some(slot) = self.known(id)? else { return Ok(()) };
                     let Some(stream) = self.streams.get_mut(slot) else { return Ok(()) };
@@ -309,16 +309,16 @@ impl State {
                 self.send_bodies(output);
                 Ok(())
             }
-            Meaning::GoAway { last, code } => {
+            FrameEvent::GoAway { last, code } => {
                 events.push(Event::Retired { code });
                 for slot in 0..self.streams.len() {
                     if self.streams.get(slot).is_some_and(|stream| stream.id > last) {
-                        self.lose(slot, Loss::Unseen, events);
+                        self.lose(slot, Loss::Unprocessed, events);
                     }
                 }
                 Ok(())
             }
-            Meaning::Nothing => Ok(()),
+            FrameEvent::Nothing => Ok(()),
         }
     }
 
@@ -330,17 +330,17 @@ impl State {
         end: bool,
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         let Some(slot) = self.known(id)? else { return Ok(()) };
         let Some(stream) = self.streams.get_mut(slot) else { return Ok(()) };
         if stream.status == 0 {
-            return Err(Broken::Http2("data before headers"));
+            return Err(ProtocolError::Http2("data before headers"));
         }
         stream.body_bytes += data.len() as u64;
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(data);
             if kept.len() > MAX_KEPT_BYTES {
-                return Err(Broken::Excess);
+                return Err(ProtocolError::Excess);
             }
         }
         let updates = (!end).then_some(stream.id);
@@ -359,7 +359,7 @@ impl State {
         block: &[u8],
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         let slot = self.known(id)?;
         let (mut status, mut grpc_status, mut length, mut matched) = (0, None, None, 0_u64);
         let expected = self.expected.as_deref().unwrap_or_default();
@@ -375,12 +375,14 @@ impl State {
             }
         };
         // Blocks of closed streams are decoded too, since they update the dynamic table.
-        self.decoder.decode(block, each).map_err(|_| Broken::Http2("a header block that cannot be read"))?;
+        self.decoder
+            .decode(block, each)
+            .map_err(|_| ProtocolError::Http2("a header block that cannot be read"))?;
         let Some(stream) = slot.and_then(|slot| self.streams.get_mut(slot)) else { return Ok(()) };
         let slot = slot.unwrap_or_default();
         if stream.status == 0 {
             if !(100..1000).contains(&status) {
-                return Err(Broken::Http2("an answer without a status"));
+                return Err(ProtocolError::Http2("an answer without a status"));
             }
             if status < 200 && !end {
                 // An interim answer; the final one follows.
@@ -390,7 +392,7 @@ impl State {
             stream.length = length;
             events.push(Event::Begun { stream: slot as u32 });
         } else if !end {
-            return Err(Broken::Http2("trailers that do not end their stream"));
+            return Err(ProtocolError::Http2("trailers that do not end their stream"));
         }
         stream.matched |= matched;
         stream.grpc_status = grpc_status.or(stream.grpc_status);
@@ -411,7 +413,7 @@ impl State {
         let has_body = !stream.is_head && stream.status != 304;
         let wrong_length = has_body && stream.length.is_some_and(|length| length != stream.body_bytes);
         let all = self.expected.as_ref().map_or(0, |expected| (1_u64 << expected.len().min(63)) - 1);
-        let answer = Answer {
+        let answer = Response {
             status: stream.status,
             grpc_status: stream.grpc_status,
             body_bytes: stream.body_bytes,

@@ -93,7 +93,7 @@ pub(crate) struct Decoder {
     dynamic: VecDeque<Entry>,
     /// Their size, and the current maximum size.
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
     name: Vec<u8>,
     value: Vec<u8>,
 }
@@ -103,7 +103,7 @@ impl Default for Decoder {
         Self {
             dynamic: VecDeque::new(),
             bytes: 0,
-            most_bytes: TABLE_BYTES,
+            max_bytes: TABLE_BYTES,
             name: Vec::new(),
             value: Vec::new(),
         }
@@ -133,7 +133,7 @@ impl Decoder {
                 if !may_resize || most > TABLE_BYTES {
                     return Err(BadBlock);
                 }
-                self.most_bytes = most;
+                self.max_bytes = most;
                 self.evict(0);
                 continue;
             } else {
@@ -175,7 +175,7 @@ impl Decoder {
         let bytes = name.len() + value.len() + ENTRY_BYTES;
         self.evict(bytes);
         // An entry larger than the table only empties it.
-        if bytes <= self.most_bytes {
+        if bytes <= self.max_bytes {
             self.bytes += bytes;
             self.dynamic.push_front((name.into(), value.into()));
         }
@@ -183,7 +183,7 @@ impl Decoder {
 
     /// Evicts entries to make room for `bytes`.
     fn evict(&mut self, bytes: usize) {
-        while self.bytes + bytes > self.most_bytes
+        while self.bytes + bytes > self.max_bytes
             && let Some((name, value)) = self.dynamic.pop_back()
         {
             self.bytes -= name.len() + value.len() + ENTRY_BYTES;

@@ -74,22 +74,22 @@ pub(crate) struct FieldTable {
     inserted: u32,
     bytes: usize,
     /// The maximum size in use.
-    most_bytes: usize,
+    max_bytes: usize,
     /// Whether a size update to zero must still be sent to the server.
     owes_size: bool,
 }
 
 impl Default for FieldTable {
     fn default() -> Self {
-        Self { positions: Vec::new(), inserted: 0, bytes: 0, most_bytes: TABLE_BYTES, owes_size: false }
+        Self { positions: Vec::new(), inserted: 0, bytes: 0, max_bytes: TABLE_BYTES, owes_size: false }
     }
 }
 
 impl FieldTable {
     /// Applies the server's setting. A table smaller than the default is not used at all.
     pub(crate) fn limit(&mut self, bytes: usize) {
-        if bytes < TABLE_BYTES && self.most_bytes > 0 {
-            (self.most_bytes, self.owes_size) = (0, true);
+        if bytes < TABLE_BYTES && self.max_bytes > 0 {
+            (self.max_bytes, self.owes_size) = (0, true);
             self.positions.clear();
         }
     }
@@ -105,8 +105,8 @@ impl FieldTable {
                 continue;
             }
             let rest = bytes.get(field.rest.clone()).unwrap_or_default();
-            let fits = self.bytes + field.table_bytes <= self.most_bytes;
-            let Some(number) = field.number.filter(|_| self.most_bytes > 0) else {
+            let fits = self.bytes + field.table_bytes <= self.max_bytes;
+            let Some(number) = field.number.filter(|_| self.max_bytes > 0) else {
                 put_integer(output, 0, 4, field.named);
                 output.extend_from_slice(rest);
                 continue;

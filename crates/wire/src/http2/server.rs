@@ -4,9 +4,9 @@
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::{Decoder, put_field};
-use super::session::{Meaning, Session, grow, receive_on_stream};
+use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
-use crate::answer::Broken;
+use crate::response::ProtocolError;
 
 /// Limit on concurrent streams of a client.
 const MAX_STREAMS: u32 = 4096;
@@ -196,19 +196,21 @@ impl Server {
         mut bytes: &[u8],
         output: &mut Vec<u8>,
         events: &mut Vec<ServerEvent>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         while let Some(expected) = PREFACE.get(self.state.preface)
             && let Some((first, rest)) = bytes.split_first()
         {
             if first != expected {
-                return Err(Broken::NotHttp2);
+                return Err(ProtocolError::NotHttp2);
             }
             self.state.preface += 1;
             bytes = rest;
         }
         loop {
-            let piece =
-                self.frames.next(&mut bytes).map_err(|_| Broken::Http2("a frame larger than 16 KiB"))?;
+            let piece = self
+                .frames
+                .next(&mut bytes)
+                .map_err(|_| ProtocolError::Http2("a frame larger than 16 KiB"))?;
             let Some(piece) = piece else { return Ok(()) };
             self.state.take(&piece, output, events)?;
         }
@@ -348,13 +350,13 @@ impl State {
         piece: &Piece<'_>,
         output: &mut Vec<u8>,
         events: &mut Vec<ServerEvent>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         match self.session.take(piece, output)? {
-            Meaning::Data { stream, data, length, end } => {
+            FrameEvent::Data { stream, data, length, end } => {
                 self.take_data(stream, data, length, end, output, events)
             }
-            Meaning::Block { stream, block, end } => self.take_block(stream, end, &block, events),
-            Meaning::Reset { stream, .. } => {
+            FrameEvent::Block { stream, block, end } => self.take_block(stream, end, &block, events),
+            FrameEvent::Reset { stream, .. } => {
                 let before = self.streams.len();
                 self.streams.retain(|one| one.id != stream);
                 if self.streams.len() < before {
@@ -362,17 +364,17 @@ impl State {
                 }
                 Ok(())
             }
-            Meaning::Settings { grown_bytes, .. } => {
+            FrameEvent::Settings { grown_bytes, .. } => {
                 self.streams.iter_mut().for_each(|stream| stream.window_bytes += grown_bytes);
                 Ok(())
             }
-            Meaning::Window { stream, grown_bytes } => {
+            FrameEvent::Window { stream, grown_bytes } => {
                 match self.streams.iter_mut().find(|one| one.id == stream) {
                     Some(stream) => grow(&mut stream.window_bytes, grown_bytes),
                     None => Ok(()),
                 }
             }
-            Meaning::GoAway { .. } | Meaning::Nothing => Ok(()),
+            FrameEvent::GoAway { .. } | FrameEvent::Nothing => Ok(()),
         }
     }
 
@@ -384,15 +386,15 @@ impl State {
         end: bool,
         output: &mut Vec<u8>,
         events: &mut Vec<ServerEvent>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         if id == 0 || id > self.last_id {
-            return Err(Broken::Http2("data before headers"));
+            return Err(ProtocolError::Http2("data before headers"));
         }
         let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) else {
             return Ok(());
         };
         let Some((_, body)) = &mut stream.request else {
-            return Err(Broken::Http2("data behind the end of a request"));
+            return Err(ProtocolError::Http2("data behind the end of a request"));
         };
         if stream.is_handed_on {
             if !data.is_empty() {
@@ -401,7 +403,7 @@ impl State {
         } else if stream.keeps_body {
             body.extend_from_slice(data);
             if body.len() > MAX_BODY_BYTES {
-                return Err(Broken::Http2("a message larger than 16 MiB"));
+                return Err(ProtocolError::Http2("a message larger than 16 MiB"));
             }
         }
         let updates = (!end).then_some(stream.id);
@@ -418,12 +420,14 @@ impl State {
         end: bool,
         block: &[u8],
         events: &mut Vec<ServerEvent>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         let mut head = Head::default();
         let each = |name: &[u8], value: &[u8]| head.take(name, value);
-        self.decoder.decode(block, each).map_err(|_| Broken::Http2("a header block that cannot be read"))?;
+        self.decoder
+            .decode(block, each)
+            .map_err(|_| ProtocolError::Http2("a header block that cannot be read"))?;
         if id == 0 || id.is_multiple_of(2) {
-            return Err(Broken::Http2("a request on a stream that is not the client's"));
+            return Err(ProtocolError::Http2("a request on a stream that is not the client's"));
         }
         if id <= self.last_id {
             // Trailers of a request only mark its end.
@@ -435,10 +439,10 @@ impl State {
             return Ok(());
         }
         if !head.is_whole() {
-            return Err(Broken::Http2("a request without a method or a path"));
+            return Err(ProtocolError::Http2("a request without a method or a path"));
         }
         if self.streams.len() >= MAX_STREAMS as usize {
-            return Err(Broken::Http2("more streams than were allowed"));
+            return Err(ProtocolError::Http2("more streams than were allowed"));
         }
         self.last_id = id;
         let keeps_body = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));

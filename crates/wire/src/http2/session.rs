@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use super::frame::{Piece, flag, kind, put_head, put_number, setting, settings, unpadded};
 use super::{FIRST_WINDOW_BYTES, MAX_BLOCK_BYTES, MAX_WINDOW_BYTES};
-use crate::answer::Broken;
+use crate::response::ProtocolError;
 
 /// The state of a connection outside of its streams.
 #[derive(Debug)]
 pub(super) struct Session {
     /// Whether the peer's settings have arrived.
-    pub(super) is_settled: bool,
+    pub(super) settings_received: bool,
     block: Vec<u8>,
     /// A header block that continues in further frames: its stream, and whether the stream ends with it.
     continuing: Option<(u32, bool)>,
@@ -26,7 +26,7 @@ pub(super) struct Session {
 
 /// The effect of a frame on streams.
 #[derive(Debug)]
-pub(super) enum Meaning<'a> {
+pub(super) enum FrameEvent<'a> {
     /// Data of a stream; `length` includes padding.
     Data { stream: u32, data: &'a [u8], length: u32, end: bool },
     /// A header block.
@@ -48,7 +48,7 @@ impl Session {
     /// A connection on which our window has this size.
     pub(super) fn new(own_window_bytes: u32) -> Self {
         Self {
-            is_settled: false,
+            settings_received: false,
             block: Vec::new(),
             continuing: None,
             first_window_bytes: FIRST_WINDOW_BYTES,
@@ -76,82 +76,86 @@ impl Session {
         &mut self,
         piece: &'a Piece<'_>,
         output: &mut Vec<u8>,
-    ) -> Result<Meaning<'a>, Broken> {
+    ) -> Result<FrameEvent<'a>, ProtocolError> {
         let (head, payload) = (piece.head, piece.payload);
         let stream = head.stream;
-        if !self.is_settled && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
-            return Err(Broken::NotHttp2);
+        if !self.settings_received && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
+            return Err(ProtocolError::NotHttp2);
         }
         if self.continuing.is_some() != (head.kind == kind::CONTINUATION) {
-            return Err(Broken::Http2("a header block that another frame interrupts"));
+            return Err(ProtocolError::Http2("a header block that another frame interrupts"));
         }
-        let unpadded = || unpadded(head, payload).ok_or(Broken::Http2("padding longer than its frame"));
+        let unpadded =
+            || unpadded(head, payload).ok_or(ProtocolError::Http2("padding longer than its frame"));
         Ok(match head.kind {
             kind::DATA => {
                 let length = head.length as u32;
                 self.receive(length, output)?;
-                Meaning::Data { stream, data: unpadded()?, length, end: head.has(flag::END_STREAM) }
+                FrameEvent::Data { stream, data: unpadded()?, length, end: head.has(flag::END_STREAM) }
             }
             kind::HEADERS => {
                 let (block, end) = (unpadded()?, head.has(flag::END_STREAM));
                 if head.has(flag::END_HEADERS) {
-                    return Ok(Meaning::Block { stream, block: block.into(), end });
+                    return Ok(FrameEvent::Block { stream, block: block.into(), end });
                 }
                 self.block.clear();
                 self.block.extend_from_slice(block);
                 self.continuing = Some((stream, end));
-                Meaning::Nothing
+                FrameEvent::Nothing
             }
             kind::CONTINUATION => {
                 let Some((stream, end)) = self.continuing.filter(|(id, _)| *id == stream) else {
-                    return Err(Broken::Http2("a header block that goes on in another stream"));
+                    return Err(ProtocolError::Http2("a header block that goes on in another stream"));
                 };
                 self.block.extend_from_slice(payload);
                 if self.block.len() > MAX_BLOCK_BYTES {
-                    return Err(Broken::Http2("a header block larger than 64 KiB"));
+                    return Err(ProtocolError::Http2("a header block larger than 64 KiB"));
                 }
                 if !head.has(flag::END_HEADERS) {
-                    return Ok(Meaning::Nothing);
+                    return Ok(FrameEvent::Nothing);
                 }
                 self.continuing = None;
-                Meaning::Block { stream, block: std::mem::take(&mut self.block).into(), end }
+                FrameEvent::Block { stream, block: std::mem::take(&mut self.block).into(), end }
             }
             kind::RST_STREAM => {
-                let code = number(payload).ok_or(Broken::Http2("a reset of a wrong size"))?;
-                Meaning::Reset { stream, code }
+                let code = number(payload).ok_or(ProtocolError::Http2("a reset of a wrong size"))?;
+                FrameEvent::Reset { stream, code }
             }
             kind::SETTINGS => self.settle(piece, output)?,
-            kind::PUSH_PROMISE => return Err(Broken::Http2("a push that was not asked for")),
-            kind::PING if payload.len() != 8 => return Err(Broken::Http2("a ping of a wrong size")),
+            kind::PUSH_PROMISE => return Err(ProtocolError::Http2("a push that was not asked for")),
+            kind::PING if payload.len() != 8 => return Err(ProtocolError::Http2("a ping of a wrong size")),
             kind::PING if !head.has(flag::ACK) => {
                 put_head(output, 8, kind::PING, flag::ACK, 0);
                 output.extend_from_slice(payload);
-                Meaning::Nothing
+                FrameEvent::Nothing
             }
             kind::GOAWAY => {
-                let at = |range| payload.get(range).and_then(number).ok_or(Broken::Http2("a short goodbye"));
-                Meaning::GoAway { last: at(0..4)? & MAX_WINDOW_BYTES, code: at(4..8)? }
+                let at = |range| {
+                    payload.get(range).and_then(number).ok_or(ProtocolError::Http2("a short goodbye"))
+                };
+                FrameEvent::GoAway { last: at(0..4)? & MAX_WINDOW_BYTES, code: at(4..8)? }
             }
             kind::WINDOW_UPDATE => {
-                let grown_bytes = number(payload).ok_or(Broken::Http2("a window update of a wrong size"))?;
+                let grown_bytes =
+                    number(payload).ok_or(ProtocolError::Http2("a window update of a wrong size"))?;
                 let grown_bytes = i64::from(grown_bytes & MAX_WINDOW_BYTES);
                 if grown_bytes == 0 {
-                    return Err(Broken::Http2("a window update of nothing"));
+                    return Err(ProtocolError::Http2("a window update of nothing"));
                 }
                 if stream == 0 {
                     grow(&mut self.window_bytes, grown_bytes)?;
                 }
-                Meaning::Window { stream, grown_bytes }
+                FrameEvent::Window { stream, grown_bytes }
             }
             // PRIORITY and unknown frame types are ignored (RFC 9113, section 4.1).
-            _ => Meaning::Nothing,
+            _ => FrameEvent::Nothing,
         })
     }
 
-    fn receive(&mut self, length: u32, output: &mut Vec<u8>) -> Result<(), Broken> {
+    fn receive(&mut self, length: u32, output: &mut Vec<u8>) -> Result<(), ProtocolError> {
         self.received_bytes += length;
         if self.received_bytes > self.own_window_bytes {
-            return Err(Broken::Http2("more data than the connection's window"));
+            return Err(ProtocolError::Http2("more data than the connection's window"));
         }
         if self.received_bytes > self.own_window_bytes / 2 {
             put_number(output, kind::WINDOW_UPDATE, 0, self.received_bytes);
@@ -160,11 +164,15 @@ impl Session {
         Ok(())
     }
 
-    fn settle(&mut self, piece: &Piece<'_>, output: &mut Vec<u8>) -> Result<Meaning<'static>, Broken> {
+    fn settle(
+        &mut self,
+        piece: &Piece<'_>,
+        output: &mut Vec<u8>,
+    ) -> Result<FrameEvent<'static>, ProtocolError> {
         let settings = settings(piece.payload).filter(|_| piece.head.stream == 0);
-        let settings = settings.ok_or(Broken::Http2("settings of a wrong size, or on a stream"))?;
+        let settings = settings.ok_or(ProtocolError::Http2("settings of a wrong size, or on a stream"))?;
         if piece.head.has(flag::ACK) {
-            return Ok(Meaning::Nothing);
+            return Ok(FrameEvent::Nothing);
         }
         let (mut grown_bytes, mut max_streams, mut table_bytes) = (0, None, None);
         for (name, value) in settings {
@@ -172,7 +180,7 @@ impl Session {
                 setting::HEADER_TABLE_SIZE => table_bytes = Some(value),
                 setting::MAX_CONCURRENT_STREAMS => max_streams = Some(value),
                 setting::INITIAL_WINDOW_SIZE if value > MAX_WINDOW_BYTES => {
-                    return Err(Broken::Http2("a window larger than 2 GiB"));
+                    return Err(ProtocolError::Http2("a window larger than 2 GiB"));
                 }
                 setting::INITIAL_WINDOW_SIZE => {
                     grown_bytes += i64::from(value) - self.first_window_bytes;
@@ -182,17 +190,17 @@ impl Session {
                 _ => {}
             }
         }
-        self.is_settled = true;
+        self.settings_received = true;
         put_head(output, 0, kind::SETTINGS, flag::ACK, 0);
-        Ok(Meaning::Settings { grown_bytes, max_streams, table_bytes })
+        Ok(FrameEvent::Settings { grown_bytes, max_streams, table_bytes })
     }
 }
 
 /// Increases a window.
-pub(super) fn grow(window_bytes: &mut i64, grown_bytes: i64) -> Result<(), Broken> {
+pub(super) fn grow(window_bytes: &mut i64, grown_bytes: i64) -> Result<(), ProtocolError> {
     *window_bytes += grown_bytes;
     if *window_bytes > i64::from(MAX_WINDOW_BYTES) {
-        return Err(Broken::Http2("a window larger than 2 GiB"));
+        return Err(ProtocolError::Http2("a window larger than 2 GiB"));
     }
     Ok(())
 }
@@ -204,10 +212,10 @@ pub(super) fn receive_on_stream(
     own_window_bytes: u32,
     updates: Option<u32>,
     output: &mut Vec<u8>,
-) -> Result<(), Broken> {
+) -> Result<(), ProtocolError> {
     *received_bytes += length;
     if *received_bytes > own_window_bytes {
-        return Err(Broken::Http2("more data than the stream's window"));
+        return Err(ProtocolError::Http2("more data than the stream's window"));
     }
     if let Some(stream) = updates
         && *received_bytes > own_window_bytes / 2

@@ -11,11 +11,11 @@ use quinn_proto::{
 };
 use quinn_proto::{FinishError, StreamEvent, StreamId, VarInt};
 
-use super::answer::AnswerReader;
 use super::frame::{OneWay, opening};
 use super::quic::{self, Ended};
+use super::response::ResponseReader;
 use super::{REQUEST_CANCELLED, code_of_http2};
-use crate::answer::{Broken, Event, ExpectedHeader, Loss, Quic};
+use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Quic};
 use crate::tls::{self, Handshake, ServerName};
 
 /// Settings of a connection.
@@ -62,7 +62,7 @@ struct Stream {
     /// The rest of the request; all of it while there is no stream.
     unsent: Vec<u8>,
     is_head: bool,
-    answer: AnswerReader,
+    answer: ResponseReader,
 }
 
 impl Http3 {
@@ -87,8 +87,8 @@ impl Http3 {
     ///
     /// # Errors
     /// When QUIC does not support the TLS settings.
-    pub fn check(&self) -> Result<(), Broken> {
-        if self.connection.is_some() { Ok(()) } else { Err(Broken::Quic(Quic::Version)) }
+    pub fn check(&self) -> Result<(), ProtocolError> {
+        if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(Quic::Version)) }
     }
 
     /// Whether requests may be sent.
@@ -155,7 +155,7 @@ impl Http3 {
     ///
     /// # Errors
     /// When the connection is unusable.
-    pub fn feed(&mut self, datagram: &[u8], events: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn feed(&mut self, datagram: &[u8], events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let now = Instant::now();
         let data = BytesMut::from(datagram);
         let event = self.endpoint.handle(now, self.address, None, None, data, &mut self.reply);
@@ -174,7 +174,7 @@ impl Http3 {
     ///
     /// # Errors
     /// When the connection is unusable.
-    pub fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
+    pub fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let now = Instant::now();
         if let Some((_, connection)) = &mut self.connection
             && connection.poll_timeout().is_some_and(|due| due <= now)
@@ -186,9 +186,9 @@ impl Http3 {
     }
 
     /// Polls for events.
-    fn look(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
+    fn look(&mut self, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let Self { connection, endpoint, streams, one_way, .. } = self;
-        let Some((handle, connection)) = connection else { return Err(Broken::Quic(Quic::Version)) };
+        let Some((handle, connection)) = connection else { return Err(ProtocolError::Quic(Quic::Version)) };
         quic::exchange(endpoint, *handle, connection);
         self.readable.clear();
         while let Some(event) = connection.poll() {
@@ -235,7 +235,7 @@ impl Http3 {
         Ok(())
     }
 
-    fn read_one_way(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), Broken> {
+    fn read_one_way(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let (Some((_, connection)), Some((_, stream))) =
             (&mut self.connection, self.one_way.iter_mut().find(|(one, _)| *one == id))
         else {
@@ -252,13 +252,13 @@ impl Http3 {
             // The server processes no request from this one on (RFC 9114, section 5.2).
             if stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
                 *stream = Stream::default();
-                events.push(Event::Lost { stream: slot, loss: Loss::Unseen });
+                events.push(Event::Lost { stream: slot, loss: Loss::Unprocessed });
             }
         }
         Ok(())
     }
 
-    fn read(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), Broken> {
+    fn read(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let Some(slot) = self.streams.iter().position(|stream| stream.id == Some(id)) else { return Ok(()) };
         let (Some(stream), Some((_, connection))) = (self.streams.get_mut(slot), &mut self.connection) else {
             return Ok(());

@@ -1,7 +1,7 @@
 //! HTTP/3 frames (RFC 9114, section 7), whose headers are variable-length integers of one to eight bytes.
 
 use super::qpack;
-use crate::answer::Broken;
+use crate::response::ProtocolError;
 
 /// Maximum size of a frame that is kept whole.
 const MAX_KEPT_BYTES: u64 = 64 * 1024;
@@ -87,8 +87,8 @@ impl FrameReader {
     pub(super) fn feed(
         &mut self,
         mut bytes: &[u8],
-        mut each: impl FnMut(Piece<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+        mut each: impl FnMut(Piece<'_>) -> Result<(), ProtocolError>,
+    ) -> Result<(), ProtocolError> {
         loop {
             let (kind, missing) = if let Some(current) = self.current {
                 current
@@ -100,7 +100,7 @@ impl FrameReader {
                 let Some((length, _)) = self.head.get(at..).and_then(number) else { continue };
                 self.head.clear();
                 if kind != kind::DATA && is_looked_at(kind) && length > MAX_KEPT_BYTES {
-                    return Err(Broken::Http3("a frame of headers or settings larger than 64 KiB"));
+                    return Err(ProtocolError::Http3("a frame of headers or settings larger than 64 KiB"));
                 }
                 (kind, length)
             };
@@ -140,7 +140,7 @@ pub(super) struct OneWay {
 
 impl OneWay {
     /// Processes bytes of the stream. Returns the id of the last GOAWAY, if any.
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Option<u64>, Broken> {
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Option<u64>, ProtocolError> {
         while self.kind.is_none() {
             let Some((byte, rest)) = bytes.split_first() else { return Ok(None) };
             self.begun.push(*byte);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use quinn_proto::{Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointConfig, TransportConfig};
 use quinn_proto::{ReadError, StreamId, VarInt, congestion};
 
-use crate::answer::{Broken, Quic};
+use crate::response::{ProtocolError, Quic};
 
 /// Flow-control window of a stream.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
@@ -54,10 +54,14 @@ pub(super) fn next_datagram(connection: &mut Connection, datagram: &mut Vec<u8>)
 ///
 /// # Errors
 /// When the peer does not leave enough flow control for it, which RFC 9114 requires (section 6.2).
-pub(super) fn write_opening(connection: &mut Connection, id: StreamId, opening: &[u8]) -> Result<(), Broken> {
+pub(super) fn write_opening(
+    connection: &mut Connection,
+    id: StreamId,
+    opening: &[u8],
+) -> Result<(), ProtocolError> {
     match connection.send_stream(id).write(opening) {
         Ok(written) if written == opening.len() => Ok(()),
-        Ok(_) | Err(_) => Err(Broken::Http3("there is no room for a control stream")),
+        Ok(_) | Err(_) => Err(ProtocolError::Http3("there is no room for a control stream")),
     }
 }
 
@@ -79,8 +83,8 @@ pub(super) enum Ended {
 pub(super) fn read(
     connection: &mut Connection,
     id: StreamId,
-    mut each: impl FnMut(&[u8]) -> Result<(), Broken>,
-) -> Result<Ended, Broken> {
+    mut each: impl FnMut(&[u8]) -> Result<(), ProtocolError>,
+) -> Result<Ended, ProtocolError> {
     let mut stream = connection.recv_stream(id);
     let Ok(mut chunks) = stream.read(true) else { return Ok(Ended::No) };
     let mut fed = Ok(());
@@ -99,13 +103,13 @@ pub(super) fn read(
 }
 
 /// Why a connection is lost, as reported in results.
-pub(super) fn broken(error: &ConnectionError) -> Broken {
+pub(super) fn broken(error: &ConnectionError) -> ProtocolError {
     let of_transport = |code: quinn_proto::TransportErrorCode| {
         let code = u64::from(code);
         // A TLS alert is in the lower byte (RFC 9001, section 4.8).
         if code >> 8 == 1 { Quic::Alert(code as u8) } else { Quic::Closed(code) }
     };
-    Broken::Quic(match error {
+    ProtocolError::Quic(match error {
         ConnectionError::VersionMismatch => Quic::Version,
         ConnectionError::TransportError(error) => of_transport(error.code),
         ConnectionError::ConnectionClosed(close) => of_transport(close.error_code),

@@ -13,8 +13,8 @@ use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt};
 use super::frame::{FrameReader, Piece, kind, opening, put_head, put_headers};
 use super::quic::{self, Ended};
 use super::{REQUEST_CANCELLED, qpack};
-use crate::answer::Broken;
 use crate::http2::{Body, Head};
+use crate::response::ProtocolError;
 use crate::tls;
 
 /// Maximum size of a piece of a body that is queued at once.
@@ -216,7 +216,7 @@ impl Server {
 
 impl Peer {
     /// Reads a stream. Returns the head of its request once complete.
-    fn read(&mut self, id: StreamId) -> Result<Option<Head>, Broken> {
+    fn read(&mut self, id: StreamId) -> Result<Option<Head>, ProtocolError> {
         let Some(stream) = self.streams.get_mut(&id) else {
             // Unidirectional streams of clients are read and ignored.
             quic::read(&mut self.connection, id, |_| Ok(()))?;
@@ -271,12 +271,12 @@ impl Peer {
     }
 }
 
-fn request_head(block: &[u8]) -> Result<Head, Broken> {
+fn request_head(block: &[u8]) -> Result<Head, ProtocolError> {
     let mut head = Head::default();
     let each = |name: &[u8], value: &[u8]| head.take(name, value);
-    qpack::decode(block, each).map_err(|_| Broken::Http3("a header block that cannot be read"))?;
+    qpack::decode(block, each).map_err(|_| ProtocolError::Http3("a header block that cannot be read"))?;
     if !head.is_whole() {
-        return Err(Broken::Http3("a request without a method or a path"));
+        return Err(ProtocolError::Http3("a request without a method or a path"));
     }
     Ok(head)
 }

@@ -191,7 +191,7 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&security.versions.supported())?;
     let builder = if security.trusts_all {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(NoVerifier { provider }))
     } else if security.verifies_once {
         let verifier = Once::of(roots(security.authorities)?, provider)?;
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
@@ -265,11 +265,11 @@ fn roots(authorities: Vec<CertificateDer<'static>>) -> Result<RootCertStore, Set
 /// Accepts any server certificate, but still checks that the server has its key, which is most of the work of a
 /// handshake.
 #[derive(Debug)]
-struct Anybody {
+struct NoVerifier {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for NoVerifier {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

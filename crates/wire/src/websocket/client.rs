@@ -2,8 +2,8 @@
 
 use super::frame::{FrameReader, Opcode, put_frame};
 use super::upgrade::{KEY, accept_key};
-use crate::answer::{Answer, Broken, Event};
 use crate::encoded::Encoded;
+use crate::response::{Event, ProtocolError, Response};
 
 /// Maximum size of the answer to an upgrade.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -56,7 +56,7 @@ impl WebSocket {
         mut bytes: &[u8],
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         if !self.is_open {
             let before = self.head.len();
             self.head.extend_from_slice(bytes);
@@ -65,7 +65,7 @@ impl WebSocket {
             self.is_open = true;
             self.head = Vec::new();
         }
-        while let Some(frame) = self.frames.next(&mut bytes, false).map_err(Broken::WebSocket)? {
+        while let Some(frame) = self.frames.next(&mut bytes, false).map_err(ProtocolError::WebSocket)? {
             if frame.opcode.is_control() {
                 self.control.extend_from_slice(frame.payload);
                 if frame.is_whole {
@@ -84,7 +84,7 @@ impl WebSocket {
             }
             self.message_bytes += frame.payload.len() as u64;
             if frame.is_whole && frame.is_last {
-                events.push(Event::Answered { stream: 0, answer: Answer::of_bytes(self.message_bytes) });
+                events.push(Event::Answered { stream: 0, answer: Response::of_bytes(self.message_bytes) });
                 self.begin();
             }
         }
@@ -92,24 +92,28 @@ impl WebSocket {
     }
 
     /// Checks the answer to the upgrade. Returns its length once it is complete and valid.
-    fn upgrade(&self) -> Result<Option<usize>, Broken> {
+    fn upgrade(&self) -> Result<Option<usize>, ProtocolError> {
         let mut fields = [httparse::EMPTY_HEADER; 64];
         let mut response = httparse::Response::new(&mut fields);
         let length = match response.parse(&self.head) {
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) if self.head.len() <= MAX_HEAD_BYTES => return Ok(None),
-            _ => return Err(Broken::BadUpgrade),
+            _ => return Err(ProtocolError::BadUpgrade),
         };
         let status = response.code.unwrap_or_default();
         if status != 101 {
-            return Err(Broken::NotUpgraded(status));
+            return Err(ProtocolError::NotUpgraded(status));
         }
         let proof = response
             .headers
             .iter()
             .find(|header| header.name.eq_ignore_ascii_case("sec-websocket-accept"))
             .map(|header| header.value.trim_ascii());
-        if proof == Some(accept_key(KEY).as_bytes()) { Ok(Some(length)) } else { Err(Broken::BadUpgrade) }
+        if proof == Some(accept_key(KEY).as_bytes()) {
+            Ok(Some(length))
+        } else {
+            Err(ProtocolError::BadUpgrade)
+        }
     }
 }
 
@@ -136,7 +140,7 @@ mod tests {
             for piece in [&bytes[..cut], &bytes[cut..]] {
                 socket.feed(piece, &mut output, &mut events).unwrap();
             }
-            assert_eq!(events.last(), Some(&Event::Answered { stream: 0, answer: Answer::of_bytes(5) }));
+            assert_eq!(events.last(), Some(&Event::Answered { stream: 0, answer: Response::of_bytes(5) }));
             assert_eq!(output, [0x8a, 0x81, 0, 0, 0, 0, b'x']);
         }
     }
@@ -144,8 +148,11 @@ mod tests {
     #[test]
     fn a_refused_upgrade_says_how() {
         let feed = |bytes: &[u8]| WebSocket::default().feed(bytes, &mut Vec::new(), &mut Vec::new());
-        assert_eq!(feed(b"HTTP/1.1 404 Not Found\r\n\r\n"), Err(Broken::NotUpgraded(404)));
-        assert_eq!(feed(b"HTTP/1.1 101 Yes\r\nSec-WebSocket-Accept: x\r\n\r\n"), Err(Broken::BadUpgrade));
-        assert_eq!(feed(b"\x15\x03\x01\0\x02\x02\x46"), Err(Broken::BadUpgrade));
+        assert_eq!(feed(b"HTTP/1.1 404 Not Found\r\n\r\n"), Err(ProtocolError::NotUpgraded(404)));
+        assert_eq!(
+            feed(b"HTTP/1.1 101 Yes\r\nSec-WebSocket-Accept: x\r\n\r\n"),
+            Err(ProtocolError::BadUpgrade)
+        );
+        assert_eq!(feed(b"\x15\x03\x01\0\x02\x02\x46"), Err(ProtocolError::BadUpgrade));
     }
 }

@@ -1,6 +1,6 @@
 //! Asking a server of gRPC what messages its services take.
 
-use hoptax_load::{AskError, Asked, Resolver, Speak, Target, ask, on_host_of, without_user};
+use hoptax_load::{AskError, Protocol, RequestSpec, Resolver, Target, ask, on_host_of, without_user};
 use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
 use hoptax_wire::grpc::{self, framed};
 
@@ -15,13 +15,13 @@ const UNIMPLEMENTED: u16 = 12;
 pub(super) fn services(arguments: &LoadArguments, resolver: &Resolver) -> Result<Services, Failure> {
     let first = arguments.urls.first().map_or("", |url| &**url);
     let target = |url: &str, body| {
-        Target::asked(&Asked {
+        Target::from_spec(&RequestSpec {
             url,
             body,
-            protocol: Some(Speak::Grpc),
+            protocol: Some(Protocol::Grpc),
             server_name: arguments.security.server_name.as_deref(),
             resolver: Some(resolver),
-            ..Asked::default()
+            ..RequestSpec::default()
         })
         .map_err(Failure::bad_input)
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hoptax_load::{Asked, Family, Resolver, Speak, Target, Traffic};
+use hoptax_load::{Family, Protocol, RequestSpec, Resolver, Target, Traffic};
 use hoptax_proto::Services;
 use hoptax_wire::grpc::framed;
 
@@ -25,7 +25,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         None => None,
     };
     let target = |url: &str, method: &str, headers: &[(String, String)], body: Vec<u8>| {
-        let asked = |body| Asked {
+        let asked = |body| RequestSpec {
             url,
             method,
             headers: headers.to_vec(),
@@ -35,14 +35,14 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             server_name: arguments.security.server_name.as_deref(),
             resolver: Some(&resolver),
         };
-        let target = Target::asked(&asked(body.clone())).map_err(|error| error.to_string())?;
-        match target.speak {
-            Speak::Grpc => {
+        let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
+        match target.protocol {
+            Protocol::Grpc => {
                 let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
-                Target::asked(&asked(framed(&message).repeat(arguments.messages as usize)))
+                Target::from_spec(&asked(framed(&message).repeat(arguments.messages as usize)))
             }
-            Speak::Tcp | Speak::WebSocket if body.is_empty() => {
-                Target::asked(&asked(vec![b'x'; DEFAULT_BYTES]))
+            Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
+                Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
             }
             _ => return Ok(target),
         }
@@ -67,13 +67,13 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
             "the URLs speak different protocols, {} and {other}: give one run to each",
-            traffic.speak()
+            traffic.protocol()
         )));
     }
-    if arguments.streams > 1 && !traffic.speak().has_streams() {
+    if arguments.streams > 1 && !traffic.protocol().has_streams() {
         return Err(Failure::bad_input(format!(
             "--streams is for HTTP/2 and gRPC; a connection of {} carries one request at a time: raise --connections",
-            traffic.speak()
+            traffic.protocol()
         )));
     }
     traffic.set_streams(arguments.streams, arguments.answer_size);

@@ -2,9 +2,9 @@
 
 use hoptax_wire::websocket::{FrameReader, Opcode, accept_key, put_frame};
 
-use super::{Next, Speaker};
+use super::{Next, ProtocolHandler};
 use crate::Served;
-use crate::connection::Kitchen;
+use crate::connection::Context;
 
 /// Most bytes of a message.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -48,8 +48,8 @@ impl WebSocket {
         }
     }
 
-    fn put(&mut self, plan: Served, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
-        kitchen.serve(plan);
+    fn put(&mut self, plan: Served, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        context.serve(plan);
         put_frame(output, self.kind, false, &self.message);
         self.message.clear();
         if self.closes {
@@ -91,8 +91,8 @@ impl WebSocket {
     }
 }
 
-impl Speaker for WebSocket {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) -> Next {
+impl ProtocolHandler for WebSocket {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
         if self.closing {
             return Next::Close;
         }
@@ -108,23 +108,23 @@ impl Speaker for WebSocket {
             Ok(false) if self.closing || !output.is_empty() => Next::Again,
             Ok(false) => Next::More,
             Ok(true) => {
-                let drawn = kitchen.defaults.draw(kitchen.tables, kitchen.random);
+                let drawn = context.defaults.draw(context.tables, context.random);
                 self.closes = drawn.close;
-                let plan = kitchen.plan(self.number, &drawn);
-                if kitchen.delay(&plan, 0) {
+                let plan = context.plan(self.number, &drawn);
+                if context.delay(&plan, 0) {
                     self.waiting = Some(plan);
                 } else {
-                    self.put(plan, output, kitchen);
+                    self.put(plan, output, context);
                 }
                 Next::Again
             }
         }
     }
 
-    fn delay_over(&mut self, _: u32, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+    fn delay_over(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some(plan) = self.waiting.take() {
-            *kitchen.under_way -= 1;
-            self.put(plan, output, kitchen);
+            *context.under_way -= 1;
+            self.put(plan, output, context);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Plain TCP: for so many bytes, an answer of the default size.
 
-use super::{Next, Speaker};
+use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::answer::body_piece;
-use crate::connection::Kitchen;
+use crate::connection::Context;
 
 /// Bytes of an answer that are put up for sending at once.
 const PIECE_BYTES: u64 = 64 * 1024;
@@ -43,8 +43,8 @@ impl Tcp {
     }
 }
 
-impl Speaker for Tcp {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) -> Next {
+impl ProtocolHandler for Tcp {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
         if self.body.1 < self.body.0 {
             self.put_body(output);
             return Next::Again;
@@ -62,22 +62,22 @@ impl Speaker for Tcp {
             return Next::More;
         }
         self.read = 0;
-        let drawn = kitchen.defaults.draw(kitchen.tables, kitchen.random);
+        let drawn = context.defaults.draw(context.tables, context.random);
         self.closing = drawn.close;
-        let plan = kitchen.plan(self.number, &drawn);
-        if kitchen.delay(&plan, 0) {
+        let plan = context.plan(self.number, &drawn);
+        if context.delay(&plan, 0) {
             self.waiting = Some((plan, drawn.size));
             return Next::Wait;
         }
-        kitchen.serve(plan);
+        context.serve(plan);
         self.body = (drawn.size, 0);
         Next::Again
     }
 
-    fn delay_over(&mut self, _: u32, _: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+    fn delay_over(&mut self, _: u32, _: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some((plan, size)) = self.waiting.take() {
-            *kitchen.under_way -= 1;
-            kitchen.serve(plan);
+            *context.under_way -= 1;
+            context.serve(plan);
             self.body = (size, 0);
         }
     }

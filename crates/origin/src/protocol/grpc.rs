@@ -21,7 +21,7 @@
 use hoptax_wire::grpc::{framed, messages};
 use hoptax_wire::http2::Body;
 
-use super::http2::Answer;
+use super::http2::Response;
 use crate::behaviour::Drawn;
 use crate::services::{self, Companion};
 
@@ -36,7 +36,7 @@ const UNIMPLEMENTED: u16 = 12;
 const UNAVAILABLE: u16 = 14;
 
 /// The answer to a call.
-pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn, companion: &mut Companion) -> Answer {
+pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn, companion: &mut Companion) -> Response {
     if drawn.status != 200 {
         // A status of gRPC as it is; one of HTTP is that of a service that is not there.
         let status = if drawn.status <= 16 { drawn.status } else { UNAVAILABLE };
@@ -67,17 +67,17 @@ pub(super) fn answer(path: &str, body: &[u8], drawn: &Drawn, companion: &mut Com
     succeeded(back.into_iter().flat_map(framed).collect())
 }
 
-fn succeeded(body: Vec<u8>) -> Answer {
+fn succeeded(body: Vec<u8>) -> Response {
     let trailers = vec![("grpc-status".to_owned(), "0".to_owned())];
-    Answer { fields: fields(), body: Body::Bytes(body), trailers }
+    Response { fields: fields(), body: Body::Bytes(body), trailers }
 }
 
 /// The answer to a call that fails.
-pub(super) fn failed(status: u16, message: &str) -> Answer {
+pub(super) fn failed(status: u16, message: &str) -> Response {
     let mut fields = fields();
     fields.push(("grpc-status".to_owned(), status.to_string()));
     fields.push(("grpc-message".to_owned(), message.replace('%', "%25")));
-    Answer { fields, body: Body::Bytes(Vec::new()), trailers: Vec::new() }
+    Response { fields, body: Body::Bytes(Vec::new()), trailers: Vec::new() }
 }
 
 pub(super) fn fields() -> Vec<(String, String)> {

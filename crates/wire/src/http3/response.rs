@@ -2,11 +2,11 @@
 
 use super::frame::{FrameReader, Piece, kind};
 use super::qpack;
-use crate::answer::{Answer, Broken, ExpectedHeader};
+use crate::response::{ExpectedHeader, ProtocolError, Response};
 
 /// An incremental parser of an answer.
 #[derive(Debug, Default)]
-pub struct AnswerReader {
+pub struct ResponseReader {
     frames: FrameReader,
     status: u16,
     length: Option<u64>,
@@ -15,7 +15,7 @@ pub struct AnswerReader {
     matched: u64,
 }
 
-impl AnswerReader {
+impl ResponseReader {
     /// Whether the answer has begun.
     pub fn has_begun(&self) -> bool {
         self.status > 0
@@ -25,10 +25,10 @@ impl AnswerReader {
     ///
     /// # Errors
     /// When they are not a valid answer.
-    pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), Broken> {
+    pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), ProtocolError> {
         let Self { frames, status, length, body_bytes, matched } = self;
         frames.feed(bytes, |piece| match piece {
-            Piece::Data(_) if *status == 0 => Err(Broken::Http3("data before headers")),
+            Piece::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
             Piece::Data(bytes) => {
                 *body_bytes += bytes;
                 Ok(())
@@ -36,7 +36,7 @@ impl AnswerReader {
             Piece::Whole(kind::HEADERS, block) => {
                 let head = Head::read(block, expected)?;
                 if *status == 0 && !(100..1000).contains(&head.status) {
-                    return Err(Broken::Http3("an answer without a status"));
+                    return Err(ProtocolError::Http3("an answer without a status"));
                 }
                 // Statuses below 200 are interim answers; the final one follows.
                 if *status == 0 && head.status >= 200 {
@@ -45,19 +45,21 @@ impl AnswerReader {
                 *matched |= head.matched;
                 Ok(())
             }
-            Piece::Whole(..) => Err(Broken::Http3("a frame of the connection on the stream of a request")),
+            Piece::Whole(..) => {
+                Err(ProtocolError::Http3("a frame of the connection on the stream of a request"))
+            }
         })
     }
 
     /// The answer when its stream has ended; None if it is incomplete or inconsistent. An answer to `HEAD` has no body.
-    pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Answer> {
+    pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Response> {
         let has_body = !is_head && self.status != 304;
         let is_wrong = has_body && self.length.is_some_and(|length| length != self.body_bytes);
         if self.status == 0 || is_wrong || !self.frames.is_between() {
             return None;
         }
         let all = (1_u64 << expected.len().min(63)) - 1;
-        Some(Answer {
+        Some(Response {
             status: self.status,
             grpc_status: None,
             body_bytes: self.body_bytes,
@@ -76,7 +78,7 @@ struct Head {
 }
 
 impl Head {
-    fn read(block: &[u8], expected: &[ExpectedHeader]) -> Result<Self, Broken> {
+    fn read(block: &[u8], expected: &[ExpectedHeader]) -> Result<Self, ProtocolError> {
         let mut head = Self::default();
         let each = |name: &[u8], value: &[u8]| {
             let number = || std::str::from_utf8(value).ok()?.parse::<u64>().ok();
@@ -89,7 +91,7 @@ impl Head {
                 head.matched |= u64::from(header.is(name, value)) << bit.min(63);
             }
         };
-        qpack::decode(block, each).map_err(|_| Broken::Http3("a header block that cannot be read"))?;
+        qpack::decode(block, each).map_err(|_| ProtocolError::Http3("a header block that cannot be read"))?;
         Ok(head)
     }
 }
@@ -101,9 +103,9 @@ mod tests {
     use super::super::frame::{put_head, put_headers};
     use super::*;
 
-    fn read(heads: &[&[(&str, &str)]], data: &[u8]) -> Result<Option<Answer>, Broken> {
+    fn read(heads: &[&[(&str, &str)]], data: &[u8]) -> Result<Option<Response>, ProtocolError> {
         let expected = [ExpectedHeader { name: "X-A".to_owned(), value: Some("1".to_owned()) }];
-        let (mut reader, mut bytes) = (AnswerReader::default(), Vec::new());
+        let (mut reader, mut bytes) = (ResponseReader::default(), Vec::new());
         for head in heads {
             put_headers(&mut bytes, head.iter().copied());
         }
@@ -126,8 +128,8 @@ mod tests {
         assert!(read(&[&[(":status", "200"), ("content-length", "6")]], b"hello").unwrap().is_none());
         assert!(read(&[&[("x-a", "1")]], b"hello").is_err());
         assert!(read(&[], b"hello").is_err());
-        let mut reader = AnswerReader::default();
+        let mut reader = ResponseReader::default();
         assert!(reader.feed(&[4, 0], &[]).is_err(), "settings on the stream of a request");
-        assert!(AnswerReader::default().end(false, &[]).is_none());
+        assert!(ResponseReader::default().end(false, &[]).is_none());
     }
 }

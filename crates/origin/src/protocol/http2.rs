@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::{Body, Head, Server, ServerEvent};
 
-use super::{Next, Speaker, grpc};
+use super::{Next, ProtocolHandler, grpc};
 use crate::Served;
 use crate::answer::{body_piece, has_no_body};
 use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
-use crate::connection::Kitchen;
+use crate::connection::Context;
 use crate::services::{self, Call};
 
 /// The server's side of a connection.
@@ -18,7 +18,7 @@ pub(super) struct Http2 {
     number: u64,
     server: Server,
     /// Answers whose delay is not over, by stream.
-    waiting: BTreeMap<u32, (Served, Answer)>,
+    waiting: BTreeMap<u32, (Served, Response)>,
     /// Calls that are answered while they come, by stream.
     calls: BTreeMap<u32, Call>,
     events: Vec<ServerEvent>,
@@ -28,7 +28,7 @@ pub(super) struct Http2 {
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Body,
     pub(crate) trailers: Vec<(String, String)>,
@@ -54,10 +54,10 @@ impl Http2 {
         head: &Head,
         body: &[u8],
         output: &mut Vec<u8>,
-        kitchen: &mut Kitchen<'_>,
+        context: &mut Context<'_>,
     ) {
         let is_grpc = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
-        let behaviour = match behaviour(head, kitchen) {
+        let behaviour = match behaviour(head, context) {
             Ok(behaviour) => behaviour,
             Err(error) => {
                 let answer = if is_grpc {
@@ -65,30 +65,30 @@ impl Http2 {
                 } else {
                     text(400, &format!("{error}\n"))
                 };
-                *kitchen.answered += 1;
+                *context.answered += 1;
                 return self.put(stream, answer, output);
             }
         };
-        let drawn = behaviour.draw(kitchen.tables, kitchen.random);
-        let plan = kitchen.plan(self.number, &drawn);
+        let drawn = behaviour.draw(context.tables, context.random);
+        let plan = context.plan(self.number, &drawn);
         if drawn.close && !std::mem::replace(&mut self.closing, true) {
             self.server.go_away(output);
         }
         let answer = if is_grpc {
-            grpc::answer(&head.path, body, &drawn, kitchen.companion)
+            grpc::answer(&head.path, body, &drawn, context.companion)
         } else {
             answer(&drawn, head.method == "HEAD", behaviour.headers())
         };
-        if kitchen.delay(&plan, stream) {
+        if context.delay(&plan, stream) {
             self.waiting.insert(stream, (plan, answer));
         } else {
-            kitchen.serve(plan);
+            context.serve(plan);
             self.put(stream, answer, output);
         }
     }
 
     /// Takes a part of a call that is answered while it comes.
-    fn take_part(&mut self, event: ServerEvent, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+    fn take_part(&mut self, event: ServerEvent, output: &mut Vec<u8>, context: &mut Context<'_>) {
         match event {
             ServerEvent::Opened { stream, head } => {
                 self.calls.extend(Call::open(&head).map(|call| (stream, call)));
@@ -98,21 +98,21 @@ impl Http2 {
                 let server = &mut self.server;
                 let say = |message: &[u8]| server.push(stream, &framed(message), output);
                 let is_call = self.calls.get_mut(&stream);
-                if !is_call.is_some_and(|call| call.take(&data, kitchen.companion, say)) {
+                if !is_call.is_some_and(|call| call.take(&data, context.companion, say)) {
                     self.calls.remove(&stream);
                     self.server.reset(stream, output);
                 }
             }
             ServerEvent::Ended { stream } => {
-                *kitchen.answered += u64::from(self.calls.remove(&stream).is_some());
+                *context.answered += u64::from(self.calls.remove(&stream).is_some());
                 self.server.finish(stream, &[("grpc-status", "0")], output);
             }
             ServerEvent::Request { .. } | ServerEvent::Cancelled { .. } => {}
         }
     }
 
-    fn put(&mut self, stream: u32, answer: Answer, output: &mut Vec<u8>) {
-        let Answer { fields, body, trailers } = answer;
+    fn put(&mut self, stream: u32, answer: Response, output: &mut Vec<u8>) {
+        let Response { fields, body, trailers } = answer;
         self.server.answer(stream, &pairs(&fields), body, &pairs(&trailers), output);
     }
 }
@@ -121,20 +121,24 @@ pub(crate) fn pairs(fields: &[(String, String)]) -> Vec<(&str, &str)> {
     fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
-pub(crate) fn behaviour(head: &Head, kitchen: &Kitchen<'_>) -> Result<Behaviour, BadParameter> {
-    let mut behaviour = kitchen.defaults.clone();
+pub(crate) fn behaviour(head: &Head, context: &Context<'_>) -> Result<Behaviour, BadParameter> {
+    let mut behaviour = context.defaults.clone();
     if let Some((_, query)) = head.path.split_once('?') {
-        behaviour.apply_query(query, kitchen.tables)?;
+        behaviour.apply_query(query, context.tables)?;
     }
     for (name, value) in &head.fields {
         if let Some(parameter) = name.strip_prefix(HEADER_PREFIX) {
-            behaviour.apply(parameter, value, kitchen.tables)?;
+            behaviour.apply(parameter, value, context.tables)?;
         }
     }
     Ok(behaviour)
 }
 
-pub(crate) fn answer(drawn: &crate::behaviour::Drawn, is_head: bool, headers: &[(String, String)]) -> Answer {
+pub(crate) fn answer(
+    drawn: &crate::behaviour::Drawn,
+    is_head: bool,
+    headers: &[(String, String)],
+) -> Response {
     let size = if has_no_body(drawn.status) { 0 } else { drawn.size };
     let mut fields = vec![
         (":status".to_owned(), drawn.status.to_string()),
@@ -143,20 +147,20 @@ pub(crate) fn answer(drawn: &crate::behaviour::Drawn, is_head: bool, headers: &[
     ];
     fields.extend(headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
     let body = Body::Text(if is_head { 0 } else { size }, body_piece);
-    Answer { fields, body, trailers: Vec::new() }
+    Response { fields, body, trailers: Vec::new() }
 }
 
-pub(crate) fn text(status: u16, text: &str) -> Answer {
+pub(crate) fn text(status: u16, text: &str) -> Response {
     let fields = vec![
         (":status".to_owned(), status.to_string()),
         ("content-type".to_owned(), "text/plain".to_owned()),
         ("content-length".to_owned(), text.len().to_string()),
     ];
-    Answer { fields, body: Body::Bytes(text.as_bytes().to_vec()), trailers: Vec::new() }
+    Response { fields, body: Body::Bytes(text.as_bytes().to_vec()), trailers: Vec::new() }
 }
 
-impl Speaker for Http2 {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) -> Next {
+impl ProtocolHandler for Http2 {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
         self.server.pump(output);
         if !output.is_empty() {
             return Next::Again;
@@ -173,15 +177,15 @@ impl Speaker for Http2 {
         for event in events.drain(..) {
             match event {
                 ServerEvent::Request { stream, head, body } => {
-                    self.take(stream, &head, &body, output, kitchen);
+                    self.take(stream, &head, &body, output, context);
                 }
                 part
                 @ (ServerEvent::Opened { .. } | ServerEvent::Data { .. } | ServerEvent::Ended { .. }) => {
-                    self.take_part(part, output, kitchen);
+                    self.take_part(part, output, context);
                 }
                 ServerEvent::Cancelled { stream } => {
                     self.calls.remove(&stream);
-                    *kitchen.under_way -= u64::from(self.waiting.remove(&stream).is_some());
+                    *context.under_way -= u64::from(self.waiting.remove(&stream).is_some());
                 }
             }
         }
@@ -189,16 +193,16 @@ impl Speaker for Http2 {
         if fed.is_err() {
             return Next::Break;
         }
-        if kitchen.ending {
+        if context.ending {
             self.server.go_away(output);
         }
         Next::Again
     }
 
-    fn delay_over(&mut self, stream: u32, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+    fn delay_over(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some((plan, answer)) = self.waiting.remove(&stream) {
-            *kitchen.under_way -= 1;
-            kitchen.serve(plan);
+            *context.under_way -= 1;
+            context.serve(plan);
             self.put(stream, answer, output);
         }
     }

@@ -1,10 +1,10 @@
 //! HTTP/1.1: one request at a time is answered, the rest waits in the socket.
 
 use super::websocket::WebSocket;
-use super::{Next, Speaker};
+use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::answer::{After, body_piece, has_no_body, write_head};
-use crate::connection::Kitchen;
+use crate::connection::Context;
 use crate::request::{self, BadRequest, Request, RequestReader};
 
 /// Bytes of a body that are put up for sending at once.
@@ -16,7 +16,7 @@ pub(super) struct Http1 {
     number: u64,
     reader: RequestReader,
     /// An answer whose delay is not over.
-    waiting: Option<Answer>,
+    waiting: Option<Response>,
     /// The body of the answer that is being sent: its size, and how much of it is put up.
     body: (u64, u64),
     /// Whether the connection ends when all is sent.
@@ -27,7 +27,7 @@ pub(super) struct Http1 {
 
 /// An answer that is ready but for its delay.
 #[derive(Debug)]
-struct Answer {
+struct Response {
     plan: Served,
     status: u16,
     size: u64,
@@ -49,25 +49,25 @@ impl Http1 {
     }
 
     /// Takes a request: its answer is put up, or waits for its delay.
-    fn take(&mut self, request: Request, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+    fn take(&mut self, request: Request, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some(key) = &request.upgrade {
             output.extend_from_slice(&super::websocket::agree(key));
-            *kitchen.answered += 1;
+            *context.answered += 1;
             self.upgraded = true;
             return;
         }
         let behaviour = match request.behaviour {
             Ok(behaviour) => behaviour,
             Err(error) => {
-                let after = if kitchen.ending { After::Close } else { request.after };
+                let after = if context.ending { After::Close } else { request.after };
                 self.put_text(400, &format!("{error}\n"), after, request.is_head, output);
-                *kitchen.answered += 1;
+                *context.answered += 1;
                 return;
             }
         };
-        let drawn = behaviour.draw(kitchen.tables, kitchen.random);
-        let plan = kitchen.plan(self.number, &drawn);
-        let answer = Answer {
+        let drawn = behaviour.draw(context.tables, context.random);
+        let plan = context.plan(self.number, &drawn);
+        let answer = Response {
             plan,
             status: drawn.status,
             size: drawn.size,
@@ -75,18 +75,18 @@ impl Http1 {
             after: if drawn.close { After::Close } else { request.after },
             headers: behaviour.headers().to_vec(),
         };
-        if kitchen.delay(&plan, 0) {
+        if context.delay(&plan, 0) {
             self.waiting = Some(answer);
         } else {
-            self.put(&answer, output, kitchen);
+            self.put(&answer, output, context);
         }
     }
 
-    fn put(&mut self, answer: &Answer, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
-        kitchen.serve(answer.plan);
+    fn put(&mut self, answer: &Response, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        context.serve(answer.plan);
         let size = if has_no_body(answer.status) { 0 } else { answer.size };
         // The end may have come while the answer waited for its delay.
-        let after = if kitchen.ending { After::Close } else { answer.after };
+        let after = if context.ending { After::Close } else { answer.after };
         write_head(output, answer.status, size, after, &answer.headers);
         self.body = (if answer.is_head { 0 } else { size }, 0);
         self.put_body(output);
@@ -109,8 +109,8 @@ impl Http1 {
     }
 }
 
-impl Speaker for Http1 {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) -> Next {
+impl ProtocolHandler for Http1 {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
         if self.body.1 < self.body.0 {
             self.put_body(output);
             return Next::Again;
@@ -130,8 +130,8 @@ impl Speaker for Http1 {
             self.reader.feed(input);
             input.clear();
         }
-        match self.reader.next(kitchen.defaults, kitchen.tables) {
-            Ok(request::Next::Request(request)) => self.take(request, output, kitchen),
+        match self.reader.next(context.defaults, context.tables) {
+            Ok(request::Next::Request(request)) => self.take(request, output, context),
             Ok(request::Next::Continue) => output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n"),
             Ok(request::Next::More) => return Next::More,
             Err(error) => {
@@ -142,10 +142,10 @@ impl Speaker for Http1 {
         Next::Again
     }
 
-    fn delay_over(&mut self, _: u32, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) {
+    fn delay_over(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some(answer) = self.waiting.take() {
-            *kitchen.under_way -= 1;
-            self.put(&answer, output, kitchen);
+            *context.under_way -= 1;
+            self.put(&answer, output, context);
         }
     }
 

@@ -7,15 +7,15 @@ const PLACES: usize = 128;
 
 /// Times of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Coarse([u32; PLACES]);
+pub(crate) struct LogHistogram([u32; PLACES]);
 
-impl Default for Coarse {
+impl Default for LogHistogram {
     fn default() -> Self {
         Self([0; PLACES])
     }
 }
 
-impl Coarse {
+impl LogHistogram {
     /// Takes a time, nanoseconds.
     pub(crate) fn record(&mut self, ns: u64) {
         if let Some(count) = self.0.get_mut(place(ns)) {
@@ -92,12 +92,12 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_a_step() {
-        let mut coarse = Coarse::default();
+        let mut coarse = LogHistogram::default();
         (1..=1_000_u64).for_each(|us| coarse.record(us * 1_000));
         for p in [0.1, 0.5, 0.9] {
             let (read, truth) = (coarse.quantile_us(p).unwrap(), p * 1_000.0);
             assert!((read / truth - 1.0).abs() < 0.1, "{p}: {read}");
         }
-        assert_eq!(Coarse::default().quantile_us(0.5), None);
+        assert_eq!(LogHistogram::default().quantile_us(0.5), None);
     }
 }

@@ -10,15 +10,15 @@ use std::fmt::Debug;
 
 use hoptax_wire::http2::PREFACE;
 
-use crate::connection::Kitchen;
+use crate::connection::Context;
 
 /// What speaks on a connection.
-pub(crate) trait Speaker: Debug + Send {
+pub(crate) trait ProtocolHandler: Debug + Send {
     /// Looks at `input`, takes of it what it understands, and appends answers to `output`.
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>) -> Next;
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next;
 
     /// Answers what has waited for its delay.
-    fn delay_over(&mut self, stream: u32, output: &mut Vec<u8>, kitchen: &mut Kitchen<'_>);
+    fn delay_over(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>);
 
     /// Whether nothing is under way.
     fn is_idle(&self) -> bool;
@@ -27,7 +27,7 @@ pub(crate) trait Speaker: Debug + Send {
     fn waiting(&self) -> u64;
 }
 
-/// What a speaker needs next.
+/// What a handler needs next.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// To be asked again when its output is sent.
@@ -37,7 +37,7 @@ pub(crate) enum Next {
     /// That a delay is over; until then it takes no bytes.
     Wait,
     /// That another takes its place.
-    Become(Box<dyn Speaker>),
+    Become(Box<dyn ProtocolHandler>),
     /// The end of the connection, which is in order.
     Close,
     /// The end of the connection in the middle of something.
@@ -53,8 +53,8 @@ pub(crate) struct Undecided {
     pub(crate) request_bytes: Option<u64>,
 }
 
-impl Speaker for Undecided {
-    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, _: &mut Kitchen<'_>) -> Next {
+impl ProtocolHandler for Undecided {
+    fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, _: &mut Context<'_>) -> Next {
         if let Some(request_bytes) = self.request_bytes {
             return Next::Become(Box::new(tcp::Tcp::new(self.number, request_bytes)));
         }
@@ -71,7 +71,7 @@ impl Speaker for Undecided {
         Next::Become(Box::new(http2::Http2::new(self.number, output)))
     }
 
-    fn delay_over(&mut self, _: u32, _: &mut Vec<u8>, _: &mut Kitchen<'_>) {}
+    fn delay_over(&mut self, _: u32, _: &mut Vec<u8>, _: &mut Context<'_>) {}
 
     fn is_idle(&self) -> bool {
         true

@@ -1,10 +1,10 @@
 //! Workers and connections whose response times are apart from the others': hot spots of the subject, which a
 //! distribution over all requests hides.
 
-use hoptax_result::Apart;
+use hoptax_result::Outliers;
 
-use crate::coarse::Coarse;
 use crate::course::Course;
+use crate::log_histogram::LogHistogram;
 use crate::recording::Recording;
 
 /// Requests below which nothing is said of a worker or a connection.
@@ -16,14 +16,15 @@ const FACTOR: f64 = 1.2;
 const DEVIATIONS: f64 = 4.0;
 
 /// Every group that is apart.
-pub(crate) fn apart(course: &Course, recordings: &[Vec<Recording>]) -> Vec<Apart> {
-    let workers: Vec<Coarse> = recordings.iter().filter_map(|parts| parts.first()).map(coarse).collect();
+pub(crate) fn outliers(course: &Course, recordings: &[Vec<Recording>]) -> Vec<Outliers> {
+    let workers: Vec<LogHistogram> =
+        recordings.iter().filter_map(|parts| parts.first()).map(coarse).collect();
     let found = [slow("worker", &workers), slow("connection", &course.connections)];
     found.into_iter().flatten().collect()
 }
 
-fn coarse(recording: &Recording) -> Coarse {
-    let mut coarse = Coarse::default();
+fn coarse(recording: &Recording) -> LogHistogram {
+    let mut coarse = LogHistogram::default();
     for value in recording.response.histogram().iter_recorded() {
         coarse.record_many(value.value_iterated_to(), value.count_at_value());
     }
@@ -31,8 +32,8 @@ fn coarse(recording: &Recording) -> Coarse {
 }
 
 /// Those whose median is certainly more than a fifth above that of the others.
-fn slow(of: &str, all: &[Coarse]) -> Option<Apart> {
-    let low_us = |one: &Coarse| {
+fn slow(of: &str, all: &[LogHistogram]) -> Option<Outliers> {
+    let low_us = |one: &LogHistogram| {
         let count = one.count();
         let reach = DEVIATIONS * 0.5 / (count as f64).sqrt();
         (count >= LEAST).then(|| one.quantile_us(0.5 - reach))?
@@ -50,11 +51,11 @@ fn slow(of: &str, all: &[Coarse]) -> Option<Apart> {
     if numbers.is_empty() {
         return None;
     }
-    let (mut theirs, mut others) = (Coarse::default(), Coarse::default());
+    let (mut theirs, mut others) = (LogHistogram::default(), LogHistogram::default());
     for (number, one) in (0..).zip(all) {
         if numbers.contains(&number) { theirs.add(one) } else { others.add(one) }
     }
-    Some(Apart {
+    Some(Outliers {
         of: of.to_owned(),
         total: all.len() as u32,
         p50_us: theirs.quantile_us(0.5)?,
@@ -67,8 +68,8 @@ fn slow(of: &str, all: &[Coarse]) -> Option<Apart> {
 mod tests {
     use super::*;
 
-    fn around(us: u64, count: u64) -> Coarse {
-        let mut coarse = Coarse::default();
+    fn around(us: u64, count: u64) -> LogHistogram {
+        let mut coarse = LogHistogram::default();
         (0..count).for_each(|number| coarse.record(us * 1_000 + number * us));
         coarse
     }

@@ -6,7 +6,7 @@ use crate::http1::{Malformed, Truncated};
 
 /// A complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// HTTP status code; 0 if the protocol has none.
     pub status: u16,
     /// gRPC status, if any.
@@ -19,7 +19,7 @@ pub struct Answer {
     pub has_headers: bool,
 }
 
-impl Answer {
+impl Response {
     /// An answer of a protocol that has neither status nor headers.
     pub(crate) fn of_bytes(body_bytes: u64) -> Self {
         Self { status: 0, grpc_status: None, body_bytes, keep_alive: true, has_headers: true }
@@ -57,7 +57,7 @@ pub enum Event {
         /// Its stream.
         stream: u32,
         /// The answer.
-        answer: Answer,
+        answer: Response,
     },
     /// No answer will arrive, and the stream is free; the connection stays usable.
     Lost {
@@ -79,7 +79,7 @@ pub enum Loss {
     /// The server reset the stream, with this HTTP/2 error code.
     Reset(u32),
     /// The server went away without processing the request.
-    Unseen,
+    Unprocessed,
     /// The answer is inconsistent.
     Malformed,
 }
@@ -129,7 +129,7 @@ impl std::fmt::Display for Quic {
 
 /// Bytes that violate the protocol; the connection is unusable.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Broken {
+pub enum ProtocolError {
     /// Invalid HTTP/1.1.
     #[error(transparent)]
     Http1(#[from] Malformed),
