@@ -36,14 +36,13 @@ lint: ## Check format, lints and documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path modules/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
-	$(CARGO) clippy --workspace --all-targets --features hoptax/http3 --quiet -- --deny warnings
 	$(CARGO) clippy --manifest-path modules/Cargo.toml --target-dir target/modules --all-targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: unit
 unit: ## Run all tests, those on real Envoy among them
 	@tools/prepare
-	$(CARGO) test --workspace --features hoptax/http3 --quiet
+	$(CARGO) test --workspace --quiet
 	$(CARGO) test --manifest-path modules/Cargo.toml --target-dir target/modules --quiet
 
 .PHONY: deny

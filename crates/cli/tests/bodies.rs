@@ -40,7 +40,6 @@ fn they_arrive_whole_over_every_protocol() {
     }
 }
 
-#[cfg(feature = "http3")]
 #[test]
 fn they_arrive_whole_over_http3() {
     let lab = Lab::new();

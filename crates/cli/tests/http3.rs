@@ -1,6 +1,5 @@
-//! HTTP/3, where the program is built with it: with the origin, and with real Envoy.
+//! HTTP/3 with the origin, and with real Envoy.
 
-#![cfg(feature = "http3")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

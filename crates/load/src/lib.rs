@@ -14,7 +14,6 @@ mod ask;
 mod backlog;
 mod connection;
 mod course;
-#[cfg(feature = "http3")]
 mod datagrams;
 mod distribution;
 mod early_end;

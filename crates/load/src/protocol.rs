@@ -12,7 +12,6 @@ pub enum Protocol {
     /// HTTP/2.
     Http2,
     /// HTTP/3.
-    #[cfg(feature = "http3")]
     Http3,
     /// gRPC, which is calls over HTTP/2.
     Grpc,
@@ -24,22 +23,13 @@ pub enum Protocol {
 
 impl Protocol {
     /// All of them, for help texts and error messages.
-    pub const ALL: &[Self] = &[
-        Self::Http1,
-        Self::Http2,
-        #[cfg(feature = "http3")]
-        Self::Http3,
-        Self::Grpc,
-        Self::Tcp,
-        Self::WebSocket,
-    ];
+    pub const ALL: &[Self] = &[Self::Http1, Self::Http2, Self::Http3, Self::Grpc, Self::Tcp, Self::WebSocket];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http1 => "http1",
             Self::Http2 => "http2",
-            #[cfg(feature = "http3")]
             Self::Http3 => "http3",
             Self::Grpc => "grpc",
             Self::Tcp => "tcp",
@@ -51,16 +41,7 @@ impl Protocol {
     pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
         Some(match scheme {
             "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),
-            "https" => (
-                &[
-                    Self::Http1,
-                    Self::Http2,
-                    #[cfg(feature = "http3")]
-                    Self::Http3,
-                    Self::Grpc,
-                ],
-                true,
-            ),
+            "https" => (&[Self::Http1, Self::Http2, Self::Http3, Self::Grpc], true),
             "grpc" => (&[Self::Grpc], false),
             "grpcs" => (&[Self::Grpc], true),
             "tcp" => (&[Self::Tcp], false),
@@ -89,9 +70,7 @@ impl FromStr for Protocol {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.iter().copied().find(|one| one.as_str() == text).ok_or_else(|| {
             let words: Vec<_> = Self::ALL.iter().map(|one| format!("`{one}`")).collect();
-            let more =
-                if cfg!(feature = "http3") { "" } else { "; `http3` is there when built with that feature" };
-            format!("`{text}` is no protocol: write one of {}{more}", words.join(", "))
+            format!("`{text}` is no protocol: write one of {}", words.join(", "))
         })
     }
 }

@@ -286,7 +286,6 @@ fn encode(
             request.encode().map_err(shown)?;
             (Encoded::http2(&http2_fields(&request, spec, protocol, is_secure)?, &request.body), none)
         }
-        #[cfg(feature = "http3")]
         Protocol::Http3 => {
             request.encode().map_err(shown)?;
             let fields = http2_fields(&request, spec, protocol, is_secure)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use hoptax_result::Http2Plan;
 use hoptax_wire::http2::Settings;
-#[cfg(feature = "http3")]
 use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
 use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Hidden};
@@ -137,7 +136,6 @@ impl Traffic {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
             Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::of_streams(streams.max(1))),
-            #[cfg(feature = "http3")]
             Protocol::Http3 => {
                 let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
                 ClientProtocol::Http3(Setup { streams: streams.max(1), address, security: None })
@@ -189,7 +187,6 @@ impl Traffic {
                 let protocol = ClientProtocol::WebSocket { upgrade: host.upgrade.clone() };
                 Client::new(&protocol, expected)
             }
-            #[cfg(feature = "http3")]
             (ClientProtocol::Http3(setup), Some(host)) => {
                 let setup = Setup { address: host.address, security: host.tls.clone(), ..setup.clone() };
                 Client::new(&ClientProtocol::Http3(setup), expected)

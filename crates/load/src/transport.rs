@@ -161,7 +161,6 @@ impl Transport {
         } else {
             self.put(scratch, Client::open)?;
         }
-        #[cfg(feature = "http3")]
         self.check_datagrams()?;
         self.transmit()?;
         Ok(())
@@ -259,7 +258,6 @@ impl Transport {
 
     /// Hands to the socket what it takes.
     pub(crate) fn transmit(&mut self) -> Result<(), ConnectionError> {
-        #[cfg(feature = "http3")]
         if has_datagrams(&self.client) {
             return Ok(self.transmit_datagrams()?);
         }
@@ -294,7 +292,6 @@ impl Transport {
         scratch: &mut Scratch,
     ) -> Result<(Read, Option<(u64, Handshake)>), ConnectionError> {
         scratch.events.clear();
-        #[cfg(feature = "http3")]
         if has_datagrams(&self.client) {
             return self.read_datagram(buffer, scratch);
         }
@@ -367,19 +364,11 @@ impl Transport {
                 Ok(()) | Err(_) => {}
             }
         }
-        #[cfg(feature = "http3")]
         self.say_goodbye();
     }
 }
 
 /// Whether the protocol has datagrams of its own in place of bytes.
-#[cfg(not(feature = "http3"))]
-fn has_datagrams(_client: &Client) -> bool {
-    false
-}
-
-/// Whether the protocol has datagrams of its own in place of bytes.
-#[cfg(feature = "http3")]
 pub(super) fn has_datagrams(client: &Client) -> bool {
     matches!(client, Client::Http3(_))
 }

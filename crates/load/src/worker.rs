@@ -197,8 +197,9 @@ impl Worker {
             }
             if now >= next_scan_ns {
                 self.scan_timeouts(&mut current, now);
-                #[cfg(feature = "http3")]
-                self.tick(&mut current, now);
+                if self.traffic.protocol.has_datagrams() {
+                    self.tick(&mut current, now);
+                }
                 next_scan_ns = now + SCAN_NS;
             }
             if now >= next_live_ns {

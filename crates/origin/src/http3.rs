@@ -1,4 +1,4 @@
-//! HTTP/3: one thread with one UDP socket beside the workers of TCP, on the same port. Built with the feature `http3`.
+//! HTTP/3: one thread with one UDP socket beside the workers of TCP, on the same port.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -8,7 +8,6 @@
 mod answer;
 mod behaviour;
 mod connection;
-#[cfg(feature = "http3")]
 mod http3;
 mod protocol;
 mod queue;
@@ -193,13 +192,10 @@ impl Origin {
             .zip(self.seed..)
             .map(|(listener, seed)| Worker::new(listener, &self.serves, seed, keeps))
             .collect::<io::Result<Vec<Worker>>>()?;
-        #[cfg(feature = "http3")]
         let of_http3 = http3::Worker::new(self.address, &self.serves, self.seed, keeps)?;
         let reports: Vec<_> = thread::scope(|scope| {
-            #[cfg_attr(not(feature = "http3"), expect(unused_mut, reason = "that feature adds to them"))]
             let mut handles: Vec<_> =
                 workers.into_iter().map(|worker| scope.spawn(|| worker.run(stop))).collect();
-            #[cfg(feature = "http3")]
             handles.extend(of_http3.into_iter().map(|worker| scope.spawn(|| worker.run(stop))));
             handles.into_iter().map(thread::ScopedJoinHandle::join).collect()
         });

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::encoded::{Encoded, Hidden};
 use crate::http1::{Progress, ResponseReader, Truncated};
 use crate::http2::{Http2, Settings};
-#[cfg(feature = "http3")]
 use crate::http3::{self, Http3, Setup};
 use crate::response::{Event, ExpectedHeader, ProtocolError, Response};
 use crate::tcp::Tcp;
@@ -19,7 +18,6 @@ pub enum ClientProtocol {
     /// HTTP/2, by itself or under gRPC.
     Http2(Settings),
     /// HTTP/3.
-    #[cfg(feature = "http3")]
     Http3(Setup),
     /// A TCP byte stream in which all answers have the same size.
     Tcp {
@@ -38,10 +36,14 @@ impl ClientProtocol {
     pub fn streams(&self) -> u32 {
         match self {
             Self::Http2(settings) => settings.streams.max(1),
-            #[cfg(feature = "http3")]
             Self::Http3(setup) => setup.streams.max(1),
             _ => 1,
         }
+    }
+
+    /// Whether it exchanges datagrams of its own instead of bytes, and has timers.
+    pub fn has_datagrams(&self) -> bool {
+        matches!(self, Self::Http3(_))
     }
 
     /// Its ALPN name, if it has one.
@@ -49,7 +51,6 @@ impl ClientProtocol {
         match self {
             Self::Http1 | Self::WebSocket { .. } => Some(b"http/1.1"),
             Self::Http2(_) => Some(b"h2"),
-            #[cfg(feature = "http3")]
             Self::Http3(_) => Some(http3::ALPN),
             Self::Tcp { .. } => None,
         }
@@ -69,7 +70,6 @@ pub enum Client {
     /// HTTP/2.
     Http2(Box<Http2>),
     /// HTTP/3, which uses datagrams instead of bytes: see [`Client::datagrams`].
-    #[cfg(feature = "http3")]
     Http3(Box<Http3>),
     /// A TCP byte stream.
     Tcp(Tcp),
@@ -89,7 +89,6 @@ impl Client {
                 let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
                 Self::Http2(Box::new(Http2::new(*settings, expected)))
             }
-            #[cfg(feature = "http3")]
             ClientProtocol::Http3(setup) => {
                 let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
                 Self::Http3(Box::new(Http3::new(setup, expected)))
@@ -109,7 +108,6 @@ impl Client {
     }
 
     /// The QUIC connection, which consumes and produces datagrams instead of bytes.
-    #[cfg(feature = "http3")]
     pub fn datagrams(&mut self) -> Option<&mut Http3> {
         match self {
             Self::Http3(client) => Some(client),
@@ -121,7 +119,6 @@ impl Client {
     pub fn may_send(&self) -> bool {
         match self {
             Self::WebSocket(client, _) => client.is_open(),
-            #[cfg(feature = "http3")]
             Self::Http3(client) => client.is_open(),
             _ => true,
         }
@@ -143,7 +140,6 @@ impl Client {
                 *has_begun = false;
             }
             Self::Http2(client) => return client.send(stream, request, bytes, output),
-            #[cfg(feature = "http3")]
             Self::Http3(client) => return client.send(stream, bytes, request.is_head),
             Self::Tcp(client) => client.begin(),
             Self::WebSocket(client, _) => client.begin(),
@@ -155,7 +151,6 @@ impl Client {
     pub fn is_sent(&self, stream: u32) -> bool {
         match self {
             Self::Http2(client) => client.is_sent(stream),
-            #[cfg(feature = "http3")]
             Self::Http3(client) => client.is_sent(stream),
             _ => true,
         }
@@ -182,7 +177,6 @@ impl Client {
                 Ok(())
             }
             Self::Http2(client) => client.feed(bytes, output, events),
-            #[cfg(feature = "http3")]
             Self::Http3(client) => client.feed(bytes, events),
             Self::Tcp(client) => client.feed(bytes, events),
             Self::WebSocket(client, _) => client.feed(bytes, output, events),
@@ -198,7 +192,6 @@ impl Client {
         let has_begun = match self {
             Self::Http1 { reader, .. } => return reader.end(),
             Self::Http2(client) => client.has_begun(stream),
-            #[cfg(feature = "http3")]
             Self::Http3(client) => client.has_begun(stream),
             Self::Tcp(client) => client.has_begun(),
             Self::WebSocket(client, _) => client.has_begun(),
@@ -213,7 +206,6 @@ impl Client {
                 client.cancel(stream, output);
                 true
             }
-            #[cfg(feature = "http3")]
             Self::Http3(client) => {
                 client.cancel(stream);
                 true
@@ -240,7 +232,6 @@ impl Client {
         match self {
             Self::Http2(client) => client.max_streams(),
             // QUIC queues excess requests until the limit allows them.
-            #[cfg(feature = "http3")]
             Self::Http3(_) => u32::MAX,
             _ => 1,
         }

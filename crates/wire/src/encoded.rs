@@ -60,7 +60,6 @@ impl Encoded {
     }
 
     /// An HTTP/3 request, which is the same on every connection.
-    #[cfg(feature = "http3")]
     pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {
         Self::plain(crate::http3::request(fields, body), is_head)
     }

@@ -1,4 +1,4 @@
-//! HTTP/3 (RFC 9114) over QUIC: requires the feature `http3`, and is younger than the other protocols.
+//! HTTP/3 (RFC 9114) over QUIC. It is younger than the other protocols.
 //!
 //! QUIC is implemented by quinn (`quinn-proto`), which is sans-I/O too; this module implements requests, answers and
 //! header compression. [`Http3`] is the client side, [`Server`] the server side, for the origin. Of the optional

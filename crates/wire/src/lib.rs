@@ -9,7 +9,6 @@ mod encoded;
 pub mod grpc;
 pub mod http1;
 pub mod http2;
-#[cfg(feature = "http3")]
 pub mod http3;
 mod response;
 mod tcp;
@@ -18,7 +17,5 @@ pub mod websocket;
 
 pub use client::{Client, ClientProtocol};
 pub use encoded::{Encoded, Hidden};
-#[cfg(feature = "http3")]
-pub use response::Quic;
-pub use response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
+pub use response::{Event, ExpectedHeader, Loss, ProtocolError, Quic, Response};
 pub use tcp::Tcp;

@@ -85,7 +85,6 @@ pub enum Loss {
 }
 
 /// Why a QUIC connection is lost.
-#[cfg(feature = "http3")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quic {
     /// No common version, or no cipher suite for it.
@@ -100,7 +99,6 @@ pub enum Quic {
     Silent,
 }
 
-#[cfg(feature = "http3")]
 impl std::fmt::Display for Quic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -143,11 +141,9 @@ pub enum ProtocolError {
     #[error("the server broke a rule of HTTP/2: {0}")]
     Http2(&'static str),
     /// An unexpected or invalid frame.
-    #[cfg(feature = "http3")]
     #[error("the server broke a rule of HTTP/3: {0}")]
     Http3(&'static str),
     /// An error of the QUIC connection.
-    #[cfg(feature = "http3")]
     #[error("{0}")]
     Quic(Quic),
     /// The server refused the upgrade to WebSocket.

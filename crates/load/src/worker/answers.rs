@@ -1,9 +1,7 @@
 //! Taking what comes back, and doing what the state machine of connections decides.
 
 use hoptax_host::clock::now_ns;
-#[cfg(feature = "http3")]
-use hoptax_wire::Quic;
-use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, Response};
+use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, Quic, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
@@ -354,7 +352,6 @@ impl Worker {
     }
 
     /// Does on all connections what is due by the clock.
-    #[cfg(feature = "http3")]
     pub(super) fn tick(&mut self, current: &mut Current, now: u64) {
         for connection in self.connections.live().collect::<Vec<_>>() {
             let Some(transport) = self.transports.get_mut(connection) else { continue };
@@ -376,17 +373,15 @@ impl Worker {
 pub(super) fn failure_of(error: &ConnectionError) -> Failure {
     match error {
         ConnectionError::Socket(error) => failure_of_socket(*error),
-        ConnectionError::Tls(_) => Failure::Tls,
+        ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(Quic::Alert(_))) => {
+            Failure::Tls
+        }
         ConnectionError::Alpn(_)
         | ConnectionError::Protocol(
             ProtocolError::NotHttp2 | ProtocolError::NotUpgraded(_) | ProtocolError::BadUpgrade,
         ) => Failure::Protocol,
-        #[cfg(feature = "http3")]
-        ConnectionError::Protocol(ProtocolError::Quic(Quic::Alert(_))) => Failure::Tls,
-        #[cfg(feature = "http3")]
-        ConnectionError::Protocol(ProtocolError::Quic(_)) => Failure::Closed,
+        ConnectionError::Closed | ConnectionError::Protocol(ProtocolError::Quic(_)) => Failure::Closed,
         ConnectionError::Protocol(_) => Failure::Malformed,
-        ConnectionError::Closed => Failure::Closed,
     }
 }
 

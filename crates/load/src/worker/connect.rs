@@ -146,9 +146,7 @@ impl WorkerSpec {
 /// Whether a request can be given up without its connection.
 fn cancels(protocol: &ClientProtocol) -> bool {
     match protocol {
-        ClientProtocol::Http2(_) => true,
-        #[cfg(feature = "http3")]
-        ClientProtocol::Http3(_) => true,
+        ClientProtocol::Http2(_) | ClientProtocol::Http3(_) => true,
         ClientProtocol::Http1 | ClientProtocol::Tcp { .. } | ClientProtocol::WebSocket { .. } => false,
     }
 }
@@ -274,10 +272,8 @@ impl Worker {
             }
             let wait_ns = (deadline_ns - now).min(SCAN_NS);
             self.wait(&mut events, wait_ns).map_err(|error| self.failed(LaneId(0), &error.into()))?;
-            #[cfg(feature = "http3")]
-            for connection in self.connections.live().collect::<Vec<_>>() {
-                let ticked = self.transports[connection].tick(&mut Vec::new());
-                ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
+            if self.traffic.protocol.has_datagrams() {
+                self.tick_all()?;
             }
             for event in &events {
                 let connection = ConnectionId::from_token(event.data.u64());
@@ -288,6 +284,15 @@ impl Worker {
                     missing -= 1;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Does what is due by the clock on the connections of QUIC that are being opened.
+    fn tick_all(&mut self) -> Result<(), ConnectError> {
+        for connection in self.connections.live().collect::<Vec<_>>() {
+            let ticked = self.transports[connection].tick(&mut Vec::new());
+            ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
         }
         Ok(())
     }
