@@ -16,8 +16,8 @@ use clap_complete::Shell;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use prices::PricesArguments;
-pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
-pub(crate) use values::ArrivalsChoice;
+pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
+pub(crate) use values::{ArrivalsChoice, ProtocolChoice};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -219,6 +219,9 @@ pub(crate) struct OriginArguments {
     /// Certificates of the authorities whose clients are taken over TLS, and no others
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
     pub(crate) client_ca: Option<PathBuf>,
+    /// The protocols that TLS negotiates (ALPN), the preferred one first, with commas between; `none` takes no part in it
+    #[arg(long, value_name = "PROTOCOLS", value_enum, value_delimiter = ',', default_values = ["h2", "http/1.1"], requires = "cert")]
+    pub(crate) alpn: Vec<Alpn>,
     /// Speak plain TCP and nothing else: for so many bytes, an answer of the default size
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]
     pub(crate) tcp_request_size: Option<u64>,

@@ -10,7 +10,7 @@ use hoptax_wire::tls::{
     client_config, server_config,
 };
 
-use crate::arguments::{OnOff, SecurityArguments, TlsVersion};
+use crate::arguments::{Alpn, OnOff, SecurityArguments, TlsVersion};
 use crate::exit::Failure;
 
 /// How the connections of a load are secured that offers a protocol in the negotiation (ALPN).
@@ -63,11 +63,12 @@ pub(crate) fn plain_target(url: &str) -> Result<Target, Failure> {
     )))
 }
 
-/// How a server is secured by a certificate and its key, and whose clients it takes.
+/// How a server is secured by a certificate and its key, whose clients it takes, and what it negotiates.
 pub(crate) fn server(
     certificate: &Path,
     key: &Path,
     client_ca: Option<&Path>,
+    alpn: &[Alpn],
 ) -> Result<Arc<ServerConfig>, Failure> {
     let client_authorities = match client_ca {
         Some(path) => certificates_from_pem(&read(path)?).map_err(|error| bad(path, &error.to_string()))?,
@@ -78,6 +79,7 @@ pub(crate) fn server(
         client_authorities,
         versions: Versions::Both,
         resumes: true,
+        alpn: alpn.iter().filter_map(|protocol| protocol.name()).map(<[u8]>::to_vec).collect(),
     };
     server_config(security).map_err(Failure::bad_input)
 }

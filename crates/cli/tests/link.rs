@@ -35,6 +35,8 @@ fn min_us(delay: Duration) -> Option<[f64; 3]> {
             "2s",
             "--warmup",
             "0s",
+            "--protocol",
+            "http1",
             "--tls-resumption",
             "off",
             "--ca",

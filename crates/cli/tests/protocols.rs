@@ -47,7 +47,7 @@ fn every_protocol_is_answered_plain_and_over_tls() {
     let ca = lab.file("ca.pem");
     let echo = "/hoptax.echo.v1.Echo/Unary";
     for (plain, secure, path, protocol, flags) in [
-        ("http", "https", "/", "http1", vec![]),
+        ("http", "https", "/", "http1", vec!["--protocol", "http1"]),
         ("http", "https", "/", "http2", vec!["--protocol", "http2", "--streams", "4"]),
         ("grpc", "grpcs", echo, "grpc", vec!["--streams", "4"]),
         ("ws", "wss", "/", "websocket", vec![]),
@@ -66,6 +66,49 @@ fn every_protocol_is_answered_plain_and_over_tls() {
         assert_eq!((&tls["key_exchange_group"], &tls["hello_retry_requests"]), (&"X25519".into(), &0.into()));
         assert!(tls["alpn"] == alpn && tls["handshake"]["max_us"].is_number(), "{tls}");
     }
+}
+
+#[test]
+fn the_server_chooses_the_protocol_of_all_connections_unless_it_is_named() {
+    let lab = Lab::new();
+    let ca = lab.file("ca.pem");
+    let (_both, both) = lab.origin(&[]);
+    let (_old, old) = lab.origin(&["--alpn", "http/1.1"]);
+    let (both, old) = (format!("https://{both}/"), format!("https://{old}/"));
+    for (url, flags, protocol, alpn) in [
+        (&both, vec!["--streams", "4"], "http2", "h2"),
+        (&both, vec!["--protocol", "auto", "--tls-version", "1.2"], "http2", "h2"),
+        (&both, vec!["--protocol", "http1"], "http1", "http/1.1"),
+        (&old, vec![], "http1", "http/1.1"),
+    ] {
+        let result = load(&[&flags[..], &["--ca", &ca, url]].concat());
+        assert!(all_answered(&result), "{url} {flags:?}: {result}");
+        let tls = &result["tls"];
+        assert_eq!(
+            (&result["plan"]["protocol"], &tls["alpn"]),
+            (&protocol.into(), &alpn.into()),
+            "{flags:?}"
+        );
+        // The handshake that asked is not one of the load.
+        let handshakes =
+            tls["full_handshakes"].as_u64().unwrap() + tls["resumed_handshakes"].as_u64().unwrap();
+        assert_eq!(handshakes, 2, "{tls}");
+    }
+    // One load has one protocol: beside a URL that cannot negotiate, the usual one.
+    let (_plain, plain) = origin(&[]);
+    let result = load(&["--ca", &ca, &plain, &both]);
+    assert!(all_answered(&result) && result["plan"]["protocol"] == "http1", "{result}");
+    // The first server's choice is not that of the second.
+    assert!(refused(&["--ca", &ca, &both, &old]).contains("does not speak"));
+}
+
+#[test]
+fn a_server_without_alpn_speaks_http1() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&["--alpn", "none"]);
+    let result = load(&["--ca", &lab.file("ca.pem"), &format!("https://{address}/")]);
+    assert!(all_answered(&result) && result["plan"]["protocol"] == "http1", "{result}");
+    assert!(result["tls"]["alpn"].is_null(), "{result}");
 }
 
 #[test]
@@ -249,11 +292,12 @@ fn a_client_without_a_certificate_is_refused_where_one_is_asked_for() {
     let url = format!("https://{address}/");
     let (cert, key) = (lab.file("client.pem"), lab.file("client.key"));
     assert!(all_answered(&load(&["--ca", &ca, "--cert", &cert, "--key", &key, &url])));
-    // With 1.2 the server says so within the handshake, with 1.3 only behind it.
-    let without = ["load", "-d", "100ms", "--ca", &ca, "--tls-version", "1.2", &url];
-    let refused = run(without);
-    assert!(refused.code == Some(3) && refused.stderr.contains("--cert"), "{}", refused.stderr);
-    let result = load(&["--ca", &ca, "--tls-version", "1.3", &url]);
+    // With 1.2 the server says so within the handshake, with 1.3 only behind it: HTTP/2 waits for its settings before the
+    // load begins, HTTP/1.1 for nothing.
+    for version in ["1.2", "1.3"] {
+        assert!(refused(&["--ca", &ca, "--tls-version", version, &url]).contains("--cert"), "{version}");
+    }
+    let result = load(&["--protocol", "http1", "--ca", &ca, "--tls-version", "1.3", &url]);
     assert_eq!(result["book"]["answered"], 0, "{result}");
     assert!(result["failures"]["tls"].as_u64().unwrap() > 0, "{result}");
 }
@@ -383,7 +427,7 @@ fn flags_that_do_not_go_together_are_told() {
         (vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"], "no group `P-256`"),
         (
             vec!["--protocol", "http2", "-H", "Connection: close", "http://127.0.0.1:1/"],
-            "cannot be sent with HTTP/2",
+            "speak HTTP/1.1 with --protocol http1",
         ),
     ] {
         let ran = run(["load"].into_iter().chain(arguments.iter().copied()));

@@ -139,7 +139,10 @@ pub enum TargetError {
         name: String,
     },
     /// A header that HTTP/2 has no place for.
-    #[error("the header `{name}` cannot be sent with HTTP/2: it is about a connection of HTTP/1.1")]
+    #[error(
+        "the header `{name}` cannot be sent with HTTP/2: it is about a connection of HTTP/1.1; leave it out, or speak \
+         HTTP/1.1 with --protocol http1"
+    )]
     Header {
         /// Its name.
         name: String,

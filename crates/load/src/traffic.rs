@@ -120,6 +120,13 @@ impl Traffic {
         self.first().map(|target| target.protocol).unwrap_or_default()
     }
 
+    /// The first request, where the server may choose the protocol of all of them: each has a URL of `https` and no other
+    /// protocol than the usual one. A request without TLS cannot negotiate, and all connections of a load speak the same.
+    pub fn negotiable(&self) -> Option<&Target> {
+        let may = |target: &Target| target.protocol == Protocol::Http1 && target.server_name.is_some();
+        self.first().filter(|_| self.targets.iter().all(may))
+    }
+
     /// A protocol of its requests that is not that of the first.
     pub fn other_protocol(&self) -> Option<Protocol> {
         self.targets.iter().map(|target| target.protocol).find(|protocol| *protocol != self.protocol())

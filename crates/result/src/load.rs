@@ -145,7 +145,7 @@ pub struct LoadResult {
 pub struct LoadPlan {
     /// The target of the requests: a URL, or the source that they were read from.
     pub url: String,
-    /// Protocol: `http1`, `http2`, `grpc`, `tcp` or `websocket`.
+    /// Protocol: `http1`, `http2`, `http3`, `grpc`, `tcp` or `websocket`; the negotiated one where the server chose it.
     pub protocol: String,
     /// Request method; empty if the protocol has none.
     pub method: String,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub use config::{
     ClientSecurity, Identity, ServerSecurity, SetupError, Versions, certificates_from_pem, client_config,
-    server_config,
+    offering, server_config,
 };
 pub use rustls::pki_types::ServerName;
 pub use rustls::{ClientConfig, ServerConfig};

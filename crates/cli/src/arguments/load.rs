@@ -6,11 +6,10 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
 use hoptax_load::{
-    Connect, Expectation, Pace, PoolOrder, Protocol, RequestsPerConnection, Resolved, Think, WhenBusy,
-    WhenLate,
+    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Resolved, Think, WhenBusy, WhenLate,
 };
 
-use super::values::{ArrivalsChoice, GivenUrl, Headers};
+use super::values::{ArrivalsChoice, GivenUrl, Headers, ProtocolChoice};
 use super::{NeverHalt, SecurityArguments, values};
 
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent of each other")]
@@ -33,8 +32,9 @@ Examples:
   hoptax load --reflection --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
   hoptax load -q 500 -X POST --body '{\"id\": \"{counter}\"}' http://127.0.0.1:8080/{random}
 
-Protocols, by the scheme of the URL: http and https (HTTP/1.1, or --protocol http2 or grpc), grpc and grpcs, tcp and tls
-(bytes there and back), ws and wss (WebSocket messages there and back).
+Protocols, by the scheme of the URL: http (HTTP/1.1, or --protocol http2 or grpc), https (HTTP/2 or HTTP/1.1 as the server
+chooses, or --protocol http1, http2, http3 or grpc), grpc and grpcs, tcp and tls (bytes there and back), ws and wss
+(WebSocket messages there and back).
 
 User information of a URL (joe:secret@) is sent as basic authentication; no result and no message shows it.
 
@@ -72,10 +72,12 @@ pub(crate) struct LoadArguments {
     /// exponential times of that mean
     #[arg(long, value_name = "TIME", conflicts_with_all = ["rate", "stages"])]
     pub(crate) think: Option<Think>,
-    /// What is spoken, where the scheme of the URL leaves it open: `http1`, `http2` or `grpc` for `http://` and `https://`
-    #[arg(long, value_name = "PROTOCOL")]
-    pub(crate) protocol: Option<Protocol>,
-    /// Requests at once on each connection, for HTTP/2 and gRPC
+    /// What is spoken, where the scheme of the URL leaves it open: `http1`, `http2` or `grpc` for `http://` and `https://`,
+    /// also `http3` for `https://`. With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN)
+    /// in a handshake before the load; `http://` is HTTP/1.1
+    #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default())]
+    pub(crate) protocol: ProtocolChoice,
+    /// Requests at once on each connection, for HTTP/2, HTTP/3 and gRPC
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) streams: u32,
     /// Bytes of every answer, for TCP

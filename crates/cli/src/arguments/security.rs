@@ -48,6 +48,29 @@ pub(crate) enum TlsVersion {
     V13,
 }
 
+/// A protocol in the negotiation of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Alpn {
+    /// HTTP/2
+    H2,
+    /// HTTP/1.1
+    #[value(name = "http/1.1")]
+    Http1,
+    /// No part in the negotiation
+    None,
+}
+
+impl Alpn {
+    /// Its registered name.
+    pub(crate) fn name(self) -> Option<&'static [u8]> {
+        match self {
+            Self::H2 => Some(b"h2"),
+            Self::Http1 => Some(b"http/1.1"),
+            Self::None => None,
+        }
+    }
+}
+
 /// Yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnOff {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, without_user};
+use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, without_user};
 
 /// What `--arrivals` asks for.
 #[derive(Clone, Debug)]
@@ -15,6 +15,43 @@ pub(crate) enum ArrivalsChoice {
     Drawn(Arrivals),
     /// Recorded in this file.
     Trace(PathBuf),
+}
+
+/// What `--protocol` asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ProtocolChoice {
+    /// The usual one of the scheme; with `https`, the server chooses between HTTP/2 and HTTP/1.1.
+    #[default]
+    Auto,
+    /// This one.
+    Named(Protocol),
+}
+
+impl ProtocolChoice {
+    /// The protocol that was named, if one was.
+    pub(crate) fn named(self) -> Option<Protocol> {
+        match self {
+            Self::Auto => None,
+            Self::Named(protocol) => Some(protocol),
+        }
+    }
+}
+
+impl fmt::Display for ProtocolChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.named().map_or("auto", Protocol::as_str))
+    }
+}
+
+impl FromStr for ProtocolChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().map(Self::Named).map_err(|error: String| format!("{error}, or `auto`"))
+    }
 }
 
 /// A URL as it was given; nothing shows its user information.

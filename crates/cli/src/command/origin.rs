@@ -12,7 +12,9 @@ use crate::{print, security};
 pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     let interrupt = Interrupt::listen()?;
     let tls = match (&arguments.cert, &arguments.key) {
-        (Some(cert), Some(key)) => Some(security::server(cert, key, arguments.client_ca.as_deref())?),
+        (Some(cert), Some(key)) => {
+            Some(security::server(cert, key, arguments.client_ca.as_deref(), &arguments.alpn)?)
+        }
         _ => None,
     };
     let options = OriginOptions {

@@ -106,6 +106,25 @@ pub enum ConnectError {
     },
 }
 
+impl ConnectError {
+    /// What a socket that failed means, where so many connections were asked for.
+    pub(crate) fn of_socket(address: SocketAddr, wanted: usize, source: io::Error) -> Self {
+        match Errno::from_io_error(&source) {
+            Some(Errno::MFILE | Errno::NFILE) => Self::TooMany { wanted, source },
+            Some(Errno::ADDRNOTAVAIL) if wanted > 1 => Self::NoPorts { wanted, address, source },
+            Some(Errno::NETUNREACH | Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) => {
+                Self::NoRoute { address, source }
+            }
+            _ => Self::Connect { address, source },
+        }
+    }
+
+    /// A server that closed a connection before anything could be sent.
+    pub(crate) fn closed(address: SocketAddr) -> Self {
+        Self::Refused { address, reason: ConnectionError::Closed.to_string() }
+    }
+}
+
 /// What a worker is to be.
 #[derive(Clone, Debug)]
 pub struct WorkerSpec {
@@ -347,14 +366,6 @@ impl Worker {
         let ConnectionError::Socket(error) = error else {
             return ConnectError::Refused { address, reason: error.to_string() };
         };
-        let source = (*error).into();
-        match *error {
-            Errno::MFILE | Errno::NFILE => ConnectError::TooMany { wanted, source },
-            Errno::ADDRNOTAVAIL if wanted > 1 => ConnectError::NoPorts { wanted, address, source },
-            Errno::NETUNREACH | Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL => {
-                ConnectError::NoRoute { address, source }
-            }
-            _ => ConnectError::Connect { address, source },
-        }
+        ConnectError::of_socket(address, wanted, (*error).into())
     }
 }

@@ -59,6 +59,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
     // For HTTP/1.1 the method is enough.
     let what = match plan.protocol.as_str() {
         "http2" => format!("HTTP/2 {}", plan.method),
+        "http3" => format!("HTTP/3 {}", plan.method),
         "grpc" => "gRPC".to_owned(),
         "tcp" => "TCP".to_owned(),
         "websocket" => "WebSocket".to_owned(),

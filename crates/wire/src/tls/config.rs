@@ -114,6 +114,8 @@ pub struct ServerSecurity {
     pub versions: Versions,
     /// Whether sessions can be resumed.
     pub resumes: bool,
+    /// The ALPN protocols, the preferred one first; without any, the server does not take part in the negotiation.
+    pub alpn: Vec<Vec<u8>>,
 }
 
 /// Why TLS settings are invalid.
@@ -211,7 +213,16 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
     Ok(Arc::new(config))
 }
 
-/// The configuration of a server, which speaks HTTP/2 and HTTP/1.1.
+/// The same configuration with these ALPN protocols on offer, the preferred one first, and without the memory of sessions
+/// and groups: what its handshakes leave behind does not change those of the original.
+pub fn offering(config: &ClientConfig, protocols: &[&[u8]]) -> Arc<ClientConfig> {
+    let mut config = config.clone();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    config.resumption = Resumption::disabled();
+    Arc::new(config)
+}
+
+/// The configuration of a server.
 ///
 /// # Errors
 /// When settings are inconsistent.
@@ -229,7 +240,7 @@ pub fn server_config(security: ServerSecurity) -> Result<Arc<ServerConfig>, Setu
         builder.with_client_cert_verifier(verifier)
     };
     let mut config = builder.with_single_cert(security.identity.certificates, security.identity.key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = security.alpn;
     if security.resumes {
         config.ticketer = aws_lc_rs::Ticketer::new()?;
     } else {

@@ -21,6 +21,7 @@ fn server() -> (Arc<ServerConfig>, String) {
         client_authorities: Vec::new(),
         versions: Versions::Both,
         resumes: true,
+        alpn: Vec::new(),
     });
     (config.unwrap(), authority.certificate())
 }

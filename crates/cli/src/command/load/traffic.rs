@@ -2,67 +2,31 @@
 
 use std::fs;
 
-use hoptax_load::{Family, Protocol, RequestSpec, Resolver, Target, Traffic};
+use hoptax_load::{Family, Protocol, RequestSpec, Resolver, Target, Traffic, negotiate};
 use hoptax_proto::Services;
 use hoptax_wire::grpc::framed;
 
 use super::{reflection, requests};
-use crate::arguments::LoadArguments;
+use crate::arguments::{LoadArguments, ProtocolChoice};
 use crate::exit::Failure;
 use crate::security;
 
 /// Bytes of a message, where a body is not given and there must be one.
 const DEFAULT_BYTES: usize = 64;
 
-/// What the flags ask to be sent.
+/// What the flags ask to be sent. Where the server chooses the protocol, it is asked.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
-    let body = body(arguments)?;
-    let resolver = resolver(arguments);
-    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
-    let services = match &arguments.proto {
-        Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
-        None if arguments.reflection => Some(reflection::services(arguments, &resolver)?),
-        None => None,
-    };
-    let target = |url: &str, method: &str, headers: &[(String, String)], body: Vec<u8>| {
-        let asked = |body| RequestSpec {
-            url,
-            method,
-            headers: headers.to_vec(),
-            body,
-            protocol: arguments.protocol,
-            deadline: Some(arguments.timeout),
-            server_name: arguments.security.server_name.as_deref(),
-            resolver: Some(&resolver),
-        };
-        let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
-        match target.protocol {
-            Protocol::Grpc => {
-                let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
-                Target::from_spec(&asked(framed(&message).repeat(arguments.messages as usize)))
-            }
-            Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
-                Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
-            }
-            _ => return Ok(target),
+    let given = Given::read(arguments)?;
+    let mut traffic = given.traffic(arguments.protocol.named())?;
+    if arguments.protocol == ProtocolChoice::Auto
+        && let Some(first) = traffic.negotiable()
+    {
+        let security = security::client(&arguments.security, traffic.alpn())?;
+        let protocol = negotiate(first, &security, arguments.timeout).map_err(Failure::environment)?;
+        if protocol != traffic.protocol() {
+            traffic = given.traffic(Some(protocol))?;
         }
-        .map_err(|error| error.to_string())
-    };
-    let mut traffic = if let Some(path) = &arguments.requests {
-        let [url] = arguments.urls.as_slice() else {
-            return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
-        };
-        let requests = requests::read(path, url, &arguments.method, &headers)?;
-        Traffic::in_turn(all(requests.into_iter().map(|(place, request)| {
-            let request = request?;
-            target(&request.url, &request.method, &request.headers, request.body)
-                .map_err(|error| format!("{place}: {error}"))
-        }))?)
-    } else {
-        let targets =
-            all(arguments.urls.iter().map(|url| target(url, &arguments.method, &headers, body.clone())))?;
-        weighted(targets, &arguments.weights)?
-    };
+    }
     traffic.expectation = arguments.expect.clone().unwrap_or_default();
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
@@ -81,6 +45,89 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
     }
     Ok(traffic)
+}
+
+/// What the flags say of the requests, with all files read.
+struct Given<'a> {
+    arguments: &'a LoadArguments,
+    resolver: Resolver,
+    services: Option<Services>,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    /// Those of a file, where there is one.
+    listed: Option<Vec<requests::Listed>>,
+}
+
+impl<'a> Given<'a> {
+    fn read(arguments: &'a LoadArguments) -> Result<Self, Failure> {
+        let body = body(arguments)?;
+        let resolver = resolver(arguments);
+        let services = match &arguments.proto {
+            Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
+            None if arguments.reflection => Some(reflection::services(arguments, &resolver)?),
+            None => None,
+        };
+        let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
+        let listed = match (&arguments.requests, arguments.urls.as_slice()) {
+            (None, _) => None,
+            (Some(path), [url]) => Some(requests::read(path, url, &arguments.method, &headers)?),
+            (Some(_), _) => {
+                return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
+            }
+        };
+        Ok(Self { arguments, resolver, services, headers, body, listed })
+    }
+
+    /// The requests in a protocol, or each in the usual one of its URL.
+    fn traffic(&self, protocol: Option<Protocol>) -> Result<Traffic, Failure> {
+        let Some(listed) = &self.listed else {
+            let (method, headers) = (&self.arguments.method, &self.headers);
+            let targets = all(self
+                .arguments
+                .urls
+                .iter()
+                .map(|url| self.target(protocol, url, method, headers, self.body.clone())))?;
+            return weighted(targets, &self.arguments.weights);
+        };
+        Ok(Traffic::in_turn(all(listed.iter().map(|(place, request)| {
+            let request = request.as_ref().map_err(Clone::clone)?;
+            self.target(protocol, &request.url, &request.method, &request.headers, request.body.clone())
+                .map_err(|error| format!("{place}: {error}"))
+        }))?))
+    }
+
+    fn target(
+        &self,
+        protocol: Option<Protocol>,
+        url: &str,
+        method: &str,
+        headers: &[(String, String)],
+        body: Vec<u8>,
+    ) -> Result<Target, String> {
+        let arguments = self.arguments;
+        let asked = |body| RequestSpec {
+            url,
+            method,
+            headers: headers.to_vec(),
+            body,
+            protocol,
+            deadline: Some(arguments.timeout),
+            server_name: arguments.security.server_name.as_deref(),
+            resolver: Some(&self.resolver),
+        };
+        let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
+        match target.protocol {
+            Protocol::Grpc => {
+                let message = message(self.services.as_ref(), target.path(), arguments.messages, body)?;
+                Target::from_spec(&asked(framed(&message).repeat(arguments.messages as usize)))
+            }
+            Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
+                Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
+            }
+            _ => return Ok(target),
+        }
+        .map_err(|error| error.to_string())
+    }
 }
 
 /// What knows the addresses of hosts, by the flags.

@@ -1,0 +1,104 @@
+//! The handshake before a load whose protocol the server chooses.
+//!
+//! All connections of a load speak one protocol, since requests are encoded once and a connection with streams is another
+//! pool than one without. So the choice is made before the first of them is opened, on a connection of its own.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hoptax_wire::tls::{ClientConfig, Handshake, Tls, TlsError, offering};
+
+use crate::protocol::Protocol;
+use crate::target::Target;
+use crate::worker::ConnectError;
+
+/// What is offered, the preferred one first, as browsers and other clients do.
+const OFFERED: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Why there is no handshake.
+enum NoHandshake {
+    Socket(io::Error),
+    Tls(TlsError),
+    Closed,
+}
+
+impl From<io::Error> for NoHandshake {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(error)
+    }
+}
+
+impl From<TlsError> for NoHandshake {
+    fn from(error: TlsError) -> Self {
+        Self::Tls(error)
+    }
+}
+
+/// Offers HTTP/2 and HTTP/1.1 to the server of a request in one handshake of TLS (ALPN, RFC 7301), and hangs up. The answer
+/// is HTTP/2 where the server chooses it, and HTTP/1.1 where it chooses that or nothing. The handshake counts nowhere, and
+/// no later one resumes its session.
+///
+/// # Errors
+/// When there is no handshake within `timeout`; in the words of a connection of the load that fails in the same way.
+pub fn negotiate(
+    target: &Target,
+    security: &Arc<ClientConfig>,
+    timeout: Duration,
+) -> Result<Protocol, ConnectError> {
+    let address = target.address;
+    match handshake(target, &offering(security, &OFFERED), timeout) {
+        Ok(handshake) if handshake.alpn.as_deref() == Some(b"h2") => Ok(Protocol::Http2),
+        Ok(_) => Ok(Protocol::Http1),
+        Err(NoHandshake::Socket(error))
+            if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+        {
+            Err(ConnectError::Timeout { address, seconds: timeout.as_secs_f64() })
+        }
+        Err(NoHandshake::Socket(error)) => Err(ConnectError::of_socket(address, 1, error)),
+        Err(NoHandshake::Tls(error)) => Err(ConnectError::Refused { address, reason: error.to_string() }),
+        Err(NoHandshake::Closed) => Err(ConnectError::closed(address)),
+    }
+}
+
+fn handshake(
+    target: &Target,
+    security: &Arc<ClientConfig>,
+    timeout: Duration,
+) -> Result<Handshake, NoHandshake> {
+    let Some(name) = &target.server_name else { return Err(NoHandshake::Closed) };
+    let deadline = Instant::now() + timeout;
+    let mut socket = TcpStream::connect_timeout(&target.address, timeout)?;
+    let mut tls = Tls::client(security, name.clone())?;
+    let (mut output, mut buffer) = (Vec::new(), vec![0; 16 * 1024]);
+    tls.flush(&mut output)?;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::from(ErrorKind::TimedOut).into());
+        }
+        socket.set_read_timeout(Some(left))?;
+        socket.set_write_timeout(Some(left))?;
+        socket.write_all(&output)?;
+        output.clear();
+        if let Some(handshake) = tls.handshake().filter(|_| !tls.is_handshaking()) {
+            tls.close(&mut output)?;
+            // A server that is not told learns it from the end of the connection.
+            let _ = socket.write_all(&output);
+            return Ok(handshake);
+        }
+        let read = match socket.read(&mut buffer) {
+            Ok(0) => return Err(NoHandshake::Closed),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = buffer.get(..read).unwrap_or_default();
+        if let Err(error) = tls.receive(bytes, &mut Vec::new(), &mut output) {
+            // The alert that says why.
+            let _ = socket.write_all(&output);
+            return Err(error.into());
+        }
+    }
+}
