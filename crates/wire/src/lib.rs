@@ -10,6 +10,7 @@ pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod http3;
+pub mod proxy_protocol;
 mod response;
 mod tcp;
 pub mod tls;

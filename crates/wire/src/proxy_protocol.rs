@@ -1,0 +1,116 @@
+//! The header of the PROXY protocol, by which a proxy tells the next server whose connection it relays.
+//!
+//! It is the first thing on a connection, before TLS. The format is that of HAProxy's specification, "The PROXY protocol,
+//! versions 1 & 2" (<https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt>).
+
+use std::net::SocketAddr;
+
+/// What a header of version 2 begins with (section 2.2 of the specification).
+const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
+/// Version 2 and the command `LOCAL`: the sender speaks for itself.
+const LOCAL: u8 = 0x20;
+/// Version 2 and the command `PROXY`: the addresses are those of a client.
+const PROXY: u8 = 0x21;
+/// TCP over IPv4, and over IPv6.
+const TCP4: u8 = 0x11;
+const TCP6: u8 = 0x21;
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Text.
+    V1,
+    /// Binary.
+    V2,
+}
+
+impl Version {
+    /// The word for it: `v1` or `v2`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+}
+
+/// The header of a connection from `source` to `destination`. Without both, and where one is of IPv4 and the other of IPv6,
+/// it says that there is no client to speak of, as on a Unix socket: the server then takes the addresses of the socket.
+pub fn header(version: Version, source: Option<SocketAddr>, destination: Option<SocketAddr>) -> Vec<u8> {
+    let pair = source.zip(destination);
+    match version {
+        Version::V1 => text(pair).into_bytes(),
+        Version::V2 => binary(pair),
+    }
+}
+
+fn text(pair: Option<(SocketAddr, SocketAddr)>) -> String {
+    let family = match pair {
+        Some((SocketAddr::V4(_), SocketAddr::V4(_))) => "TCP4",
+        Some((SocketAddr::V6(_), SocketAddr::V6(_))) => "TCP6",
+        _ => return "PROXY UNKNOWN\r\n".to_owned(),
+    };
+    pair.map_or_else(String::new, |(from, to)| {
+        format!("PROXY {family} {} {} {} {}\r\n", from.ip(), to.ip(), from.port(), to.port())
+    })
+}
+
+fn binary(pair: Option<(SocketAddr, SocketAddr)>) -> Vec<u8> {
+    let mut addresses = Vec::with_capacity(36);
+    let (command, family) = match pair {
+        Some((SocketAddr::V4(from), SocketAddr::V4(to))) => {
+            addresses.extend_from_slice(&from.ip().octets());
+            addresses.extend_from_slice(&to.ip().octets());
+            (PROXY, TCP4)
+        }
+        Some((SocketAddr::V6(from), SocketAddr::V6(to))) => {
+            addresses.extend_from_slice(&from.ip().octets());
+            addresses.extend_from_slice(&to.ip().octets());
+            (PROXY, TCP6)
+        }
+        _ => (LOCAL, 0),
+    };
+    if let Some((from, to)) = pair.filter(|_| command == PROXY) {
+        addresses.extend_from_slice(&from.port().to_be_bytes());
+        addresses.extend_from_slice(&to.port().to_be_bytes());
+    }
+    let mut header = SIGNATURE.to_vec();
+    header.extend_from_slice(&[command, family]);
+    header.extend_from_slice(&(addresses.len() as u16).to_be_bytes());
+    header.append(&mut addresses);
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(version: Version, from: &str, to: &str) -> Vec<u8> {
+        header(version, Some(from.parse().unwrap()), Some(to.parse().unwrap()))
+    }
+
+    #[test]
+    fn a_header_tells_both_ends_of_the_connection() {
+        let text = of(Version::V1, "192.0.2.1:56324", "198.51.100.2:443");
+        assert_eq!(text, b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\n");
+        let text = of(Version::V1, "[2001:db8::1]:1", "[2001:db8::2]:65535");
+        assert_eq!(text, b"PROXY TCP6 2001:db8::1 2001:db8::2 1 65535\r\n");
+        let binary = of(Version::V2, "192.0.2.1:258", "198.51.100.2:443");
+        let expected =
+            b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc6\x33\x64\x02\x01\x02\x01\xbb";
+        assert_eq!(binary, expected);
+        let binary = of(Version::V2, "[2001:db8::1]:1", "[2001:db8::2]:2");
+        assert_eq!((binary.len(), &binary[12..16]), (16 + 36, &b"\x21\x21\x00\x24"[..]));
+        assert_eq!(&binary[48..], b"\x00\x01\x00\x02");
+    }
+
+    #[test]
+    fn a_header_without_a_pair_of_addresses_names_none() {
+        let (four, six) = ("192.0.2.1:1".parse().unwrap(), "[2001:db8::1]:1".parse().unwrap());
+        for (from, to) in [(None, None), (Some(four), None), (Some(four), Some(six)), (Some(six), Some(four))]
+        {
+            assert_eq!(header(Version::V1, from, to), b"PROXY UNKNOWN\r\n");
+            assert_eq!(header(Version::V2, from, to), b"\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00");
+        }
+    }
+}
