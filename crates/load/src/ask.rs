@@ -1,7 +1,7 @@
 //! One call of gRPC outside of any load, waited for: for what has to be known before.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use hoptax_wire::tls::{ClientConfig, Tls, TlsError};
 use hoptax_wire::{Event, ProtocolError, Response};
 use thiserror::Error;
 
+use crate::dial::Dial;
 use crate::target::Target;
 
 /// Why a call has no answer.
@@ -46,12 +47,11 @@ pub enum AskError {
 /// When there is no answer within `timeout` of any step, or the call did not go well.
 pub fn ask(
     target: &Target,
+    dial: &Dial,
     security: Option<&Arc<ClientConfig>>,
     timeout: Duration,
 ) -> Result<Vec<u8>, AskError> {
-    let socket = TcpStream::connect_timeout(&target.address, timeout)?;
-    socket.set_read_timeout(Some(timeout))?;
-    socket.set_write_timeout(Some(timeout))?;
+    let socket = dial.connected(target.address, timeout)?;
     let tls = match (security, &target.server_name) {
         (Some(config), Some(name)) => Some(Tls::client(config, name.clone())?),
         _ => None,
@@ -70,7 +70,7 @@ pub fn ask(
 }
 
 struct Call {
-    socket: TcpStream,
+    socket: File,
     tls: Option<Tls>,
     client: Http2,
 }

@@ -4,12 +4,12 @@
 //! pool than one without. So the choice is made before the first of them is opened, on a connection of its own.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hoptax_wire::tls::{ClientConfig, Handshake, Tls, TlsError, offering};
 
+use crate::dial::{self, Dial};
 use crate::protocol::Protocol;
 use crate::target::Target;
 use crate::worker::ConnectError;
@@ -44,11 +44,13 @@ impl From<TlsError> for NoHandshake {
 /// When there is no handshake within `timeout`; in the words of a connection of the load that fails in the same way.
 pub fn negotiate(
     target: &Target,
+    dial: &Dial,
     security: &Arc<ClientConfig>,
     timeout: Duration,
 ) -> Result<Protocol, ConnectError> {
-    let address = target.address;
-    match handshake(target, &offering(security, &OFFERED), timeout) {
+    let address = dial.peer(target.address);
+    dial.check(target.address, 1)?;
+    match handshake(target, dial, &offering(security, &OFFERED), timeout) {
         Ok(handshake) if handshake.alpn.as_deref() == Some(b"h2") => Ok(Protocol::Http2),
         Ok(_) => Ok(Protocol::Http1),
         Err(NoHandshake::Socket(error))
@@ -64,12 +66,13 @@ pub fn negotiate(
 
 fn handshake(
     target: &Target,
+    dial: &Dial,
     security: &Arc<ClientConfig>,
     timeout: Duration,
 ) -> Result<Handshake, NoHandshake> {
     let Some(name) = &target.server_name else { return Err(NoHandshake::Closed) };
     let deadline = Instant::now() + timeout;
-    let mut socket = TcpStream::connect_timeout(&target.address, timeout)?;
+    let mut socket = dial.connected(target.address, timeout)?;
     let mut tls = Tls::client(security, name.clone())?;
     let (mut output, mut buffer) = (Vec::new(), vec![0; 16 * 1024]);
     tls.flush(&mut output)?;
@@ -78,8 +81,7 @@ fn handshake(
         if left.is_zero() {
             return Err(io::Error::from(ErrorKind::TimedOut).into());
         }
-        socket.set_read_timeout(Some(left))?;
-        socket.set_write_timeout(Some(left))?;
+        dial::set_timeout(&socket, left).map_err(io::Error::from)?;
         socket.write_all(&output)?;
         output.clear();
         if let Some(handshake) = tls.handshake().filter(|_| !tls.is_handshaking()) {

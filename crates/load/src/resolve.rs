@@ -82,6 +82,14 @@ fn of_family(family: Option<Family>) -> String {
     family.map_or_else(String::new, |family| format!(" of {}", family.name()))
 }
 
+/// Which addresses of a host are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Uses {
+    First,
+    All,
+    None,
+}
+
 /// Finds the addresses of hosts and remembers them.
 ///
 /// Records that rotate would otherwise give each request of a list another address, and one host would count as several.
@@ -89,6 +97,7 @@ fn of_family(family: Option<Family>) -> String {
 pub struct Resolver {
     given: Vec<Resolved>,
     family: Option<Family>,
+    uses: Uses,
     lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
     known: RefCell<BTreeMap<String, Vec<IpAddr>>>,
 }
@@ -103,14 +112,34 @@ impl Resolver {
     /// A resolver that uses the addresses that are given, asks the system for the others, and takes those of one family
     /// alone if that is asked for.
     pub fn new(given: Vec<Resolved>, family: Option<Family>) -> Self {
-        Self { given, family, lookup, known: RefCell::default() }
+        Self { given, family, uses: Uses::First, lookup, known: RefCell::default() }
     }
 
-    /// The address of a host: its first one of IPv4 if there is one, as servers on loopback often listen on that alone.
+    /// The same, with all addresses of each host, in the order of the system's resolver.
+    #[must_use]
+    pub fn with_all(self) -> Self {
+        Self { uses: Uses::All, ..self }
+    }
+
+    /// A resolver that looks nothing up, for connections that go through a Unix socket, whatever the URL says. What it gives is
+    /// an address of this machine, the same for every host.
+    pub fn unused() -> Self {
+        Self { uses: Uses::None, ..Self::default() }
+    }
+
+    /// The address of a host: its first one of IPv4 if there is one, as servers on loopback often listen on that alone. With
+    /// all addresses, the first one and the others.
     ///
     /// # Errors
     /// When there is none.
-    pub(crate) fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
+    pub(crate) fn addresses(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<(SocketAddr, Vec<SocketAddr>), ResolveError> {
+        if self.uses == Uses::None {
+            return Ok((SocketAddr::from(([127, 0, 0, 1], 0)), Vec::new()));
+        }
         let name = host.to_ascii_lowercase();
         let given = self.given.iter().filter(|given| (&given.host, given.port) == (&name, port));
         let given: Vec<IpAddr> = given.map(|given| given.address).collect();
@@ -120,12 +149,20 @@ impl Resolver {
             Err(_) => self.looked_up(host, name)?,
         };
         let fits = |address: &&IpAddr| self.family.is_none_or(|family| family.has(**address));
-        let fitting = || addresses.iter().filter(fits);
-        fitting()
-            .find(|address| address.is_ipv4())
-            .or_else(|| fitting().next())
-            .map(|address| SocketAddr::from((*address, port)))
-            .ok_or_else(|| ResolveError::NoAddress { host: host.to_owned(), family: self.family })
+        let mut fitting: Vec<SocketAddr> = Vec::new();
+        for address in addresses.iter().filter(fits).map(|address| SocketAddr::from((*address, port))) {
+            if !fitting.contains(&address) {
+                fitting.push(address);
+            }
+        }
+        if fitting.is_empty() {
+            return Err(ResolveError::NoAddress { host: host.to_owned(), family: self.family });
+        }
+        if self.uses == Uses::All {
+            return Ok((fitting.remove(0), fitting));
+        }
+        let first = fitting.iter().position(SocketAddr::is_ipv4).unwrap_or_default();
+        Ok((fitting.swap_remove(first), Vec::new()))
     }
 
     fn looked_up(&self, host: &str, name: String) -> Result<Vec<IpAddr>, ResolveError> {
@@ -148,6 +185,12 @@ mod tests {
     use std::sync::atomic::{AtomicU8, Ordering};
 
     use super::*;
+
+    impl Resolver {
+        fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
+            self.addresses(host, port).map(|(first, _)| first)
+        }
+    }
 
     fn given(texts: &[&str]) -> Vec<Resolved> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
@@ -177,6 +220,22 @@ mod tests {
         for text in ["shop.test", "shop.test:443", "shop.test:x:127.0.0.1", ":1:127.0.0.1", "a:1:b"] {
             assert!(text.parse::<Resolved>().unwrap_err().contains("`HOST:PORT:ADDRESS`"), "{text}");
         }
+    }
+
+    #[test]
+    fn all_addresses_of_a_host_are_used_once_each_where_that_is_asked_for() {
+        let twice = ["a.test:80:127.0.0.2", "a.test:80:::1", "a.test:80:127.0.0.3", "a.test:80:127.0.0.2"];
+        let all = |family| {
+            let resolver = Resolver::new(given(&twice), family).with_all();
+            let (first, others) = resolver.addresses("a.test", 80).unwrap();
+            [vec![first], others].concat().iter().map(SocketAddr::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(all(None), ["127.0.0.2:80", "[::1]:80", "127.0.0.3:80"]);
+        assert_eq!(all(Some(Family::V4)), ["127.0.0.2:80", "127.0.0.3:80"]);
+        let one = Resolver::new(given(&twice), None).addresses("a.test", 80).unwrap();
+        assert_eq!(one, ("127.0.0.2:80".parse().unwrap(), Vec::new()));
+        // No name of this domain has an address.
+        assert!(Resolver::unused().address("a.invalid", 80).unwrap().ip().is_loopback());
     }
 
     #[test]

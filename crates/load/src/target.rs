@@ -71,8 +71,10 @@ pub struct Target {
     path: String,
     /// The request method; empty where the protocol has none.
     pub method: String,
-    /// Where connections go.
+    /// Where connections go; the first of several addresses.
     pub address: SocketAddr,
+    /// All of them.
+    pub(crate) addresses: Vec<SocketAddr>,
     /// What is spoken.
     pub protocol: Protocol,
     /// The name that the server's certificate is to have, where there is TLS.
@@ -200,9 +202,9 @@ impl Target {
             return Err(TargetError::Credentials { url: shown, protocol });
         }
         let port = url.port.unwrap_or(if is_secure { 443 } else { 80 });
-        let address = match spec.resolver {
-            Some(resolver) => resolver.address(&url.host, port)?,
-            None => Resolver::default().address(&url.host, port)?,
+        let (address, others) = match spec.resolver {
+            Some(resolver) => resolver.addresses(&url.host, port)?,
+            None => Resolver::default().addresses(&url.host, port)?,
         };
         let server_name = if is_secure {
             let name = spec.server_name.unwrap_or(&url.host).to_owned();
@@ -220,6 +222,7 @@ impl Target {
                 _ => spec.method.to_owned(),
             },
             address,
+            addresses: [vec![address], others].concat(),
             protocol,
             server_name,
             places: places(&request.bytes),

@@ -11,6 +11,7 @@ use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Hidden};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::dial::Dial;
 use crate::expect::Expectation;
 use crate::protocol::Protocol;
 use crate::target::{Target, varies};
@@ -27,12 +28,15 @@ pub struct Traffic {
     pub(crate) protocol: ClientProtocol,
     /// What is expected of every answer.
     pub expectation: Expectation,
+    /// How connections reach the servers.
+    pub dial: Dial,
 }
 
-/// One address, and the requests that go there.
+/// One server, and the requests that go there.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
-    pub(crate) address: SocketAddr,
+    /// Its addresses, one at least; connections take turns among them.
+    addresses: Vec<SocketAddr>,
     /// How its connections are secured, and the name that its certificate is to have.
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     server_name: Option<ServerName<'static>>,
@@ -80,13 +84,13 @@ impl Traffic {
         let mut host_of = Vec::with_capacity(targets.len());
         for (target, weight) in targets.iter().zip(weights) {
             let is_same = |host: &Host| {
-                (host.address, &host.server_name, &host.upgrade)
-                    == (target.address, &target.server_name, &target.upgrade)
+                (&host.addresses, &host.server_name, &host.upgrade)
+                    == (&target.addresses, &target.server_name, &target.upgrade)
             };
             let number = hosts.iter().position(is_same).unwrap_or(hosts.len());
             if number == hosts.len() {
                 hosts.push(Host {
-                    address: target.address,
+                    addresses: target.addresses.clone(),
                     tls: None,
                     server_name: target.server_name.clone(),
                     upgrade: target.upgrade.clone(),
@@ -110,6 +114,7 @@ impl Traffic {
             order,
             protocol: ClientProtocol::Http1,
             expectation: Expectation::default(),
+            dial: Dial::default(),
         };
         traffic.set_streams(1, 1);
         traffic
@@ -184,18 +189,23 @@ impl Traffic {
     /// An address that is to be talked to over TLS, which is not set up.
     pub(crate) fn unsecured(&self) -> Option<SocketAddr> {
         let is_unsecured = |host: &&Host| host.server_name.is_some() && host.tls.is_none();
-        self.hosts.iter().find(is_unsecured).map(|host| host.address)
+        self.hosts.iter().find(is_unsecured).map(|host| host.way(0).0)
     }
 
     /// What speaks on a new connection to a host.
-    pub(crate) fn client(&self, host: usize, expected: &Arc<[ExpectedHeader]>) -> Client {
+    pub(crate) fn client(
+        &self,
+        host: usize,
+        address: SocketAddr,
+        expected: &Arc<[ExpectedHeader]>,
+    ) -> Client {
         match (&self.protocol, self.hosts.get(host)) {
             (ClientProtocol::WebSocket { .. }, Some(host)) => {
                 let protocol = ClientProtocol::WebSocket { upgrade: host.upgrade.clone() };
                 Client::new(&protocol, expected)
             }
             (ClientProtocol::Http3(setup), Some(host)) => {
-                let setup = Setup { address: host.address, security: host.tls.clone(), ..setup.clone() };
+                let setup = Setup { address, security: host.tls.clone(), ..setup.clone() };
                 Client::new(&ClientProtocol::Http3(setup), expected)
             }
             (protocol, _) => Client::new(protocol, expected),
@@ -214,7 +224,7 @@ impl Traffic {
 
     /// The addresses that they go to.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.hosts.iter().map(|host| host.address)
+        self.hosts.iter().flat_map(|host| host.addresses.iter().copied())
     }
 
     /// How many these are.
@@ -243,6 +253,16 @@ impl Traffic {
             left -= one;
         }
         shares
+    }
+}
+
+impl Host {
+    /// The address for the connection of this number, and the number by which its source is chosen: so that every source is
+    /// used with every address.
+    pub(crate) fn way(&self, number: usize) -> (SocketAddr, usize) {
+        let unspecified = || SocketAddr::from(([0, 0, 0, 0], 0));
+        let count = self.addresses.len().max(1);
+        (self.addresses.get(number % count).copied().unwrap_or_else(unspecified), number / count)
     }
 }
 

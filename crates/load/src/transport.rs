@@ -1,7 +1,6 @@
 //! What a connection is made of: a socket, TLS if there is any, and the protocol on it. How far it has come, and which
 //! requests are on it, is the business of the state machine in `connection`.
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use hoptax_host::clock::now_ns;
@@ -9,12 +8,19 @@ use hoptax_wire::tls::{Handshake, Tls, TlsError};
 use hoptax_wire::{Client, Encoded, Event, ProtocolError, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{SendFlags, SocketType, sockopt};
 use thiserror::Error;
 
 use crate::connection::{ConnectionId, StreamId};
+use crate::dial::{Dial, Way};
 use crate::kernel::{self, Stamped};
 use crate::traffic::Host;
+
+/// Edge-triggered for everything once: no call per request to change what is waited for.
+const INTEREST: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::OUT)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
 
 /// The socket of a connection and what is spoken on it.
 #[derive(Debug)]
@@ -86,29 +92,17 @@ impl Transport {
     pub(crate) fn open(
         epoll: &OwnedFd,
         connection: ConnectionId,
-        address: SocketAddr,
+        way: Way<'_>,
         client: Client,
         stamped: bool,
         now_ns: u64,
     ) -> Result<Self, Errno> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let kind = if has_datagrams(&client) { SocketType::DGRAM } else { SocketType::STREAM };
-        let socket = rustix::net::socket_with(family, kind, flags, None)?;
-        if kind == SocketType::STREAM {
-            // Requests are small and written whole: Nagle's algorithm could only hold them back.
-            sockopt::set_tcp_nodelay(&socket, true)?;
-        }
+        let socket = way.socket(kind)?;
         // Without the kernel's stamps there is less to tell, and nothing is wrong.
         let stamped = stamped && kernel::enable(&socket).is_ok();
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error),
-        }
-        // Edge-triggered for everything once: no call per request to change what is waited for.
-        let interest =
-            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        epoll::add(epoll, &socket, epoll::EventData::new_u64(connection.token()), interest)?;
+        way.connect(&socket)?;
+        epoll::add(epoll, &socket, epoll::EventData::new_u64(connection.token()), INTEREST)?;
         Ok(Self {
             socket,
             client,
@@ -124,6 +118,15 @@ impl Transport {
             stamps: None,
             pending_error: None,
         })
+    }
+
+    /// Has the events come once more that an edge has told already.
+    pub(crate) fn look_again(&self, epoll: &OwnedFd, connection: ConnectionId) {
+        let data = epoll::EventData::new_u64(connection.token());
+        match epoll::modify(epoll, &self.socket, data, INTEREST) {
+            // Without that, they are found with the next request.
+            Ok(()) | Err(_) => {}
+        }
     }
 
     pub(crate) fn socket(&self) -> &OwnedFd {
@@ -149,11 +152,13 @@ impl Transport {
     pub(crate) fn finish_connect(
         &mut self,
         now_ns: u64,
+        dial: &Dial,
         host: &Host,
         scratch: &mut Scratch,
     ) -> Result<(), ConnectionError> {
         sockopt::socket_error(&self.socket)??;
         self.connected_ns = now_ns;
+        self.output.append(&mut dial.preamble(&self.socket));
         if let Some((config, name)) = host.tls.as_ref().filter(|_| !has_datagrams(&self.client)) {
             let mut tls = Tls::client(config, name.clone())?;
             tls.flush(&mut self.output)?;
@@ -388,6 +393,14 @@ impl Transports {
     /// That of a connection, if it is open or being opened.
     pub(crate) fn get_mut(&mut self, connection: ConnectionId) -> Option<&mut Transport> {
         match self.places.get_mut(connection.index()) {
+            Some(Some((its, transport))) if *its == connection => Some(transport),
+            _ => None,
+        }
+    }
+
+    /// The same, to look at.
+    pub(crate) fn get(&self, connection: ConnectionId) -> Option<&Transport> {
+        match self.places.get(connection.index()) {
             Some(Some((its, transport))) if *its == connection => Some(transport),
             _ => None,
         }

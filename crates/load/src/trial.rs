@@ -61,6 +61,8 @@ pub struct TrialSpec {
     pub requests: Option<u64>,
     /// Time before it that is not.
     pub warmup: Duration,
+    /// Time before the warm-up in which connections are opened evenly that are opened ahead; zero for all at once.
+    pub ramp_up: Duration,
     /// Time after which a request has timed out, and how long answers are waited for at the end.
     pub timeout: Duration,
     /// Seed of the release times.
@@ -90,6 +92,7 @@ impl TrialSpec {
             duration: Duration::from_secs(10),
             requests: None,
             warmup: Duration::from_secs(1),
+            ramp_up: Duration::ZERO,
             timeout: Duration::from_secs(5),
             seed: 1,
             kernel_stamps: false,
@@ -146,7 +149,7 @@ pub fn run(
     let most =
         spec.requests.map_or(most, |requests| most.min(usize::try_from(requests.max(1)).unwrap_or(most)));
     let workers = spec.workers.clamp(1, most);
-    let ready = connect(spec, workers)?;
+    let ready = connect(spec, workers, stop)?;
     let (clock_read_ns, clock_step_back_ns) = clock::cost_and_step_back_ns();
     let start_ns = now_ns() + SETTLE_NS;
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
@@ -268,7 +271,7 @@ fn recorded(
 /// Where a worker logs, its connections, and itself.
 type Ready = (Option<LogSink>, usize, Worker);
 
-fn connect(spec: &TrialSpec, workers: usize) -> Result<Vec<Ready>, ConnectError> {
+fn connect(spec: &TrialSpec, workers: usize, stop: &AtomicBool) -> Result<Vec<Ready>, ConnectError> {
     let traffic = Arc::new(spec.traffic.clone());
     let mut first_connection = 0;
     (0..workers)
@@ -276,7 +279,8 @@ fn connect(spec: &TrialSpec, workers: usize) -> Result<Vec<Ready>, ConnectError>
             let connections = spec.connections / workers + usize::from(number < spec.connections % workers);
             let log = spec.log.clone().map(|sender| LogSink::new(sender, first_connection as u32));
             first_connection += connections;
-            let worker = Worker::connect(&WorkerSpec {
+            // One worker after the other, each for its share of the time, opens the connections of all evenly.
+            let worker_spec = WorkerSpec {
                 traffic: Arc::clone(&traffic),
                 connections,
                 timeout: spec.timeout,
@@ -285,7 +289,9 @@ fn connect(spec: &TrialSpec, workers: usize) -> Result<Vec<Ready>, ConnectError>
                 number: number as u32,
                 workers: workers as u32,
                 kernel_stamps: spec.kernel_stamps,
-            })?;
+                ramp_up: spec.ramp_up / workers as u32,
+            };
+            let worker = Worker::connect_until(&worker_spec, stop)?;
             Ok((log, connections, worker))
         })
         .collect()

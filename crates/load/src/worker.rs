@@ -9,6 +9,7 @@
 //! performs the actions that it leaves in a queue (`Worker::perform`). An action may be an event in turn, which adds to the
 //! queue and never calls back.
 
+mod ahead;
 mod answers;
 mod connect;
 mod end;
@@ -85,6 +86,9 @@ pub struct Worker {
     handshakes: Handshakes,
     /// The request that is being written, where each has numbers of its own.
     filled: Vec<u8>,
+    /// The number of the next connection that is opened, by which its way is chosen; those of several workers count in turn.
+    next_number: usize,
+    workers: usize,
 }
 
 /// Where the connections of a lane go.
@@ -94,6 +98,8 @@ struct Lane {
     host: usize,
     /// Whether the kernel's time stamps are asked for.
     is_stamped: bool,
+    /// The number of the connection that was opened last.
+    number: usize,
 }
 
 /// The slots of one host.

@@ -31,7 +31,7 @@ pub use finding::{Finding, Severity, Verdict};
 pub use load::{
     Book, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, InFlight,
     KernelStamps, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, Loosened, LowerBounds, Mode,
-    Outliers, Pacing, Percentile, QuantileIntervals, Range, Stage, TlsResult, Waiting, Window,
+    NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals, Range, Stage, TlsResult, Waiting, Window,
 };
 pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};

@@ -160,6 +160,9 @@ pub struct LoadPlan {
     pub connections: u32,
     /// Concurrent requests per connection.
     pub streams: u32,
+    /// How connections reach the servers.
+    #[serde(default)]
+    pub network: NetworkPlan,
     /// HTTP/2 settings of the generator; null with other protocols.
     pub http2: Option<Http2Plan>,
     /// How a connection is chosen for a request.
@@ -198,6 +201,22 @@ pub struct LoadPlan {
     pub never_halted: bool,
     /// Tolerated share of failed, timed-out and unfinished requests.
     pub max_error_share: f64,
+}
+
+/// How connections reach the servers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkPlan {
+    /// Addresses of the servers; connections take turns among those of one server. Empty with a Unix socket.
+    pub servers: Vec<String>,
+    /// Path of the Unix socket that all connections went to; null for none.
+    pub unix_socket: Option<String>,
+    /// Source addresses and networks, in the syntax of `--source-address`; empty where the kernel chose.
+    pub source_addresses: Vec<String>,
+    /// Version of the PROXY protocol whose header every connection began with, `v1` or `v2`; null for none.
+    pub proxy_protocol: Option<String>,
+    /// Time before the warm-up over which the connections were opened evenly, seconds; 0 for all at once.
+    pub ramp_up_s: f64,
 }
 
 /// HTTP/2 settings.

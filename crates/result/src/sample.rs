@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     Book, Drift, EndedBy, Environment, Generator, GeneratorWorker, InFlight, Latency, LatencySet, LoadPlan,
-    LoadRate, LoadResult, Loop, LowerBounds, Mode, Pacing, QuantileIntervals, Range, Verdict, Waiting,
-    Window,
+    LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Verdict,
+    Waiting, Window,
 };
 
 /// A distribution of 200,000 times around a median.
@@ -109,6 +109,7 @@ fn plan() -> LoadPlan {
         arrivals: Some("uniform".to_owned()),
         connections: 16,
         streams: 1,
+        network: NetworkPlan::default(),
         http2: None,
         pool: "least-recent".to_owned(),
         when_busy: "wait".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{
     Book, EndedBy, Environment, Finding, Generator, Imported, Latency, LatencySet, LoadPlan, LoadRate,
-    LoadResult, Loop, QuantileIntervals, Severity, Verdict, Waiting,
+    LoadResult, Loop, NetworkPlan, QuantileIntervals, Severity, Verdict, Waiting,
 };
 
 use crate::{Output, Reported, Tool};
@@ -90,6 +90,7 @@ fn plan(reported: &Reported) -> LoadPlan {
         arrivals: None,
         connections: reported.connections.unwrap_or_default(),
         streams: 1,
+        network: NetworkPlan::default(),
         http2: None,
         pool: unknown(),
         when_busy: unknown(),

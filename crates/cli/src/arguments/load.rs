@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
 use hoptax_load::{
-    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Resolved, Think, WhenBusy, WhenLate,
+    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Resolved, Source, Think, WhenBusy, WhenLate,
 };
 
-use super::values::{ArrivalsChoice, GivenUrl, Headers, ProtocolChoice};
+use super::values::{ArrivalsChoice, GivenUrl, Headers, ProtocolChoice, ProxyVersion};
 use super::{NeverHalt, SecurityArguments, values};
 
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent of each other")]
@@ -25,6 +25,8 @@ Examples:
   hoptax load -q 1000 --openmetrics load.prom http://127.0.0.1:8080/
   hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
   hoptax load --resolve shop.test:8080:127.0.0.1 -H @headers.txt http://joe:secret@shop.test:8080/
+  hoptax load --unix-socket /run/app.sock http://localhost/health
+  hoptax load -c 100000 -w 2 --source-address 10.0.0.0/28 --ramp-up 60s http://10.0.1.1:8080/
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
   hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
   hoptax load --body-size 100 ws://127.0.0.1:8080/
@@ -54,6 +56,19 @@ pub(crate) struct LoadArguments {
     /// Use addresses of IPv6 alone
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
+    /// Spread connections over all addresses of a host, in turn, in place of its first one
+    #[arg(long)]
+    pub(crate) resolve_all: bool,
+    /// A Unix socket that connections go to, in place of the addresses of hosts; URLs are sent as they are
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolve", "ipv4", "ipv6", "resolve_all", "source_addresses", "kernel_stamps"])]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// An address of this machine that connections go out from, or a network, all of whose addresses are ones: `127.0.1.0/24`.
+    /// May be given again; connections take turns. Each address has its own 28,000 ports or so
+    #[arg(long = "source-address", value_name = "ADDRESS")]
+    pub(crate) source_addresses: Vec<Source>,
+    /// Begin each connection with a header of the PROXY protocol, before TLS, that names the addresses of the connection
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub(crate) proxy_protocol: Option<ProxyVersion>,
     /// How often each URL is requested, as weights in their order: `3,1`
     #[arg(long, value_name = "WEIGHTS", value_delimiter = ',')]
     pub(crate) weights: Vec<f64>,
@@ -111,6 +126,10 @@ pub(crate) struct LoadArguments {
     /// When connections are opened: `ahead` of the first request, or `on-demand`
     #[arg(long, value_name = "WHEN", default_value_t = Connect::default())]
     pub(crate) connect: Connect,
+    /// Over how long connections are opened, evenly, before the warm-up; all at once if not given. Requests begin when all are
+    /// open
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) ramp_up: Option<Duration>,
     /// Requests after which a connection is closed and opened anew, as a number or a range: `1` for a new one each time,
     /// `500-1500`
     #[arg(long, value_name = "NUMBER")]

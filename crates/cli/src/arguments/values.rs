@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, without_user};
+use clap::ValueEnum;
+use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, without_user};
 
 /// What `--arrivals` asks for.
 #[derive(Clone, Debug)]
@@ -51,6 +52,24 @@ impl FromStr for ProtocolChoice {
             return Ok(Self::Auto);
         }
         text.parse().map(Self::Named).map_err(|error: String| format!("{error}, or `auto`"))
+    }
+}
+
+/// A version of the PROXY protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProxyVersion {
+    /// Text
+    V1,
+    /// Binary
+    V2,
+}
+
+impl From<ProxyVersion> for ProxyProtocol {
+    fn from(version: ProxyVersion) -> Self {
+        match version {
+            ProxyVersion::V1 => Self::V1,
+            ProxyVersion::V2 => Self::V2,
+        }
     }
 }
 

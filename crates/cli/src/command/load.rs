@@ -15,7 +15,7 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{fail_on, judge_load};
 use hoptax_host::limits;
 use hoptax_load::trial::{self, TrialSpec};
-use hoptax_load::{Arrivals, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
+use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{openmetrics, terminal};
 use hoptax_result::LoadResult;
 
@@ -92,6 +92,11 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
             traffic.hosts()
         )));
     }
+    if arguments.ramp_up.is_some() && arguments.connect == Connect::OnDemand {
+        return Err(Failure::bad_input(
+            "`--ramp-up` is for connections that are opened ahead: leave out `--connect on-demand`",
+        ));
+    }
     let (open, length) = open_loop(arguments)?;
     let (length, warmup) = length.map_or_else(
         || (arguments.count.map_or(DURATION, |count| time_limit(count, open.as_ref())), WARM_UP),
@@ -116,6 +121,7 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
         duration,
         requests: arguments.count,
         warmup,
+        ramp_up: arguments.ramp_up.unwrap_or_default(),
         timeout: arguments.timeout,
         seed: arguments.seed,
         kernel_stamps: arguments.kernel_stamps,

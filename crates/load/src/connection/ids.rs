@@ -89,8 +89,4 @@ impl Layout {
     pub(crate) fn slots(self) -> impl Iterator<Item = SlotId> + use<> {
         (0..self.lanes * self.streams).map(SlotId)
     }
-
-    pub(crate) fn all_lanes(self) -> impl Iterator<Item = LaneId> + use<> {
-        (0..self.lanes).map(LaneId)
-    }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{
-    Drift, EndedBy, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode, Pacing,
-    Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
+    Drift, EndedBy, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode,
+    NetworkPlan, Pacing, Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
 use hoptax_wire::http2::ERROR_CODES;
@@ -85,6 +85,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: spec.connections as u32,
         streams: spec.traffic.streams(),
+        network: network(spec),
         http2: spec.traffic.http2(),
         pool: spec.pooling.order.to_string(),
         when_busy: spec.pooling.when_busy.to_string(),
@@ -107,6 +108,23 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         seed: spec.seed,
         never_halted: spec.never_halted,
         max_error_share: spec.max_error_share,
+    }
+}
+
+fn network(spec: &TrialSpec) -> NetworkPlan {
+    let dial = &spec.traffic.dial;
+    let unix_socket = dial.unix_socket.as_ref().map(|path| path.display().to_string());
+    let addresses = spec.traffic.addresses().filter(|_| unix_socket.is_none());
+    let mut servers: Vec<String> = addresses.map(|address| address.to_string()).collect();
+    // Several names may lead to one server.
+    servers.sort_unstable();
+    servers.dedup();
+    NetworkPlan {
+        servers,
+        unix_socket,
+        source_addresses: dial.sources.given().iter().map(ToString::to_string).collect(),
+        proxy_protocol: dial.proxy_protocol.map(|version| version.as_str().to_owned()),
+        ramp_up_s: spec.ramp_up.as_secs_f64(),
     }
 }
 

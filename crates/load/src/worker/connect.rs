@@ -2,8 +2,8 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
@@ -16,15 +16,16 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::lead::Lead;
-use super::{EVENTS, HostPool, Lane, SCAN_NS, Worker};
-use crate::connection::{Action, ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
+use super::{HostPool, Lane, Worker};
+use crate::connection::{ConnectionId, Connections, Event, LaneId, Layout, SlotId};
+use crate::dial::{Peer, Way};
 use crate::handshakes::Handshakes;
 use crate::kernel::ONE_IN;
 use crate::lifetime::Connect;
 use crate::pool::{Pool, Pooling};
 use crate::schedule::worker_seed;
 use crate::traffic::{Picker, Traffic};
-use crate::transport::{ConnectionError, Read, Scratch, Transport, Transports};
+use crate::transport::{ConnectionError, Scratch, Transport, Transports};
 
 /// Bytes read at once.
 pub(super) const READ_BYTES: usize = 64 * 1024;
@@ -39,7 +40,7 @@ pub enum ConnectError {
     #[error("cannot connect to {address}: {source}; is the server running, and is the port right?")]
     Connect {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// Why.
         source: io::Error,
     },
@@ -49,21 +50,31 @@ pub enum ConnectError {
     )]
     NoRoute {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// Why.
         source: io::Error,
     },
     /// No more ports are free.
     #[error(
         "cannot open {wanted} connections to {address}: {source}; one address of this machine has some 28,000 ports for \
-         one port of the server (see net.ipv4.ip_local_port_range)"
+         one port of the server (see net.ipv4.ip_local_port_range); give it several with --source-address"
     )]
     NoPorts {
         /// How many were asked for.
         wanted: usize,
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// Why.
+        source: io::Error,
+    },
+    /// A given address of this machine is none.
+    #[error("cannot connect to {address} from {from}: {source}; is it an address of this machine?")]
+    Source {
+        /// The server.
+        address: Peer,
+        /// The address that connections were to go out from.
+        from: String,
+        /// What the kernel said.
         source: io::Error,
     },
     /// No more sockets may be opened.
@@ -80,7 +91,7 @@ pub enum ConnectError {
     #[error("cannot talk to {address}: {reason}")]
     Refused {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// Why, in words.
         reason: String,
     },
@@ -88,7 +99,7 @@ pub enum ConnectError {
     #[error("{address} takes at most {most} streams on a connection, not {asked}: ask for fewer --streams")]
     Streams {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// What it takes.
         most: u32,
         /// What was asked for.
@@ -100,7 +111,7 @@ pub enum ConnectError {
     )]
     Timeout {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// The timeout.
         seconds: f64,
     },
@@ -108,7 +119,7 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// What a socket that failed means, where so many connections were asked for.
-    pub(crate) fn of_socket(address: SocketAddr, wanted: usize, source: io::Error) -> Self {
+    pub(crate) fn of_socket(address: Peer, wanted: usize, source: io::Error) -> Self {
         match Errno::from_io_error(&source) {
             Some(Errno::MFILE | Errno::NFILE) => Self::TooMany { wanted, source },
             Some(Errno::ADDRNOTAVAIL) if wanted > 1 => Self::NoPorts { wanted, address, source },
@@ -120,7 +131,7 @@ impl ConnectError {
     }
 
     /// A server that closed a connection before anything could be sent.
-    pub(crate) fn closed(address: SocketAddr) -> Self {
+    pub(crate) fn closed(address: Peer) -> Self {
         Self::Refused { address, reason: ConnectionError::Closed.to_string() }
     }
 }
@@ -144,6 +155,8 @@ pub struct WorkerSpec {
     pub workers: u32,
     /// Whether the kernel's time stamps are taken of a sample.
     pub kernel_stamps: bool,
+    /// Over how long the connections are opened that are opened ahead, evenly; zero for all at once.
+    pub ramp_up: Duration,
 }
 
 impl WorkerSpec {
@@ -158,6 +171,7 @@ impl WorkerSpec {
             number: 0,
             workers: 1,
             kernel_stamps: false,
+            ramp_up: Duration::ZERO,
         }
     }
 }
@@ -176,11 +190,22 @@ impl Worker {
     /// # Errors
     /// When one of them cannot be opened: a load on fewer connections than asked for is not that load.
     pub fn connect(spec: &WorkerSpec) -> Result<Self, ConnectError> {
+        Self::connect_until(spec, &AtomicBool::new(false))
+    }
+
+    /// The same; once `stop` is set, no further connection is opened ahead.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn connect_until(spec: &WorkerSpec, stop: &AtomicBool) -> Result<Self, ConnectError> {
         if let Some(address) = spec.traffic.unsecured() {
             return Err(ConnectError::Refused {
-                address,
+                address: spec.traffic.dial.peer(address),
                 reason: "TLS is asked for and not set up".to_owned(),
             });
+        }
+        for address in spec.traffic.addresses() {
+            spec.traffic.dial.check(address, spec.connections)?;
         }
         let epoll =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| ConnectError::Epoll(error.into()))?;
@@ -200,7 +225,7 @@ impl Worker {
             for _ in 0..share {
                 // The stamps of a socket are those of one request only while there is one.
                 let is_stamped = spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(ONE_IN);
-                lanes.push(Lane { host, is_stamped });
+                lanes.push(Lane { host, is_stamped, number: 0 });
             }
         }
         let layout = Layout { lanes: lanes.len() as u32, streams };
@@ -226,19 +251,27 @@ impl Worker {
             handshakes: Handshakes::default(),
             filled: Vec::new(),
             traffic: Arc::clone(&spec.traffic),
+            next_number: spec.number as usize,
+            workers: spec.workers.max(1) as usize,
         };
         if worker.lifetime.connect == Connect::Ahead {
-            worker.open_all()?;
+            worker.open_all(spec.ramp_up, stop)?;
         }
         Ok(worker)
     }
 
     /// Begins to open a connection.
     pub(super) fn open(&mut self, connection: ConnectionId, now: u64) -> Result<(), Errno> {
-        let Lane { host, is_stamped } = self.lanes[self.connections.lane(connection).index()];
-        let client = self.traffic.client(host, &self.expected);
-        let address = self.traffic.hosts[host].address;
-        let transport = Transport::open(&self.epoll, connection, address, client, is_stamped, now)?;
+        // Counted by opening, so that connections that live for one request take turns as well.
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(self.workers);
+        let lane = &mut self.lanes[self.connections.lane(connection).index()];
+        lane.number = number;
+        let Lane { host, is_stamped, .. } = *lane;
+        let (address, number) = self.traffic.hosts[host].way(number);
+        let client = self.traffic.client(host, address, &self.expected);
+        let way = Way { dial: &self.traffic.dial, address, number };
+        let transport = Transport::open(&self.epoll, connection, way, client, is_stamped, now)?;
         self.transports.insert(connection, transport);
         Ok(())
     }
@@ -250,7 +283,8 @@ impl Worker {
         now_ns: u64,
     ) -> Result<(), ConnectionError> {
         let host = &self.traffic.hosts[self.lanes[self.connections.lane(connection).index()].host];
-        self.transports[connection].finish_connect(now_ns, host, &mut self.scratch)?;
+        let dial = &self.traffic.dial;
+        self.transports[connection].finish_connect(now_ns, dial, host, &mut self.scratch)?;
         self.connections.handle(Event::Connected(connection));
         Ok(())
     }
@@ -262,94 +296,6 @@ impl Worker {
         self.connections.handle(Event::Ready { connection, requests });
     }
 
-    fn open_all(&mut self) -> Result<(), ConnectError> {
-        let now = now_ns();
-        let deadline_ns = now.saturating_add(self.timeout_ns);
-        let mut missing = 0;
-        for lane in self.connections.layout().all_lanes() {
-            self.connections.handle(Event::Wanted(lane));
-            while let Some(action) = self.connections.next_action() {
-                let Action::Open(connection) = action else {
-                    unreachable!("connections without requests are only opened: {action:?}")
-                };
-                self.open(connection, now).map_err(|error| self.failed(lane, &error.into()))?;
-                missing += 1;
-            }
-        }
-        let mut events = Vec::with_capacity(EVENTS);
-        while missing > 0 {
-            let now = now_ns();
-            if now >= deadline_ns {
-                let is_missing =
-                    |one: &ConnectionId| !matches!(self.connections.state(*one), State::Open { .. });
-                let waits = self.connections.live().find(is_missing);
-                let lane = waits.map_or(LaneId(0), |connection| self.connections.lane(connection));
-                return Err(ConnectError::Timeout {
-                    address: self.address(lane),
-                    seconds: self.timeout_ns as f64 / 1e9,
-                });
-            }
-            let wait_ns = (deadline_ns - now).min(SCAN_NS);
-            self.wait(&mut events, wait_ns).map_err(|error| self.failed(LaneId(0), &error.into()))?;
-            if self.traffic.protocol.has_datagrams() {
-                self.tick_all()?;
-            }
-            for event in &events {
-                let connection = ConnectionId::from_token(event.data.u64());
-                let lane = self.connections.lane(connection);
-                if self.go_on_opening(connection).map_err(|error| self.failed(lane, &error))? {
-                    self.check_streams(connection)?;
-                    self.set_ready(connection);
-                    missing -= 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Does what is due by the clock on the connections of QUIC that are being opened.
-    fn tick_all(&mut self) -> Result<(), ConnectError> {
-        for connection in self.connections.live().collect::<Vec<_>>() {
-            let ticked = self.transports[connection].tick(&mut Vec::new());
-            ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
-        }
-        Ok(())
-    }
-
-    /// Takes a connection as far as it comes; whether it has just become ready.
-    fn go_on_opening(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
-        match self.connections.state(connection) {
-            State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
-            State::Handshaking { .. } => {}
-            State::Open { .. } | State::Draining { .. } | State::Closed => return Ok(false),
-        }
-        loop {
-            let transport = &mut self.transports[connection];
-            if transport.settings_received() {
-                return Ok(true);
-            }
-            transport.transmit()?;
-            let alpn = self.traffic.protocol.alpn();
-            let (read, handshake) = transport.read(&mut self.buffer, alpn, true, &mut self.scratch)?;
-            self.record_handshake(handshake);
-            match read {
-                Read::WouldBlock => return Ok(false),
-                Read::End => return Err(ConnectionError::Closed),
-                Read::Bytes(_) => {}
-            }
-        }
-    }
-
-    fn check_streams(&self, connection: ConnectionId) -> Result<(), ConnectError> {
-        let most = self.transports[connection].max_streams();
-        let asked = self.connections.layout().streams;
-        if most < asked {
-            let address = self.address(self.connections.lane(connection));
-            return Err(ConnectError::Streams { address, most, asked: asked as usize });
-        }
-        Ok(())
-    }
-
     /// Takes note of a handshake of TLS, if there was one.
     pub(super) fn record_handshake(&mut self, handshake: Option<(u64, Handshake)>) {
         if let Some((took_ns, handshake)) = handshake {
@@ -357,11 +303,13 @@ impl Worker {
         }
     }
 
-    fn address(&self, lane: LaneId) -> SocketAddr {
-        self.traffic.hosts[self.lanes[lane.index()].host].address
+    /// Where the connection of a lane goes that was opened last.
+    pub(super) fn address(&self, lane: LaneId) -> Peer {
+        let Lane { host, number, .. } = self.lanes[lane.index()];
+        self.traffic.dial.peer(self.traffic.hosts[host].way(number).0)
     }
 
-    fn failed(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
+    pub(super) fn failed(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
         let (address, wanted) = (self.address(lane), self.lanes.len());
         let ConnectionError::Socket(error) = error else {
             return ConnectError::Refused { address, reason: error.to_string() };

@@ -1,6 +1,6 @@
 //! The summary of a load.
 
-use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, TlsResult};
+use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
@@ -66,7 +66,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => plan.method.clone(),
     };
     format!(
-        "\n{}\n{how}, {} connections{}, {} worker(s), {}{} after {} s of warm-up\n\n",
+        "\n{}\n{how}, {} connections{}{}, {} worker(s), {}{} after {} s of warm-up\n\n",
         style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
         // They may be unknown for an imported result.
         if plan.connections == 0 {
@@ -75,6 +75,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
             grouped(plan.connections.into(), 0)
         },
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
+        way(&plan.network),
         plan.workers,
         match (result.ended_by, plan.request_limit) {
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
@@ -90,6 +91,28 @@ fn heading(result: &LoadResult, style: Style) -> String {
         },
         seconds(plan.warmup_s)
     )
+}
+
+/// How connections reach the servers, where that is not the usual way.
+fn way(network: &NetworkPlan) -> String {
+    let mut text = String::new();
+    if let Some(path) = &network.unix_socket {
+        text += &format!(" through {path}");
+    }
+    if network.servers.len() > 1 {
+        text += &format!(" to {} addresses", network.servers.len());
+    }
+    if !network.source_addresses.is_empty() {
+        text += &format!(" from {}", network.source_addresses.join(", "));
+    }
+    if let Some(version) = &network.proxy_protocol {
+        text += &format!(" with a PROXY {version} header");
+    }
+    if network.ramp_up_s > 0.0 {
+        let digits = usize::from(network.ramp_up_s.fract() > 0.0);
+        text += &format!(", opened over {} s", grouped(network.ramp_up_s, digits));
+    }
+    text
 }
 
 /// Rates, and accounts of requests.
@@ -385,6 +408,13 @@ mod tests {
         let mut result = fixture::load();
         result.plan.protocol = "http2".to_owned();
         result.plan.streams = 8;
+        result.plan.network = NetworkPlan {
+            servers: vec!["127.0.0.1:1".to_owned(), "127.0.0.2:1".to_owned()],
+            source_addresses: vec!["127.0.1.0/24".to_owned(), "127.0.2.1".to_owned()],
+            proxy_protocol: Some("v2".to_owned()),
+            ramp_up_s: 2.5,
+            ..NetworkPlan::default()
+        };
         result.retired = [("no-error".to_owned(), 3)].into();
         result.tls = Some(TlsResult {
             version: "1.3".to_owned(),

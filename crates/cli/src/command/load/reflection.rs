@@ -1,6 +1,6 @@
 //! Asking a server of gRPC what messages its services take.
 
-use hoptax_load::{AskError, Protocol, RequestSpec, Resolver, Target, ask, on_host_of, without_user};
+use hoptax_load::{AskError, Dial, Protocol, RequestSpec, Resolver, Target, ask, on_host_of, without_user};
 use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
 use hoptax_wire::grpc::{self, framed};
 
@@ -12,7 +12,11 @@ use crate::security;
 const UNIMPLEMENTED: u16 = 12;
 
 /// The services that are called, as their server tells.
-pub(super) fn services(arguments: &LoadArguments, resolver: &Resolver) -> Result<Services, Failure> {
+pub(super) fn services(
+    arguments: &LoadArguments,
+    resolver: &Resolver,
+    dial: &Dial,
+) -> Result<Services, Failure> {
     let first = arguments.urls.first().map_or("", |url| &**url);
     let target = |url: &str, body| {
         Target::from_spec(&RequestSpec {
@@ -40,7 +44,7 @@ pub(super) fn services(arguments: &LoadArguments, resolver: &Resolver) -> Result
         let answer = loop {
             let path = REFLECTION_PATHS.get(version).copied().unwrap_or_default();
             let target = target(&on_host_of(first, path), framed(&question))?;
-            match ask(&target, security.as_ref(), arguments.timeout) {
+            match ask(&target, dial, security.as_ref(), arguments.timeout) {
                 Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
                     if version + 1 < REFLECTION_PATHS.len() =>
                 {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hoptax_load::{Family, Protocol, RequestSpec, Resolver, Target, Traffic, negotiate};
+use hoptax_load::{Dial, Family, Protocol, RequestSpec, Resolver, Sources, Target, Traffic, negotiate};
 use hoptax_proto::Services;
 use hoptax_wire::grpc::framed;
 
@@ -17,16 +17,28 @@ const DEFAULT_BYTES: usize = 64;
 /// What the flags ask to be sent. Where the server chooses the protocol, it is asked.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let given = Given::read(arguments)?;
+    let dial = given.dial.clone();
     let mut traffic = given.traffic(arguments.protocol.named())?;
     if arguments.protocol == ProtocolChoice::Auto
         && let Some(first) = traffic.negotiable()
     {
         let security = security::client(&arguments.security, traffic.alpn())?;
-        let protocol = negotiate(first, &security, arguments.timeout).map_err(Failure::environment)?;
+        let protocol = negotiate(first, &dial, &security, arguments.timeout).map_err(Failure::environment)?;
         if protocol != traffic.protocol() {
             traffic = given.traffic(Some(protocol))?;
         }
     }
+    if traffic.protocol() == Protocol::Http3 {
+        for (is_given, flag) in [
+            (dial.unix_socket.is_some(), "--unix-socket"),
+            (dial.proxy_protocol.is_some(), "--proxy-protocol"),
+        ] {
+            if is_given {
+                return Err(Failure::bad_input(format!("{flag} is for connections of TCP; HTTP/3 has none")));
+            }
+        }
+    }
+    traffic.dial = dial;
     traffic.expectation = arguments.expect.clone().unwrap_or_default();
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
@@ -51,6 +63,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
 struct Given<'a> {
     arguments: &'a LoadArguments,
     resolver: Resolver,
+    dial: Dial,
     services: Option<Services>,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -61,10 +74,10 @@ struct Given<'a> {
 impl<'a> Given<'a> {
     fn read(arguments: &'a LoadArguments) -> Result<Self, Failure> {
         let body = body(arguments)?;
-        let resolver = resolver(arguments);
+        let (resolver, dial) = (resolver(arguments), dial(arguments)?);
         let services = match &arguments.proto {
             Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
-            None if arguments.reflection => Some(reflection::services(arguments, &resolver)?),
+            None if arguments.reflection => Some(reflection::services(arguments, &resolver, &dial)?),
             None => None,
         };
         let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
@@ -75,7 +88,7 @@ impl<'a> Given<'a> {
                 return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
             }
         };
-        Ok(Self { arguments, resolver, services, headers, body, listed })
+        Ok(Self { arguments, resolver, dial, services, headers, body, listed })
     }
 
     /// The requests in a protocol, or each in the usual one of its URL.
@@ -132,12 +145,25 @@ impl<'a> Given<'a> {
 
 /// What knows the addresses of hosts, by the flags.
 fn resolver(arguments: &LoadArguments) -> Resolver {
+    if arguments.unix_socket.is_some() {
+        return Resolver::unused();
+    }
     let family = match (arguments.ipv4, arguments.ipv6) {
         (true, _) => Some(Family::V4),
         (_, true) => Some(Family::V6),
         _ => None,
     };
-    Resolver::new(arguments.resolve.clone(), family)
+    let resolver = Resolver::new(arguments.resolve.clone(), family);
+    if arguments.resolve_all { resolver.with_all() } else { resolver }
+}
+
+/// How connections reach the servers, by the flags.
+fn dial(arguments: &LoadArguments) -> Result<Dial, Failure> {
+    Ok(Dial {
+        sources: Sources::new(arguments.source_addresses.clone()).map_err(Failure::bad_input)?,
+        unix_socket: arguments.unix_socket.clone(),
+        proxy_protocol: arguments.proxy_protocol.map(Into::into),
+    })
 }
 
 /// All of them, or everything that is wrong.

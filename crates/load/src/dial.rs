@@ -1,0 +1,283 @@
+//! How connections reach a server, beside its address: from which addresses of this machine, through a Unix socket, behind a
+//! header of the PROXY protocol.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hoptax_wire::proxy_protocol::{self, Version};
+use ipnet::IpNet;
+use nix::sys::socket::{setsockopt, sockopt as nix_sockopt};
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::worker::ConnectError;
+
+/// Source addresses of a load at most: with 28,000 ports each, more than there can be connections.
+const MAX_SOURCES: usize = 65_536;
+
+/// How connections reach a server.
+#[derive(Clone, Debug, Default)]
+pub struct Dial {
+    /// The addresses of this machine that connections go out from.
+    pub sources: Sources,
+    /// A Unix socket in place of the addresses of servers.
+    pub unix_socket: Option<PathBuf>,
+    /// The header of the PROXY protocol that every connection begins with.
+    pub proxy_protocol: Option<Version>,
+}
+
+/// The way of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way<'a> {
+    pub(crate) dial: &'a Dial,
+    /// The server.
+    pub(crate) address: SocketAddr,
+    /// The number by which its source is chosen.
+    pub(crate) number: usize,
+}
+
+/// Where a connection goes, as messages say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// An address.
+    Address(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "`{}`", path.display()),
+        }
+    }
+}
+
+/// An address of this machine, or all of a network: `192.0.2.7`, `192.0.2.0/28`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source(IpNet);
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let address = || text.parse::<IpAddr>().map(IpNet::from).ok();
+        text.parse().ok().or_else(address).map(Self).ok_or_else(|| {
+            format!("`{text}` is neither an address nor a network: write it as `192.0.2.7` or `192.0.2.0/28`")
+        })
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.prefix_len() == self.0.max_prefix_len() { self.0.addr().fmt(f) } else { self.0.fmt(f) }
+    }
+}
+
+/// The addresses that connections go out from, in turn. Each of them has its own ports: some 28,000 for one port of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    given: Vec<Source>,
+    v4: Arc<[IpAddr]>,
+    v6: Arc<[IpAddr]>,
+}
+
+impl Sources {
+    /// The addresses of all of these; of a network of IPv4, those between its first and its last. Without any, the kernel
+    /// chooses for each connection.
+    ///
+    /// # Errors
+    /// When there are more than 65,536.
+    pub fn new(given: Vec<Source>) -> Result<Self, String> {
+        let addresses: Vec<IpAddr> =
+            given.iter().flat_map(|source| source.0.hosts()).take(MAX_SOURCES + 1).collect();
+        if addresses.len() > MAX_SOURCES {
+            return Err(format!(
+                "these are more than {MAX_SOURCES} source addresses: give a smaller network"
+            ));
+        }
+        let (v4, v6): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv4);
+        Ok(Self { given, v4: v4.into(), v6: v6.into() })
+    }
+
+    /// What was given.
+    pub fn given(&self) -> &[Source] {
+        &self.given
+    }
+
+    fn to(&self, peer: SocketAddr) -> &[IpAddr] {
+        if peer.is_ipv4() { &self.v4 } else { &self.v6 }
+    }
+
+    /// The address that the connection of this number goes out from; None where the kernel chooses.
+    fn nth(&self, peer: SocketAddr, number: usize) -> Result<Option<IpAddr>, Errno> {
+        let addresses = self.to(peer);
+        match addresses.get(number % addresses.len().max(1)) {
+            Some(address) => Ok(Some(*address)),
+            None if self.given.is_empty() => Ok(None),
+            None => Err(Errno::AFNOSUPPORT),
+        }
+    }
+
+    /// Looks whether connections can go out from the first `count` of them to a server; the one from which they cannot, and
+    /// why.
+    fn check(&self, peer: SocketAddr, count: usize) -> Result<(), (String, Errno)> {
+        if self.given.is_empty() {
+            return Ok(());
+        }
+        for number in 0..self.to(peer).len().clamp(1, count.max(1)) {
+            let source = self.nth(peer, number);
+            let bound = source.and_then(|source| socket(peer, SocketType::STREAM, source));
+            if let Err(error) = bound {
+                let given = source.ok().flatten().map(|address| address.to_string());
+                return Err((given.unwrap_or_else(|| "the given addresses".to_owned()), error));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Dial {
+    /// Where a connection to a server goes in fact.
+    pub fn peer(&self, address: SocketAddr) -> Peer {
+        self.unix_socket.clone().map_or(Peer::Address(address), Peer::Unix)
+    }
+
+    /// Looks whether `count` connections can go out to a server from the given addresses of this machine.
+    pub(crate) fn check(&self, address: SocketAddr, count: usize) -> Result<(), ConnectError> {
+        self.sources.check(address, count).map_err(|(from, error)| ConnectError::Source {
+            address: self.peer(address),
+            from,
+            source: error.into(),
+        })
+    }
+
+    /// What a connected socket is to begin with.
+    pub(crate) fn preamble(&self, socket: &OwnedFd) -> Vec<u8> {
+        let Some(version) = self.proxy_protocol else { return Vec::new() };
+        let internet = |address: Option<SocketAddrAny>| SocketAddr::try_from(address?).ok();
+        let near = rustix::net::getsockname(socket).ok();
+        let far = rustix::net::getpeername(socket).ok().flatten();
+        proxy_protocol::header(version, internet(near), internet(far))
+    }
+
+    /// Connects and waits for it. Reads and writes of the socket block, for `timeout` at most each.
+    ///
+    /// # Errors
+    /// Those of the socket; `WouldBlock` when the time is over.
+    pub(crate) fn connected(&self, address: SocketAddr, timeout: Duration) -> io::Result<File> {
+        let way = Way { dial: self, address, number: 0 };
+        let socket = way.socket(SocketType::STREAM)?;
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        set_timeout(&socket, timeout)?;
+        way.connect(&socket)?;
+        // An attempt that is still under way has been waited for: this socket blocks.
+        if rustix::net::getpeername(&socket) == Err(Errno::NOTCONN) {
+            return Err(Errno::AGAIN.into());
+        }
+        let preamble = self.preamble(&socket);
+        let mut socket = File::from(socket);
+        socket.write_all(&preamble)?;
+        Ok(socket)
+    }
+}
+
+impl Way<'_> {
+    /// A socket for the connection, which is not connected yet and does not block.
+    pub(crate) fn socket(self, kind: SocketType) -> Result<OwnedFd, Errno> {
+        if self.dial.unix_socket.is_some() {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            return rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
+        }
+        let source = self.dial.sources.nth(self.address, self.number)?;
+        let socket = socket(self.address, kind, source)?;
+        if kind == SocketType::STREAM {
+            // Requests are small and written whole: Nagle's algorithm could only hold them back.
+            sockopt::set_tcp_nodelay(&socket, true)?;
+        }
+        Ok(socket)
+    }
+
+    /// Begins to connect it. Through a Unix socket this is done at once, or fails with `AGAIN` while the server's queue of
+    /// connections is full.
+    pub(crate) fn connect(self, socket: &OwnedFd) -> Result<(), Errno> {
+        let connected = match &self.dial.unix_socket {
+            Some(path) => rustix::net::connect(socket, &SocketAddrUnix::new(path.as_path())?),
+            None => rustix::net::connect(socket, &self.address),
+        };
+        match connected {
+            Err(Errno::INPROGRESS) => Ok(()),
+            connected => connected,
+        }
+    }
+}
+
+/// Sets how long each reading and writing of a blocking socket may take.
+pub(crate) fn set_timeout(socket: &impl AsFd, timeout: Duration) -> Result<(), Errno> {
+    sockopt::set_socket_timeout(socket, Timeout::Recv, Some(timeout))?;
+    sockopt::set_socket_timeout(socket, Timeout::Send, Some(timeout))
+}
+
+/// A socket that does not block, bound to an address of this machine if there is one.
+fn socket(peer: SocketAddr, kind: SocketType, source: Option<IpAddr>) -> Result<OwnedFd, Errno> {
+    let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, kind, flags, None)?;
+    if let Some(source) = source {
+        // The port is chosen at the connect, where one that goes to another server is free too. Without this, the ports of
+        // all sources together are as few as those of one.
+        setsockopt(&socket, nix_sockopt::IpBindAddressNoPort, &true)
+            .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+        rustix::net::bind(&socket, &SocketAddr::from((source, 0)))?;
+    }
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(given: &[&str]) -> Sources {
+        Sources::new(given.iter().map(|text| text.parse().unwrap()).collect()).unwrap()
+    }
+
+    #[test]
+    fn connections_take_turns_among_the_addresses_of_the_servers_family() {
+        let sources = sources(&["127.0.1.0/30", "::1", "127.0.2.9"]);
+        let (four, six) = ("192.0.2.1:80".parse().unwrap(), "[2001:db8::1]:80".parse().unwrap());
+        let nth = |peer, number| sources.nth(peer, number).unwrap().unwrap().to_string();
+        assert_eq!(
+            [0, 1, 2, 3].map(|number| nth(four, number)),
+            ["127.0.1.1", "127.0.1.2", "127.0.2.9", "127.0.1.1"]
+        );
+        assert_eq!([0, 1].map(|number| nth(six, number)), ["::1", "::1"]);
+        assert_eq!(Sources::default().nth(four, 5), Ok(None));
+        assert_eq!(self::sources(&["::1"]).nth(four, 0), Err(Errno::AFNOSUPPORT));
+        let given: Vec<_> = sources.given().iter().map(Source::to_string).collect();
+        assert_eq!(given, ["127.0.1.0/30", "::1", "127.0.2.9"]);
+    }
+
+    #[test]
+    fn what_is_no_source_is_told() {
+        assert!("localhost".parse::<Source>().unwrap_err().contains("neither an address nor a network"));
+        assert!("10.0.0.0/33".parse::<Source>().is_err());
+        assert!(
+            Sources::new(vec!["2001:db8::/64".parse().unwrap()]).unwrap_err().contains("more than 65536")
+        );
+        // No machine has an address of the documentation prefix.
+        let peer = "127.0.0.1:80".parse().unwrap();
+        let (source, error) = sources(&["127.0.0.1", "192.0.2.1"]).check(peer, 2).unwrap_err();
+        assert_eq!((source.as_str(), error), ("192.0.2.1", Errno::ADDRNOTAVAIL));
+        assert_eq!(sources(&["127.0.0.1", "192.0.2.1"]).check(peer, 1), Ok(()));
+        assert_eq!(sources(&["::1"]).check(peer, 1).unwrap_err().1, Errno::AFNOSUPPORT);
+    }
+}

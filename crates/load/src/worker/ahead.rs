@@ -1,0 +1,157 @@
+//! Opening the connections of a worker before its first run: all at once, or evenly over a time.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hoptax_host::clock::now_ns;
+use rustix::io::Errno;
+
+use super::connect::ConnectError;
+use super::{EVENTS, SCAN_NS, Worker};
+use crate::connection::{Action, ConnectionId, Event, LaneId, State};
+use crate::transport::{ConnectionError, Read};
+
+/// How long to wait before the next attempt at a Unix socket whose queue of connections is full, nanoseconds.
+const QUEUE_FULL_NS: u64 = 1_000_000;
+
+impl Worker {
+    /// Opens a connection for every lane, evenly over `ramp_up`, and waits until all can carry requests; with `stop` set, until
+    /// then.
+    pub(super) fn open_all(&mut self, ramp_up: Duration, stop: &AtomicBool) -> Result<(), ConnectError> {
+        let start_ns = now_ns();
+        let count = self.connections.layout().lanes;
+        let due_ns = |number: u32| {
+            let share = ramp_up.as_nanos() * u128::from(number) / u128::from(count.max(1));
+            start_ns.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
+        };
+        let mut next = 0;
+        // Those under way, with when each was begun, in that order; and one that a full queue keeps from beginning.
+        let mut under_way: VecDeque<(u64, ConnectionId)> = VecDeque::new();
+        let mut held_up: Option<(u64, ConnectionId)> = None;
+        let mut events = Vec::with_capacity(EVENTS);
+        while !stop.load(Ordering::Relaxed) {
+            let now = now_ns();
+            while next < count && due_ns(next) <= now {
+                let lane = LaneId(next);
+                let (since_ns, connection) =
+                    held_up.take().unwrap_or_else(|| (now, self.connection_for(lane)));
+                match self.open(connection, now) {
+                    Ok(()) => {
+                        under_way.push_back((since_ns, connection));
+                        next += 1;
+                    }
+                    Err(Errno::AGAIN) => {
+                        self.check_time(since_ns, connection, now)?;
+                        held_up = Some((since_ns, connection));
+                        break;
+                    }
+                    Err(error) => return Err(self.failed(lane, &error.into())),
+                }
+            }
+            while let Some(&(since_ns, connection)) = under_way.front() {
+                let state = self.connections.state(connection);
+                if matches!(state, State::Connecting { .. } | State::Handshaking { .. }) {
+                    self.check_time(since_ns, connection, now)?;
+                    break;
+                }
+                under_way.pop_front();
+            }
+            // The time of the last one is waited for too, so that the next worker goes on evenly.
+            if next == count && under_way.is_empty() && due_ns(count) <= now {
+                break;
+            }
+            let wait_ns = match due_ns(next).saturating_sub(now) {
+                _ if held_up.is_some() => QUEUE_FULL_NS,
+                0 => SCAN_NS,
+                left_ns => left_ns.min(SCAN_NS),
+            };
+            self.wait(&mut events, wait_ns).map_err(|error| self.failed(LaneId(0), &error.into()))?;
+            if self.traffic.protocol.has_datagrams() {
+                self.tick_all()?;
+            }
+            for event in &events {
+                let connection = ConnectionId::from_token(event.data.u64());
+                let lane = self.connections.lane(connection);
+                if self.go_on_opening(connection).map_err(|error| self.failed(lane, &error))? {
+                    self.check_streams(connection)?;
+                    self.set_ready(connection);
+                }
+            }
+        }
+        if !ramp_up.is_zero() {
+            self.look_again();
+        }
+        Ok(())
+    }
+
+    /// The connection of a lane, which is to be opened.
+    fn connection_for(&mut self, lane: LaneId) -> ConnectionId {
+        self.connections.handle(Event::Wanted(lane));
+        match self.connections.next_action() {
+            Some(Action::Open(connection)) => connection,
+            action => unreachable!("connections without requests are only opened: {action:?}"),
+        }
+    }
+
+    /// Whether a connection may still be waited for.
+    fn check_time(&self, since_ns: u64, connection: ConnectionId, now: u64) -> Result<(), ConnectError> {
+        if now.saturating_sub(since_ns) < self.timeout_ns {
+            return Ok(());
+        }
+        let address = self.address(self.connections.lane(connection));
+        Err(ConnectError::Timeout { address, seconds: self.timeout_ns as f64 / 1e9 })
+    }
+
+    /// Has what came on open connections meanwhile come once more, for the run: a server may have closed one that was idle.
+    fn look_again(&self) {
+        for connection in self.connections.live() {
+            if let Some(transport) = self.transports.get(connection) {
+                transport.look_again(&self.epoll, connection);
+            }
+        }
+    }
+
+    /// Does what is due by the clock on the connections of QUIC that are being opened.
+    fn tick_all(&mut self) -> Result<(), ConnectError> {
+        for connection in self.connections.live().collect::<Vec<_>>() {
+            let ticked = self.transports[connection].tick(&mut Vec::new());
+            ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a connection as far as it comes; whether it has just become ready.
+    fn go_on_opening(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
+        match self.connections.state(connection) {
+            State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
+            State::Handshaking { .. } => {}
+            State::Open { .. } | State::Draining { .. } | State::Closed => return Ok(false),
+        }
+        loop {
+            let transport = &mut self.transports[connection];
+            if transport.settings_received() {
+                return Ok(true);
+            }
+            transport.transmit()?;
+            let alpn = self.traffic.protocol.alpn();
+            let (read, handshake) = transport.read(&mut self.buffer, alpn, true, &mut self.scratch)?;
+            self.record_handshake(handshake);
+            match read {
+                Read::WouldBlock => return Ok(false),
+                Read::End => return Err(ConnectionError::Closed),
+                Read::Bytes(_) => {}
+            }
+        }
+    }
+
+    fn check_streams(&self, connection: ConnectionId) -> Result<(), ConnectError> {
+        let most = self.transports[connection].max_streams();
+        let asked = self.connections.layout().streams;
+        if most < asked {
+            let address = self.address(self.connections.lane(connection));
+            return Err(ConnectError::Streams { address, most, asked: asked as usize });
+        }
+        Ok(())
+    }
+}
