@@ -1,4 +1,4 @@
-//! What becomes of requests that are not answered: in time, or before the end.
+//! Timeouts, and the end of a run.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::recording::Unsent;
 use crate::run::Current;
 
 impl Worker {
-    /// Gives up requests that have waited too long for their answers, and connections that take too long to open.
+    /// Times out requests without an answer and connections that are not established in time.
     pub(super) fn scan_timeouts(&mut self, current: &mut Current, now: u64) {
         if self.connections.in_flight() == 0 && !self.connections.is_opening() {
             return;
@@ -36,7 +36,7 @@ impl Worker {
         self.perform(current, now);
     }
 
-    /// Counts what is unfinished and unsent, and leaves the connections ready for another run.
+    /// Records unfinished and unsent requests, and leaves the connections ready for another run.
     pub(super) fn finish(&mut self, current: &mut Current) {
         let now = now_ns();
         self.feed(current, Event::Stopped, now);

@@ -1,4 +1,4 @@
-//! Releasing what is due onto free connections.
+//! Starts requests that are due on free connections.
 
 use std::cmp::Reverse;
 
@@ -12,16 +12,16 @@ use crate::pool::{LATE_NS, Offer, WhenLate};
 use crate::recording::Unsent;
 use crate::run::{Current, Release};
 
-/// Requests that are released before events and a request to stop are looked at.
+/// Maximum number of requests to release before the worker handles events and stop requests again.
 const RELEASES_AT_ONCE: u32 = 65_536;
 
 impl Worker {
-    /// Whether some connection is free.
+    /// Whether any connection is free.
     pub(super) fn may_release(&self) -> bool {
         self.hosts.iter().any(|host| host.pool.has_free())
     }
 
-    /// Every connection of a closed loop with think time begins by thinking, so that they do not set out together.
+    /// Starts each connection of a closed loop with a think time, so that they do not start in step.
     pub(super) fn begin_thinking(&mut self, current: &Current) {
         let Release::Thinking(think) = current.run.release else { return };
         self.thinking.clear();
@@ -33,7 +33,7 @@ impl Worker {
         }
     }
 
-    /// Sends what is due onto free connections, and decides what becomes of the rest.
+    /// Starts the requests that are due on free connections; the rest wait or are skipped.
     pub(super) fn release(&mut self, current: &mut Current, now: u64) {
         match current.run.release {
             Release::Open(_) => {
@@ -44,10 +44,10 @@ impl Worker {
                     self.perform(current, now);
                 }
             }
-            // A closed loop plans a request for the moment when it finds a connection free.
+            // In a closed loop, the intended start is the moment a connection becomes free.
             Release::Closed if current.next_ns <= now && now < current.run.end_ns => {
                 for host in 0..self.hosts.len() {
-                    // The last request that was asked for may go out before every connection has one.
+                    // The limit of requests may be reached before every connection has one.
                     while current.may_start(now)
                         && let Some(slot) = self.take_free(host)
                     {
@@ -78,7 +78,7 @@ impl Worker {
         host.pool.take().map(|number| host.slot(number))
     }
 
-    /// Decides about the next request that is due at `now`; false when there is none.
+    /// Handles the next request of the schedule if it is due at `now`; false if none is.
     fn release_next(&mut self, current: &mut Current, now: u64) -> bool {
         if current.next_ns > now || current.next_ns >= current.run.end_ns {
             return false;
@@ -105,7 +105,7 @@ impl Worker {
         true
     }
 
-    /// Gives a slot back at `now`; a request that has waited for it takes it.
+    /// Called when a slot becomes free at `now`: starts a waiting request on it, or returns it to the pool.
     pub(super) fn give_back(&mut self, current: &mut Current, slot: SlotId, now: u64) {
         if now >= current.run.end_ns {
             return self.set_free(slot);
@@ -117,7 +117,7 @@ impl Worker {
                 self.thinking.push(Reverse((until_ns, slot)));
             }
             Release::Open(_) => {
-                // What came due before this is decided before it.
+                // Handle the requests that came due before the slot became free first.
                 for _ in 0..RELEASES_AT_ONCE {
                     if !self.release_next(current, now) {
                         break;
@@ -132,7 +132,7 @@ impl Worker {
         }
     }
 
-    /// Hands the next request of a closed loop to a slot: one for its host.
+    /// Starts the next request of a closed loop on a slot, for the slot's host.
     fn start_any(&mut self, current: &mut Current, slot: SlotId, intended_ns: u64) {
         if !current.may_start(intended_ns) {
             return self.set_free(slot);
@@ -141,13 +141,13 @@ impl Worker {
         self.start(current, slot, Due { intended_ns, offered_ns: intended_ns, picked }, false);
     }
 
-    /// Hands a request to a slot. It is written, or its connection opened, when the actions are performed.
+    /// Starts a request on a slot. Performing the queued actions writes it, or opens its connection.
     fn start(&mut self, current: &mut Current, slot: SlotId, due: Due, blocked: bool) {
         let started_ns = now_ns();
         let lane = self.connections.layout().lane(slot);
         let in_flight = InFlight {
             intended_ns: due.intended_ns,
-            // One that goes out at once was taken note of when it did.
+            // A request that did not wait was noticed when it started.
             offered_ns: if blocked { due.offered_ns } else { started_ns },
             picked: due.picked,
             started_ns,
