@@ -1,5 +1,5 @@
-//! Requests of an open loop that wait for a connection, in constant space: some thousands are kept one by one, and those
-//! beyond are counted and planned once more, by a copy of the schedule, when their turn comes.
+//! The queue of an open loop's waiting requests, in constant memory. It stores some thousands of requests; those beyond
+//! are counted, and a copy of the schedule generates them again when their turn comes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,39 +7,39 @@ use std::sync::Arc;
 use crate::schedule::Schedule;
 use crate::traffic::{Picked, Picker, Traffic};
 
-/// Most notes of when requests were taken note of; see [`Notes`].
+/// Maximum number of runs in [`Notes`].
 const NOTES: usize = 4_096;
 
 /// A request that is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) intended_ns: u64,
-    /// When the generator took note of it.
+    /// When the worker saw that the request was due.
     pub(crate) offered_ns: u64,
     pub(crate) picked: Picked,
 }
 
-/// Which requests of a host are those of one connection, where each has its own.
+/// Selects every `of`th request of a host: the requests of one pinned connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// Whose turn the next request of the host is.
+    /// Index of the connection that gets the host's next request.
     pub(crate) next: usize,
-    /// Of how many.
+    /// Number of connections.
     pub(crate) of: usize,
-    /// Whose requests are wanted.
+    /// Index of the selected connection.
     pub(crate) own: usize,
 }
 
-/// The requests of an open loop from some moment on, planned once more: those that go to one host, and of these, with a
-/// turn, those of one connection.
+/// Generates the requests of an open loop again, from some point of the schedule on: those to one host, and with a turn
+/// only those of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     pub(crate) schedule: Schedule,
     pub(crate) picker: Picker,
     pub(crate) traffic: Arc<Traffic>,
-    /// When releases begin, which is where the times of the schedule count from.
+    /// Start of the run, from which the schedule counts.
     pub(crate) start_ns: u64,
-    /// The first of them, which the schedule has passed.
+    /// The first request, which the schedule has already passed.
     pub(crate) first: (u64, Picked),
     pub(crate) host: usize,
     pub(crate) turn: Option<Turn>,
@@ -48,7 +48,7 @@ pub(crate) struct Replay {
 impl Iterator for Replay {
     type Item = (u64, Picked);
 
-    /// The next request; None when the schedule has come to its end.
+    /// The next request; None at the end of the schedule.
     fn next(&mut self) -> Option<(u64, Picked)> {
         loop {
             let (intended_ns, picked) = self.first;
@@ -71,16 +71,16 @@ impl Iterator for Replay {
     }
 }
 
-/// A queue of requests, each due later than the one before it.
+/// A queue of requests in the order of their intended starts.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     kept: VecDeque<Due>,
-    /// How many are kept one by one.
+    /// Maximum number of stored requests.
     max_kept: usize,
     beyond: Option<Box<Beyond>>,
 }
 
-/// What waits behind the kept requests.
+/// The requests behind the stored ones.
 #[derive(Debug)]
 struct Beyond {
     replay: Replay,
@@ -88,19 +88,19 @@ struct Beyond {
 }
 
 impl Backlog {
-    /// An empty queue, of which `max_kept` requests are kept one by one, and one at least.
+    /// An empty queue that stores `max_kept` requests, at least one.
     pub(crate) fn new(max_kept: usize) -> Self {
         Self { kept: VecDeque::new(), max_kept, beyond: None }
     }
 
-    /// Whether nothing waits.
+    /// Whether no request waits.
     pub(crate) fn is_empty(&self) -> bool {
-        // Behind an empty queue there is nothing: see `pop`.
+        // `pop` drops an empty remainder.
         self.kept.is_empty() && self.beyond.is_none()
     }
 
-    /// Adds a request; `replay` gives those after it, which all go into this queue for as long as it is not empty. Without
-    /// it all are kept.
+    /// Adds a request. `replay` returns the requests after it, all of which must enter this queue until it is empty. If
+    /// `replay` returns None, the queue stores all requests.
     pub(crate) fn push(&mut self, due: Due, replay: impl FnOnce() -> Option<Replay>) {
         if let Some(beyond) = &mut self.beyond {
             return beyond.notes.push(due.intended_ns, due.offered_ns);
@@ -112,10 +112,10 @@ impl Backlog {
         }
     }
 
-    /// Takes the first request.
+    /// Removes and returns the first request.
     pub(crate) fn pop(&mut self) -> Option<Due> {
         let first = self.kept.pop_front().or_else(|| self.beyond.as_mut()?.pop());
-        // What comes after an empty queue may find a connection: the copy of the schedule does not know of it.
+        // A request after this may find a connection free and never enter the queue, so the replay ends here.
         if self.kept.is_empty() && self.beyond.as_ref().is_some_and(|beyond| beyond.notes.count == 0) {
             self.beyond = None;
         }
@@ -133,8 +133,8 @@ impl Beyond {
     }
 }
 
-/// When requests were taken note of, in the order in which they are due: exact for as long as that takes few notes, and
-/// never too early.
+/// The times at which requests were seen to be due, in the order of their intended starts, as runs of requests with the
+/// same time. Exact while `most` runs suffice; beyond, runs are merged, and a time may be too late but never too early.
 #[derive(Debug)]
 struct Notes {
     runs: VecDeque<Note>,
@@ -142,13 +142,13 @@ struct Notes {
     count: u64,
 }
 
-/// Some requests in a row.
+/// A run of consecutive requests.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     count: u64,
-    /// When the last of them was taken note of.
+    /// When the last of them was seen to be due.
     last_ns: u64,
-    /// How much later than planned at most.
+    /// The largest delay between intended start and that time.
     lag_ns: u64,
 }
 
@@ -171,7 +171,7 @@ impl Notes {
         }
     }
 
-    /// When the first request, which was planned then, was taken note of.
+    /// When the first request, with this intended start, was seen to be due.
     fn pop(&mut self, intended_ns: u64) -> u64 {
         let Some(first) = self.runs.front_mut() else { return intended_ns };
         let offered_ns = intended_ns.saturating_add(first.lag_ns).min(first.last_ns);
@@ -226,7 +226,7 @@ mod tests {
         Arc::new(Traffic::by_weight(targets, &weights))
     }
 
-    /// A loop over all requests, as a worker has it.
+    /// The requests of a worker, in order.
     struct Source {
         schedule: Schedule,
         picker: Picker,
@@ -275,9 +275,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever waits comes out as it went in, however few are kept: of one host of several, with turns and without.
+        /// The queue returns the requests that entered it, however few it stores, with one host or several, with or without
+        /// turns.
         #[test]
-        fn what_is_planned_once_more_is_what_waited(
+        fn replayed_requests_equal_the_waiting_ones(
             (arrivals, pace) in arrivals(),
             hosts in 1_u16..4,
             connections in 0_usize..4,
@@ -296,7 +297,7 @@ mod tests {
                     if intended_ns == u64::MAX || source.traffic.host_of(picked.target) != host {
                         continue;
                     }
-                    // Without turns every request of the host waits here, with them those of the first connection.
+                    // Without turns, every request of the host waits here; with turns, those of the first connection.
                     let is_own = connections == 0 || turns % connections == 0;
                     turns += 1;
                     let turn = (connections > 0).then(|| Turn { next: turns % connections, of: connections, own: 0 });
@@ -317,12 +318,12 @@ mod tests {
             prop_assert_eq!(backlog.pop(), None);
         }
 
-        /// With too few notes a time is never too early, and never later than the worst lag.
+        /// With merged runs, a time is never too early, and never later than the largest delay.
         #[test]
-        fn a_note_is_never_too_early(lags_ns in prop::collection::vec(0_u64..1_000, 1..200), most in 2_usize..10) {
+        fn a_merged_time_is_never_too_early(lags_ns in prop::collection::vec(0_u64..1_000, 1..200), most in 2_usize..10) {
             let mut notes = Notes::new(most);
             let planned = |number: usize| number as u64 * 100;
-            // Times of notes never decrease.
+            // Times of detection never decrease.
             let offered: Vec<u64> = lags_ns.iter().enumerate().scan(0, |last, (number, lag_ns)| {
                 *last = (*last).max(planned(number) + lag_ns);
                 Some(*last)
@@ -340,13 +341,13 @@ mod tests {
     }
 
     #[test]
-    fn millions_that_wait_take_no_more_space_than_thousands() {
+    fn millions_of_waiting_requests_need_no_more_memory_than_thousands() {
         let mut source = Source::new(Arrivals::Uniform, Pace::Constant(1e6), 1);
         let mut backlog = Backlog::new(1_000);
         let mut last = Due::default();
         for number in 0..2_000_000_u64 {
             let (intended_ns, picked) = source.take();
-            // A note for every ten of them.
+            // A run for every ten of them.
             last = Due {
                 intended_ns,
                 offered_ns: intended_ns.max(START_NS + number / 10 * 10_000 + 9_000),

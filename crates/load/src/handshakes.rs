@@ -1,4 +1,4 @@
-//! The handshakes of TLS: how many, how long, and what they agreed on.
+//! TLS handshakes: their number, durations, and negotiated parameters.
 
 use hoptax_result::TlsResult;
 use hoptax_stats::quantile_supported;
@@ -6,27 +6,27 @@ use hoptax_wire::tls::Handshake;
 
 use crate::distribution::Distribution;
 
-/// The handshakes of one worker or of several.
+/// TLS handshakes of one worker or of several.
 #[derive(Clone, Debug, Default)]
 pub struct Handshakes {
     full: u64,
     resumed: u64,
-    /// Those in which the server asked for a key of another group.
+    /// Handshakes with a HelloRetryRequest.
     retried: u64,
     took: Distribution,
-    /// The last of them; they do not differ unless servers do.
+    /// The last handshake. Handshakes differ only if servers do.
     last: Option<Handshake>,
-    /// Of the last that exchanged keys: one that takes up a session of TLS 1.2 does not.
+    /// Group of the last key exchange. A resumed handshake of TLS 1.2 has none.
     group: Option<String>,
 }
 
 impl Handshakes {
-    /// Those in which keys were exchanged and certificates shown.
+    /// Number of full handshakes.
     pub fn full(&self) -> u64 {
         self.full
     }
 
-    /// Those that took up an earlier session.
+    /// Number of resumed handshakes.
     pub fn resumed(&self) -> u64 {
         self.resumed
     }
@@ -57,7 +57,7 @@ impl Handshakes {
         }
     }
 
-    /// What a result says of them; None without any.
+    /// The summary for a result; None without handshakes.
     pub(crate) fn summary(&self) -> Option<TlsResult> {
         let last = self.last.as_ref()?;
         let mut handshake = self.took.summary();

@@ -1,4 +1,4 @@
-//! Where names lead: each is looked up once, so that all requests to a host go to the same address.
+//! Resolves host names, each once, so that all requests to a host use one address.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A version of the internet protocol.
+/// IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -30,7 +30,7 @@ impl Family {
     }
 }
 
-/// An address in place of what the system's resolver says of a name: `HOST:PORT:ADDRESS`, as for curl.
+/// A fixed address for a host and port, instead of a lookup: `HOST:PORT:ADDRESS`, as in curl's `--resolve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     host: String,
@@ -42,7 +42,7 @@ impl FromStr for Resolved {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not `HOST:PORT:ADDRESS`, as `shop.test:443:127.0.0.1`");
+        let wrong = || format!("`{text}` is not `HOST:PORT:ADDRESS`, for example `shop.test:443:127.0.0.1`");
         let (host, rest) = text.split_once(':').ok_or_else(wrong)?;
         let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
         let address = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(address);
@@ -57,23 +57,23 @@ impl FromStr for Resolved {
     }
 }
 
-/// Why a name leads nowhere.
+/// Why a host has no address.
 #[derive(Debug, Error)]
 pub enum ResolveError {
-    /// The resolver failed.
-    #[error("cannot find the address of `{host}`: {source}; check the name, or give its address")]
+    /// The lookup failed.
+    #[error("cannot resolve `{host}`: {source}; check the name, or use an address")]
     Lookup {
         /// The host.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
-    /// It has no address that may be used.
-    #[error("`{host}` has no address{}; check the name, or give its address", of_family(*.family))]
+    /// The host has no address of the required IP version.
+    #[error("`{host}` has no address{}; check the name, or use an address", of_family(*.family))]
     NoAddress {
         /// The host.
         host: String,
-        /// What was asked for.
+        /// The required IP version.
         family: Option<Family>,
     },
 }
@@ -82,9 +82,10 @@ fn of_family(family: Option<Family>) -> String {
     family.map_or_else(String::new, |family| format!(" of {}", family.name()))
 }
 
-/// Finds the addresses of hosts and remembers them.
+/// Resolves and caches the addresses of hosts.
 ///
-/// Records that rotate would otherwise give each request of a list another address, and one host would count as several.
+/// Without the cache, rotating DNS records would give each request of a list another address, and one host would count
+/// as several.
 #[derive(Debug)]
 pub struct Resolver {
     given: Vec<Resolved>,
@@ -100,16 +101,16 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// A resolver that uses the addresses that are given, asks the system for the others, and takes those of one family
-    /// alone if that is asked for.
+    /// A resolver with fixed addresses for some hosts and the system's resolver for the others, optionally restricted to one
+    /// IP version.
     pub fn new(given: Vec<Resolved>, family: Option<Family>) -> Self {
         Self { given, family, lookup, known: RefCell::default() }
     }
 
-    /// The address of a host: its first one of IPv4 if there is one, as servers on loopback often listen on that alone.
+    /// The address of a host. Its first IPv4 address is preferred, as servers on loopback often listen on IPv4 only.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the lookup fails, or the host has no address of the required IP version.
     pub(crate) fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
         let name = host.to_ascii_lowercase();
         let given = self.given.iter().filter(|given| (&given.host, given.port) == (&name, port));
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_given_takes_the_place_of_the_record() {
+    fn a_fixed_address_replaces_the_lookup() {
         let resolver = Resolver::new(given(&["Shop.test:443:192.0.2.1", "six.test:80:[2001:db8::1]"]), None);
         assert_eq!(resolver.address("shop.TEST", 443).unwrap(), "192.0.2.1:443".parse().unwrap());
         assert_eq!(resolver.address("six.test", 80).unwrap(), "[2001:db8::1]:80".parse().unwrap());
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn one_family_alone_is_used_where_that_is_asked_for() {
+    fn addresses_can_be_restricted_to_one_ip_version() {
         let lookup = |_: &str| Ok(vec!["::1".parse().unwrap(), "127.0.0.1".parse().unwrap()]);
         let of =
             |family| Resolver { lookup, ..Resolver::new(Vec::new(), family) }.address("a.test", 1).unwrap();

@@ -1,4 +1,4 @@
-//! The state machine against a model: random sequences of what users, servers and networks do.
+//! Tests the state machine against a model with random sequences of events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,34 +10,34 @@ use super::*;
 const ANSWER: Response =
     Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, has_headers: true };
 
-/// What happens next. Numbers pick among what there is to pick from.
+/// One step of a sequence. Numbers select among the candidates.
 #[derive(Clone, Debug)]
 enum Step {
     /// A request is due.
     Offer,
-    /// A lane is opened ahead of its first request.
+    /// A lane is opened before its first request.
     Want(usize),
-    /// A socket is connected.
+    /// A connect completes.
     Connect(usize),
-    /// A handshake is complete, and the connection takes so many requests.
+    /// A handshake completes. The connection accepts this many requests.
     Ready(usize, u32),
     Response(usize),
     /// The server resets a stream.
     Reset(usize),
-    /// GOAWAY, or the age of the connection.
+    /// GOAWAY, or maximum age.
     Retire(usize),
     /// The server closes or resets a connection.
     Fail(usize),
     TimeOut(usize),
-    /// A connection takes too long to open.
+    /// Opening a connection times out.
     Expire(usize),
-    /// The next writes fail, as do connections.
+    /// The next writes fail and break their connections.
     BreakWrites(usize),
-    /// The next sockets cannot be opened.
+    /// The next opens fail.
     BreakOpens(usize),
-    /// An answer comes for a stream without a request.
+    /// An answer on a stream without a request.
     AnswerNothing(usize),
-    /// Events of a connection that is closed.
+    /// Events of a closed connection.
     Late(usize),
     Stop,
 }
@@ -61,7 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
         1 => pick.prop_map(Step::Late),
         1 => Just(Step::Stop),
     ];
-    // Whether the actions are performed before the next step: several events may come at once.
+    // Whether the actions are performed before the next step: several events may arrive together.
     prop::collection::vec((step, prop::bool::weighted(0.7)), 0..150)
 }
 
@@ -70,14 +70,14 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
 struct Socket {
     is_connected: bool,
     is_ready: bool,
-    /// What was written and has no answer, by stream.
+    /// Requests written and not answered, by stream.
     written: BTreeMap<StreamId, u32>,
 }
 
-/// Users, a pool of slots in front of the state machine, and the network behind it.
+/// Requests, a pool of slots in front of the state machine, and a network behind it.
 struct World {
     machine: Connections,
-    /// Requests are numbers; those without a slot wait in a queue.
+    /// Requests are numbers. Requests without a slot wait in a queue.
     offered: u32,
     queue: VecDeque<u32>,
     given_up: u32,
@@ -96,7 +96,7 @@ impl World {
     fn new(lanes: u32, streams: u32, cancels: bool) -> Self {
         let layout = Layout { lanes, streams };
         Self {
-            // Only a connection of one stream can be given up with its request.
+            // Without cancellation, a timeout closes the connection: possible only with a single stream.
             machine: Connections::new(layout, cancels || streams > 1),
             offered: 0,
             queue: VecDeque::new(),
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// Slots that rested take the requests that wait, or are idle.
+    /// Ends all backoffs: the slots take waiting requests or become idle.
     fn wake(&mut self) {
         for slot in std::mem::take(&mut self.resting) {
             self.give_back(slot);
@@ -137,7 +137,7 @@ impl World {
         (!fitting.is_empty()).then(|| fitting[pick % fitting.len()])
     }
 
-    /// A request that was written, and its place.
+    /// A written request: its connection and stream.
     fn pick_written(&self, pick: usize) -> Option<(ConnectionId, StreamId)> {
         let written: Vec<_> = self
             .sockets
@@ -169,7 +169,7 @@ impl World {
             }
             Step::Ready(pick, requests) => {
                 if let Some(id) = self.pick(pick, |socket| socket.is_connected && !socket.is_ready) {
-                    // One that is to be closed and is not yet hears of it too late.
+                    // The connection may be closed in the machine with its close action still pending.
                     self.sockets.get_mut(&id).unwrap().is_ready = self.machine.state(id) != State::Closed;
                     self.machine.handle(Event::Ready { connection: id, requests });
                 }
@@ -226,7 +226,7 @@ impl World {
         }
     }
 
-    /// Nothing that is said of a closed connection changes anything.
+    /// Events of a closed connection must not change the machine.
     fn be_late(&mut self, pick: usize) {
         self.perform();
         let Some(&connection) = self.closed.get(pick % self.closed.len().max(1)) else { return };
@@ -247,7 +247,7 @@ impl World {
         assert_eq!(ConnectionId::from_token(connection.token()), connection);
     }
 
-    /// Does what a worker would, and holds each action against the model.
+    /// Performs the actions as a worker would, and checks each against the model.
     fn perform(&mut self) {
         while let Some(action) = self.machine.next_action() {
             match action {
@@ -262,7 +262,7 @@ impl World {
                 }
                 Action::Write { connection, slot } => {
                     let socket = self.sockets.get_mut(&connection).unwrap();
-                    assert!(socket.is_ready, "a request was written before its connection was ready");
+                    assert!(socket.is_ready, "a request was written before the connection was ready");
                     if self.broken_writes > 0 {
                         self.broken_writes -= 1;
                         self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
@@ -284,7 +284,7 @@ impl World {
                     self.closed.push(connection);
                 }
                 Action::End { slot, rests, .. } => {
-                    let request = self.on_slot.remove(&slot).expect("a request ends once");
+                    let request = self.on_slot.remove(&slot).expect("a busy slot");
                     assert!(self.ended.insert(request), "request {request} ended twice");
                     if rests {
                         self.resting.push(slot);
@@ -296,13 +296,13 @@ impl World {
         }
     }
 
-    /// Once nothing is left to do.
+    /// Checks the invariants. No action may be pending.
     fn check(&self) {
         let machine = &self.machine;
         let all = self.queue.len() + self.on_slot.len() + self.ended.len();
         assert_eq!(all as u32 + self.given_up, self.offered, "a request is lost");
         assert_eq!(machine.in_flight(), self.on_slot.len());
-        assert!(self.queue.is_empty() || self.idle.is_empty(), "a request waits, and a slot is idle");
+        assert!(self.queue.is_empty() || self.idle.is_empty(), "a request waits although a slot is idle");
         let live: Vec<_> = machine.live().collect();
         assert_eq!(live, self.sockets.keys().copied().collect::<Vec<_>>());
         let (mut established, mut opening) = (0, 0);
@@ -321,7 +321,7 @@ impl World {
             }
             let written = socket.written.len() as u32;
             let counted = match machine.state(connection) {
-                State::Closed => unreachable!("it is alive"),
+                State::Closed => unreachable!("it is live"),
                 State::Connecting { waiting } => {
                     opening += 1;
                     assert!(is_current && !socket.is_connected);
@@ -343,7 +343,7 @@ impl World {
                     (0, in_flight)
                 }
             };
-            // Nothing waits for a connection that is open: it was written.
+            // No request waits for an open connection: it was written.
             assert_eq!(counted, (waiting.len() as u32, written));
         }
         assert_eq!(on_connections, self.on_slot, "each request is on one connection");
@@ -369,7 +369,7 @@ proptest! {
                 world.check();
             }
         }
-        // A network that works from now on answers all that is left.
+        // From here on the network works, so every remaining request must end.
         (world.broken_writes, world.broken_opens) = (0, 0);
         world.perform();
         world.check();
@@ -397,7 +397,7 @@ fn actions(machine: &mut Connections) -> Vec<Action> {
     std::iter::from_fn(|| machine.next_action()).collect()
 }
 
-/// Opens the connection of the first lane, with a request in the first slot.
+/// Opens the first lane's connection with a request in the first slot.
 fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
     machine.handle(Event::Requested(SlotId(0)));
     let connection = machine.current(LaneId(0)).unwrap();
@@ -409,7 +409,7 @@ fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
 }
 
 #[test]
-fn a_request_beside_a_draining_connection_opens_another() {
+fn a_request_opens_another_connection_while_one_drains() {
     let mut machine = machine(1, 2);
     let first = open(&mut machine, 10);
     machine.handle(Event::Retired(first));
@@ -432,7 +432,7 @@ fn a_draining_connection_closes_when_its_last_request_times_out() {
 }
 
 #[test]
-fn what_was_not_written_when_a_connection_broke_goes_to_the_next() {
+fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
     let mut machine = machine(1, 3);
     for slot in 0..3 {
         machine.handle(Event::Requested(SlotId(slot)));
