@@ -1,11 +1,11 @@
-//! A small histogram for each of thousands of connections: four steps to an octave, 512 bytes.
+//! A small logarithmic histogram, one per connection: four buckets per octave, 512 bytes.
 
-/// Steps to an octave.
+/// Buckets per octave.
 const STEPS: u32 = 4;
-/// Places: 32 octaves of microseconds, over an hour.
+/// Buckets: 32 octaves of microseconds, which is more than an hour.
 const PLACES: usize = 128;
 
-/// Times of one connection.
+/// Response times of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogHistogram([u32; PLACES]);
 
@@ -16,34 +16,33 @@ impl Default for LogHistogram {
 }
 
 impl LogHistogram {
-    /// Takes a time, nanoseconds.
+    /// Records a time, nanoseconds.
     pub(crate) fn record(&mut self, ns: u64) {
         if let Some(count) = self.0.get_mut(place(ns)) {
             *count = count.saturating_add(1);
         }
     }
 
-    /// Takes the same time more than once.
+    /// Records a time several times.
     pub(crate) fn record_many(&mut self, ns: u64, times: u64) {
         if let Some(count) = self.0.get_mut(place(ns)) {
             *count = count.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
         }
     }
 
-    /// How many times it holds.
+    /// Number of recorded times.
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Adds another.
+    /// Adds another histogram.
     pub(crate) fn add(&mut self, other: &Self) {
         for (ours, theirs) in self.0.iter_mut().zip(&other.0) {
             *ours = ours.saturating_add(*theirs);
         }
     }
 
-    /// The time below which a share `p` of the times lie, microseconds, evenly spread within a place; None without
-    /// times.
+    /// The quantile `p`, microseconds, interpolated linearly within its bucket; None if empty.
     pub(crate) fn quantile_us(&self, p: f64) -> Option<f64> {
         let rank = p.clamp(0.0, 1.0) * self.count() as f64;
         let mut below = 0.0;
@@ -59,7 +58,7 @@ impl LogHistogram {
     }
 }
 
-/// The place of a time: its octave in microseconds by the leading bit, the step in it by the two bits after that.
+/// The bucket of a time: the leading bit gives its octave in microseconds, the next two bits the bucket within it.
 fn place(ns: u64) -> usize {
     let quarters = ns / 250;
     if quarters < u64::from(STEPS) {
@@ -70,7 +69,7 @@ fn place(ns: u64) -> usize {
     ((octave * STEPS) as usize + step as usize).min(PLACES - 1)
 }
 
-/// The lower edge of a place, microseconds.
+/// The lower bound of a bucket, microseconds.
 fn edge_us(number: usize) -> f64 {
     let (octave, step) = (number as u32 / STEPS, number as u32 % STEPS);
     f64::from(STEPS + step) / f64::from(STEPS) * f64::from(octave).exp2()
@@ -84,14 +83,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_time_is_between_the_edges_of_its_place(us in 1_u64..3_000_000_000) {
+        fn a_time_is_between_the_bounds_of_its_bucket(us in 1_u64..3_000_000_000) {
             let number = place(us * 1_000);
             prop_assert!(edge_us(number) <= us as f64 && (us as f64) < edge_us(number + 1), "{us} in {number}");
         }
     }
 
     #[test]
-    fn quantiles_are_within_a_step() {
+    fn quantiles_are_within_a_bucket() {
         let mut coarse = LogHistogram::default();
         (1..=1_000_u64).for_each(|us| coarse.record(us * 1_000));
         for p in [0.1, 0.5, 0.9] {

@@ -1,5 +1,5 @@
-//! Workers and connections whose response times are apart from the others': hot spots of the subject, which a
-//! distribution over all requests hides.
+//! Detects workers and connections whose response times are longer than the others': hot spots of the subject, which
+//! the distribution over all requests hides.
 
 use hoptax_result::Outliers;
 
@@ -7,15 +7,15 @@ use crate::course::Course;
 use crate::log_histogram::LogHistogram;
 use crate::recording::Recording;
 
-/// Requests below which nothing is said of a worker or a connection.
+/// Minimum number of requests of a worker or connection to be judged.
 const LEAST: u64 = 100;
-/// How far apart medians must be, as a factor.
+/// Minimum ratio of medians.
 const FACTOR: f64 = 1.2;
-/// Standard deviations of a median's rank. Four, since there may be thousands of connections, and since requests of one
-/// connection are not independent.
+/// Width of the interval of a median, in standard deviations of its rank. Four, because there may be thousands of
+/// connections, and because the requests of a connection are not independent.
 const DEVIATIONS: f64 = 4.0;
 
-/// Every group that is apart.
+/// Outlying workers and outlying connections.
 pub(crate) fn outliers(course: &Course, recordings: &[Vec<Recording>]) -> Vec<Outliers> {
     let workers: Vec<LogHistogram> =
         recordings.iter().filter_map(|parts| parts.first()).map(coarse).collect();
@@ -31,14 +31,14 @@ fn coarse(recording: &Recording) -> LogHistogram {
     coarse
 }
 
-/// Those whose median is certainly more than a fifth above that of the others.
+/// The histograms whose median is more than a fifth above the typical one, with confidence.
 fn slow(of: &str, all: &[LogHistogram]) -> Option<Outliers> {
     let low_us = |one: &LogHistogram| {
         let count = one.count();
         let reach = DEVIATIONS * 0.5 / (count as f64).sqrt();
         (count >= LEAST).then(|| one.quantile_us(0.5 - reach))?
     };
-    // The median of medians belongs to an ordinary one, as long as fewer than half are slow.
+    // The median of medians is typical as long as fewer than half are slow.
     let mut medians: Vec<f64> =
         all.iter().filter(|one| one.count() >= LEAST).filter_map(|one| one.quantile_us(0.5)).collect();
     medians.sort_by(f64::total_cmp);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hot_ones_are_named() {
+    fn slow_connections_are_detected() {
         let mut all = vec![around(200, 1_000); 8];
         (all[2], all[5]) = (around(900, 1_000), around(500, 1_000));
         let apart = slow("connection", &all).unwrap();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_and_small_numbers_name_none() {
+    fn chance_and_few_requests_detect_none() {
         assert_eq!(slow("connection", &vec![around(200, 1_000); 8]), None);
         let mut all = vec![around(200, 1_000); 8];
         all[0] = around(900, 99);

@@ -89,8 +89,7 @@ impl FromStr for Protocol {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.iter().copied().find(|one| one.as_str() == text).ok_or_else(|| {
             let words: Vec<_> = Self::ALL.iter().map(|one| format!("`{one}`")).collect();
-            let more =
-                if cfg!(feature = "http3") { "" } else { "; `http3` needs a build with that feature" };
+            let more = if cfg!(feature = "http3") { "" } else { "; `http3` needs a build with that feature" };
             format!("`{text}` is not a protocol; use one of {}{more}", words.join(", "))
         })
     }

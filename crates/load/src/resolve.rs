@@ -69,7 +69,7 @@ pub enum ResolveError {
         source: io::Error,
     },
     /// The host has no address of the required IP version.
-    #[error("`{host}` has no address{}; check the name, or use an address", of_family(*.family))]
+    #[error("`{host}` has no {}address; check the name, or use an address", of_family(*.family))]
     NoAddress {
         /// The host.
         host: String,
@@ -79,7 +79,7 @@ pub enum ResolveError {
 }
 
 fn of_family(family: Option<Family>) -> String {
-    family.map_or_else(String::new, |family| format!(" of {}", family.name()))
+    family.map_or_else(String::new, |family| format!("{} ", family.name()))
 }
 
 /// Resolves and caches the addresses of hosts.
@@ -189,6 +189,6 @@ mod tests {
         assert_eq!(of(Some(Family::V6)), "[::1]:1".parse().unwrap());
         let only6 = Resolver::new(Vec::new(), Some(Family::V6));
         let error = only6.address("127.0.0.1", 1).unwrap_err().to_string();
-        assert!(error.contains("`127.0.0.1` has no address of IPv6"), "{error}");
+        assert!(error.contains("`127.0.0.1` has no IPv6 address"), "{error}");
     }
 }
