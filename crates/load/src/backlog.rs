@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::schedule::Schedule;
 use crate::traffic::{Picked, Picker, Traffic};
 
-/// Maximum number of runs in [`Notes`].
-const NOTES: usize = 4_096;
+/// Maximum number of runs in [`OfferTimes`].
+const MAX_OFFER_RUNS: usize = 4_096;
 
 /// A request that is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Turn {
     /// Number of connections.
     pub(crate) of: usize,
     /// Index of the selected connection.
-    pub(crate) own: usize,
+    pub(crate) selected: usize,
 }
 
 /// Generates the requests of an open loop again, from some point of the schedule on: those to one host, and with a turn
@@ -62,9 +62,9 @@ impl Iterator for Replay {
                 continue;
             }
             let Some(turn) = &mut self.turn else { return Some((intended_ns, picked)) };
-            let is_own = turn.next == turn.own;
+            let is_selected = turn.next == turn.selected;
             turn.next = (turn.next + 1) % turn.of.max(1);
-            if is_own {
+            if is_selected {
                 return Some((intended_ns, picked));
             }
         }
@@ -74,77 +74,81 @@ impl Iterator for Replay {
 /// A queue of requests in the order of their intended starts.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    kept: VecDeque<Due>,
+    stored: VecDeque<Due>,
     /// Maximum number of stored requests.
-    max_kept: usize,
-    beyond: Option<Box<Beyond>>,
+    max_stored: usize,
+    unstored: Option<Box<Unstored>>,
 }
 
 /// The requests behind the stored ones.
 #[derive(Debug)]
-struct Beyond {
+struct Unstored {
     replay: Replay,
-    notes: Notes,
+    offer_times: OfferTimes,
 }
 
 impl Backlog {
-    /// An empty queue that stores `max_kept` requests, at least one.
-    pub(crate) fn new(max_kept: usize) -> Self {
-        Self { kept: VecDeque::new(), max_kept, beyond: None }
+    /// An empty queue that stores `max_stored` requests, at least one.
+    pub(crate) fn new(max_stored: usize) -> Self {
+        Self { stored: VecDeque::new(), max_stored, unstored: None }
     }
 
     /// Whether no request waits.
     pub(crate) fn is_empty(&self) -> bool {
         // `pop` drops an empty remainder.
-        self.kept.is_empty() && self.beyond.is_none()
+        self.stored.is_empty() && self.unstored.is_none()
     }
 
     /// Adds a request. `replay` returns the requests after it, all of which must enter this queue until it is empty. If
     /// `replay` returns None, the queue stores all requests.
     pub(crate) fn push(&mut self, due: Due, replay: impl FnOnce() -> Option<Replay>) {
-        if let Some(beyond) = &mut self.beyond {
-            return beyond.notes.push(due.intended_ns, due.offered_ns);
+        if let Some(unstored) = &mut self.unstored {
+            return unstored.offer_times.push(due.intended_ns, due.offered_ns);
         }
-        self.kept.push_back(due);
-        if self.kept.len() >= self.max_kept {
-            let beyond = |replay| Box::new(Beyond { replay, notes: Notes::new(NOTES) });
-            self.beyond = replay().map(beyond);
+        self.stored.push_back(due);
+        if self.stored.len() >= self.max_stored {
+            let unstored =
+                |replay| Box::new(Unstored { replay, offer_times: OfferTimes::new(MAX_OFFER_RUNS) });
+            self.unstored = replay().map(unstored);
         }
     }
 
     /// Removes and returns the first request.
     pub(crate) fn pop(&mut self) -> Option<Due> {
-        let first = self.kept.pop_front().or_else(|| self.beyond.as_mut()?.pop());
+        let first = self.stored.pop_front().or_else(|| self.unstored.as_mut()?.pop());
         // A request after this may find a connection free and never enter the queue, so the replay ends here.
-        if self.kept.is_empty() && self.beyond.as_ref().is_some_and(|beyond| beyond.notes.count == 0) {
-            self.beyond = None;
+        if self.stored.is_empty()
+            && self.unstored.as_ref().is_some_and(|unstored| unstored.offer_times.count == 0)
+        {
+            self.unstored = None;
         }
         first
     }
 }
 
-impl Beyond {
+impl Unstored {
     fn pop(&mut self) -> Option<Due> {
-        if self.notes.count == 0 {
+        if self.offer_times.count == 0 {
             return None;
         }
         let (intended_ns, picked) = self.replay.next()?;
-        Some(Due { intended_ns, offered_ns: self.notes.pop(intended_ns), picked })
+        Some(Due { intended_ns, offered_ns: self.offer_times.pop(intended_ns), picked })
     }
 }
 
 /// The times at which requests were seen to be due, in the order of their intended starts, as runs of requests with the
-/// same time. Exact while `most` runs suffice; beyond, runs are merged, and a time may be too late but never too early.
+/// same time. Exact while `max_runs` runs suffice; beyond that, runs are merged, and a time may be too late but never
+/// too early.
 #[derive(Debug)]
-struct Notes {
-    runs: VecDeque<Note>,
-    most: usize,
+struct OfferTimes {
+    runs: VecDeque<OfferRun>,
+    max_runs: usize,
     count: u64,
 }
 
 /// A run of consecutive requests.
 #[derive(Clone, Copy, Debug)]
-struct Note {
+struct OfferRun {
     count: u64,
     /// When the last of them was seen to be due.
     last_ns: u64,
@@ -152,19 +156,19 @@ struct Note {
     lag_ns: u64,
 }
 
-impl Notes {
-    fn new(most: usize) -> Self {
-        Self { runs: VecDeque::new(), most: most.max(2), count: 0 }
+impl OfferTimes {
+    fn new(max_runs: usize) -> Self {
+        Self { runs: VecDeque::new(), max_runs: max_runs.max(2), count: 0 }
     }
 
     fn push(&mut self, intended_ns: u64, offered_ns: u64) {
         self.count += 1;
-        let one = Note { count: 1, last_ns: offered_ns, lag_ns: offered_ns.saturating_sub(intended_ns) };
+        let one = OfferRun { count: 1, last_ns: offered_ns, lag_ns: offered_ns.saturating_sub(intended_ns) };
         match self.runs.back_mut() {
-            Some(last) if last.last_ns == offered_ns => last.join(one),
+            Some(last) if last.last_ns == offered_ns => last.extend(one),
             _ => {
-                if self.runs.len() >= self.most {
-                    self.halve();
+                if self.runs.len() >= self.max_runs {
+                    self.merge_pairs();
                 }
                 self.runs.push_back(one);
             }
@@ -183,23 +187,23 @@ impl Notes {
         offered_ns
     }
 
-    fn halve(&mut self) {
-        let mut halved = VecDeque::with_capacity(self.runs.len());
-        for note in self.runs.drain(..) {
-            match halved.back_mut() {
-                Some((last, is_open @ true)) => {
-                    Note::join(last, note);
-                    *is_open = false;
+    fn merge_pairs(&mut self) {
+        let mut merged = VecDeque::with_capacity(self.runs.len());
+        for run in self.runs.drain(..) {
+            match merged.back_mut() {
+                Some((last, is_single @ true)) => {
+                    OfferRun::extend(last, run);
+                    *is_single = false;
                 }
-                _ => halved.push_back((note, true)),
+                _ => merged.push_back((run, true)),
             }
         }
-        self.runs = halved.into_iter().map(|(note, _)| note).collect();
+        self.runs = merged.into_iter().map(|(run, _)| run).collect();
     }
 }
 
-impl Note {
-    fn join(&mut self, next: Self) {
+impl OfferRun {
+    fn extend(&mut self, next: Self) {
         self.count += next.count;
         self.last_ns = next.last_ns;
         self.lag_ns = self.lag_ns.max(next.lag_ns);
@@ -282,12 +286,12 @@ mod tests {
             (arrivals, pace) in arrivals(),
             hosts in 1_u16..4,
             connections in 0_usize..4,
-            max_kept in 0_usize..20,
+            max_stored in 0_usize..20,
             steps in prop::collection::vec((0_usize..30, 0_usize..40, 1_u64..50_000), 1..40),
         ) {
             let mut source = Source::new(arrivals, pace, hosts);
             let host = source.traffic.host_of(0);
-            let mut backlog = Backlog::new(max_kept);
+            let mut backlog = Backlog::new(max_stored);
             let mut simple: VecDeque<Due> = VecDeque::new();
             let mut turns = 0;
             for (pushes, pops, lag_ns) in steps {
@@ -298,10 +302,10 @@ mod tests {
                         continue;
                     }
                     // Without turns, every request of the host waits here; with turns, those of the first connection.
-                    let is_own = connections == 0 || turns % connections == 0;
+                    let is_selected = connections == 0 || turns % connections == 0;
                     turns += 1;
-                    let turn = (connections > 0).then(|| Turn { next: turns % connections, of: connections, own: 0 });
-                    if is_own {
+                    let turn = (connections > 0).then(|| Turn { next: turns % connections, of: connections, selected: 0 });
+                    if is_selected {
                         let due = Due { intended_ns, offered_ns: now.max(intended_ns), picked };
                         backlog.push(due, || Some(source.replay(host, turn)));
                         simple.push_back(due);
@@ -320,8 +324,8 @@ mod tests {
 
         /// With merged runs, a time is never too early, and never later than the largest delay.
         #[test]
-        fn a_merged_time_is_never_too_early(lags_ns in prop::collection::vec(0_u64..1_000, 1..200), most in 2_usize..10) {
-            let mut notes = Notes::new(most);
+        fn a_merged_time_is_never_too_early(lags_ns in prop::collection::vec(0_u64..1_000, 1..200), max_runs in 2_usize..10) {
+            let mut offer_times = OfferTimes::new(max_runs);
             let planned = |number: usize| number as u64 * 100;
             // Times of detection never decrease.
             let offered: Vec<u64> = lags_ns.iter().enumerate().scan(0, |last, (number, lag_ns)| {
@@ -329,12 +333,12 @@ mod tests {
                 Some(*last)
             }).collect();
             for (number, offered_ns) in offered.iter().enumerate() {
-                notes.push(planned(number), *offered_ns);
+                offer_times.push(planned(number), *offered_ns);
             }
-            prop_assert!(notes.runs.len() <= most);
+            prop_assert!(offer_times.runs.len() <= max_runs);
             let worst_ns = offered.iter().enumerate().map(|(number, ns)| ns - planned(number)).max().unwrap();
             for (number, offered_ns) in offered.iter().enumerate() {
-                let read_ns = notes.pop(planned(number));
+                let read_ns = offer_times.pop(planned(number));
                 prop_assert!((*offered_ns..=planned(number) + worst_ns).contains(&read_ns));
             }
         }
@@ -355,8 +359,8 @@ mod tests {
             };
             backlog.push(last, || Some(source.replay(0, None)));
         }
-        assert!(backlog.kept.len() <= 1_000);
-        assert!(backlog.beyond.as_ref().unwrap().notes.runs.len() <= NOTES);
+        assert!(backlog.stored.len() <= 1_000);
+        assert!(backlog.unstored.as_ref().unwrap().offer_times.runs.len() <= MAX_OFFER_RUNS);
         let popped =
             std::iter::from_fn(|| backlog.pop()).inspect(|due| assert!(due.offered_ns >= due.intended_ns));
         let (count, end) = popped.fold((0, Due::default()), |(count, _), due| (count + 1, due));

@@ -61,7 +61,7 @@ pub(crate) struct Connections {
     slots: Vec<Slot>,
     entries: Vec<Entry>,
     /// Indices of free entries.
-    unused: Vec<u32>,
+    free_entries: Vec<u32>,
     actions: VecDeque<Action>,
     in_flight: usize,
     established: usize,
@@ -77,7 +77,7 @@ impl Connections {
             current: vec![None; layout.lanes as usize],
             slots: vec![Slot::Idle; (layout.lanes * layout.streams) as usize],
             entries: Vec::with_capacity(layout.lanes as usize),
-            unused: Vec::new(),
+            free_entries: Vec::new(),
             actions: VecDeque::new(),
             in_flight: 0,
             established: 0,
@@ -151,35 +151,35 @@ impl Connections {
             Event::Requested(slot) => {
                 assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot carries one request at a time");
                 self.in_flight += 1;
-                self.place(slot);
+                self.assign(slot);
             }
-            Event::Wanted(lane) => {
+            Event::Preconnect(lane) => {
                 if self.current(lane).is_none() {
                     self.open(lane);
                 }
             }
             Event::Connected(connection) => {
                 if let State::Connecting { waiting } = self.state(connection) {
-                    self.set(connection, State::Handshaking { waiting });
+                    self.set_state(connection, State::Handshaking { waiting });
                 }
             }
             Event::Ready { connection, requests } => self.ready(connection, requests),
             Event::Answered { connection, stream, answer } => {
                 self.end_stream(connection, stream, End::Answered(answer));
             }
-            Event::Lost { connection, stream, failure } => {
+            Event::StreamFailed { connection, stream, failure } => {
                 self.end_stream(connection, stream, End::Failed(failure));
             }
-            Event::Retired(connection) => self.retire(connection),
+            Event::Drain(connection) => self.start_drain(connection),
             Event::Failed { connection, failure } => self.fail(connection, failure),
             Event::TimedOut(slot) => self.time_out(slot),
-            Event::Expired(connection) => self.expire(connection),
+            Event::ConnectTimedOut(connection) => self.time_out_connect(connection),
             Event::Stopped => self.stop(),
         }
     }
 
     /// Assigns a request to the current connection of its lane.
-    fn place(&mut self, slot: SlotId) {
+    fn assign(&mut self, slot: SlotId) {
         let lane = self.layout.lane(slot);
         let connection = match self.current(lane) {
             Some(connection) => connection,
@@ -187,20 +187,20 @@ impl Connections {
         };
         match self.state(connection) {
             State::Connecting { waiting } => {
-                self.set(connection, State::Connecting { waiting: waiting + 1 });
+                self.set_state(connection, State::Connecting { waiting: waiting + 1 });
                 self.slots[slot.index()] = Slot::Waiting(connection);
             }
             State::Handshaking { waiting } => {
-                self.set(connection, State::Handshaking { waiting: waiting + 1 });
+                self.set_state(connection, State::Handshaking { waiting: waiting + 1 });
                 self.slots[slot.index()] = Slot::Waiting(connection);
             }
             State::Open { in_flight, requests_left } => {
                 let (in_flight, requests_left) = (in_flight + 1, requests_left.saturating_sub(1));
-                self.set(connection, State::Open { in_flight, requests_left });
+                self.set_state(connection, State::Open { in_flight, requests_left });
                 self.slots[slot.index()] = Slot::InFlight(connection);
                 self.actions.push_back(Action::Write { connection, slot });
                 if requests_left == 0 {
-                    self.retire(connection);
+                    self.start_drain(connection);
                 }
             }
             state @ (State::Draining { .. } | State::Closed) => {
@@ -212,7 +212,7 @@ impl Connections {
     /// Opens a new connection for a lane.
     fn open(&mut self, lane: LaneId) -> ConnectionId {
         let state = State::Connecting { waiting: 0 };
-        let connection = if let Some(index) = self.unused.pop() {
+        let connection = if let Some(index) = self.free_entries.pop() {
             let entry = &mut self.entries[index as usize];
             *entry = Entry { generation: entry.generation.wrapping_add(1), lane, state };
             ConnectionId::new(index, entry.generation)
@@ -231,10 +231,10 @@ impl Connections {
         let waiting: Vec<SlotId> = self.waiting(connection).collect();
         self.opening -= 1;
         self.established += 1;
-        self.set(connection, State::Open { in_flight: 0, requests_left: requests.max(1) });
+        self.set_state(connection, State::Open { in_flight: 0, requests_left: requests.max(1) });
         // Requests beyond its limit open another connection.
         for slot in waiting {
-            self.place(slot);
+            self.assign(slot);
         }
     }
 
@@ -247,21 +247,21 @@ impl Connections {
             // An unexpected answer: the rest of the stream cannot be trusted.
             return self.fail(connection, Failure::Malformed);
         }
-        self.take_off(connection, state);
+        self.decrement_in_flight(connection, state);
         self.end(self.layout.slot(self.lane(connection), stream), end, false);
     }
 
     /// Decrements the in-flight count. A draining connection closes at zero.
-    fn take_off(&mut self, connection: ConnectionId, state: State) {
+    fn decrement_in_flight(&mut self, connection: ConnectionId, state: State) {
         match state {
             State::Open { in_flight, requests_left } => {
-                self.set(connection, State::Open { in_flight: in_flight - 1, requests_left });
+                self.set_state(connection, State::Open { in_flight: in_flight - 1, requests_left });
             }
             State::Draining { in_flight: 1 } => {
                 self.close(connection);
             }
             State::Draining { in_flight } => {
-                self.set(connection, State::Draining { in_flight: in_flight - 1 });
+                self.set_state(connection, State::Draining { in_flight: in_flight - 1 });
             }
             State::Connecting { .. } | State::Handshaking { .. } | State::Closed => {
                 unreachable!("a connection that is not open has no request in flight: {state:?}")
@@ -269,18 +269,18 @@ impl Connections {
         }
     }
 
-    fn retire(&mut self, connection: ConnectionId) {
+    fn start_drain(&mut self, connection: ConnectionId) {
         match self.state(connection) {
             // It ended before it accepted a request, so opening it failed.
             State::Connecting { .. } | State::Handshaking { .. } => {
-                self.fail(connection, Failure::Unprocessed)
+                self.fail(connection, Failure::Unprocessed);
             }
             State::Open { in_flight: 0, .. } => {
                 self.close(connection);
             }
             State::Open { in_flight, .. } => {
-                self.leave_lane(connection);
-                self.set(connection, State::Draining { in_flight });
+                self.detach(connection);
+                self.set_state(connection, State::Draining { in_flight });
             }
             State::Draining { .. } | State::Closed => {}
         }
@@ -305,7 +305,7 @@ impl Connections {
                     }
                 }
                 for slot in unsent {
-                    self.place(slot);
+                    self.assign(slot);
                 }
             }
         }
@@ -317,10 +317,10 @@ impl Connections {
             Slot::Waiting(connection) => {
                 match self.state(connection) {
                     State::Connecting { waiting } => {
-                        self.set(connection, State::Connecting { waiting: waiting - 1 });
+                        self.set_state(connection, State::Connecting { waiting: waiting - 1 });
                     }
                     State::Handshaking { waiting } => {
-                        self.set(connection, State::Handshaking { waiting: waiting - 1 });
+                        self.set_state(connection, State::Handshaking { waiting: waiting - 1 });
                     }
                     state => unreachable!("a request waits for a connection that is {state:?}"),
                 }
@@ -329,21 +329,21 @@ impl Connections {
             Slot::InFlight(connection) => {
                 let write = Action::Write { connection, slot };
                 let stream = self.layout.stream(slot);
-                if let Some(place) = self.actions.iter().position(|action| *action == write) {
-                    self.actions.remove(place);
+                if let Some(position) = self.actions.iter().position(|action| *action == write) {
+                    self.actions.remove(position);
                 } else if self.cancels {
                     self.actions.push_back(Action::Cancel { connection, stream });
                 } else {
                     // The answer may still arrive; only closing the connection discards it.
-                    self.retire(connection);
+                    self.start_drain(connection);
                 }
-                self.take_off(connection, self.state(connection));
+                self.decrement_in_flight(connection, self.state(connection));
                 self.end(slot, End::TimedOut, false);
             }
         }
     }
 
-    fn expire(&mut self, connection: ConnectionId) {
+    fn time_out_connect(&mut self, connection: ConnectionId) {
         let (State::Connecting { .. } | State::Handshaking { .. }) = self.state(connection) else {
             // It has opened in the meantime.
             return;
@@ -351,7 +351,7 @@ impl Connections {
         let waiting: Vec<SlotId> = self.waiting(connection).collect();
         self.close(connection);
         for slot in waiting {
-            self.place(slot);
+            self.assign(slot);
         }
     }
 
@@ -370,10 +370,10 @@ impl Connections {
     }
 
     /// Ends a request and frees its slot.
-    fn end(&mut self, slot: SlotId, end: End, rests: bool) {
+    fn end(&mut self, slot: SlotId, end: End, backs_off: bool) {
         self.slots[slot.index()] = Slot::Idle;
         self.in_flight -= 1;
-        self.actions.push_back(Action::End { slot, end, rests });
+        self.actions.push_back(Action::End { slot, end, backs_off });
     }
 
     /// Closes a connection. Returns the slots on it whose requests were not yet written. The caller ends or moves the
@@ -385,13 +385,13 @@ impl Connections {
         } else {
             self.opening -= 1;
         }
-        self.leave_lane(connection);
-        self.set(connection, State::Closed);
-        self.unused.push(connection.index() as u32);
-        let (mut unsent, mut is_begun) = (Vec::new(), true);
+        self.detach(connection);
+        self.set_state(connection, State::Closed);
+        self.free_entries.push(connection.index() as u32);
+        let (mut unsent, mut was_started) = (Vec::new(), true);
         self.actions.retain(|action| match action {
             Action::Open(its) if *its == connection => {
-                is_begun = false;
+                was_started = false;
                 false
             }
             Action::Write { connection: its, slot } if *its == connection => {
@@ -401,21 +401,21 @@ impl Connections {
             Action::Cancel { connection: its, .. } => *its != connection,
             _ => true,
         });
-        if is_begun {
+        if was_started {
             self.actions.push_back(Action::Close { connection, was_open });
         }
         unsent
     }
 
     /// Removes a connection from its lane, so that the next request opens another one.
-    fn leave_lane(&mut self, connection: ConnectionId) {
+    fn detach(&mut self, connection: ConnectionId) {
         let current = &mut self.current[self.entries[connection.index()].lane.index()];
         if *current == Some(connection) {
             *current = None;
         }
     }
 
-    fn set(&mut self, connection: ConnectionId, state: State) {
+    fn set_state(&mut self, connection: ConnectionId, state: State) {
         self.entries[connection.index()].state = state;
     }
 }

@@ -13,9 +13,9 @@ pub(crate) const WINDOWS: usize = 100;
 /// Batches of a trial, for intervals of quantiles: twenty, as in the method of batch means.
 pub(crate) const BATCHES: usize = 20;
 /// Maximum number of individual releases and answers.
-const KEPT: usize = 16_384;
+const MAX_KEPT: usize = 16_384;
 /// Mean time between samples of the requests in flight, nanoseconds.
-const LOOK_NS: f64 = 200_000.0;
+const SAMPLE_INTERVAL_NS: f64 = 200_000.0;
 
 /// One time window.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,8 +56,8 @@ pub struct Course {
     /// Intended starts and response times of the first answers.
     pub(crate) answers_ns: Vec<(u64, u64)>,
     /// By worker: sum of the sampled requests in flight, and number of samples.
-    looks: Vec<(u64, u64)>,
-    next_look_ns: u64,
+    samples: Vec<(u64, u64)>,
+    next_sample_ns: u64,
     random: SmallRng,
     /// Total time of requests in flight within the record, nanoseconds.
     pub(crate) in_flight_ns: u64,
@@ -75,12 +75,12 @@ impl Course {
             length_ns: end_ns.saturating_sub(from_ns).max(1),
             until_ns: end_ns.max(from_ns + 1),
             windows: vec![Window::new(); WINDOWS],
-            releases_ns: vec![Vec::with_capacity(KEPT)],
+            releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
             gap_error: Distribution::new(),
             last_lag_ns: None,
-            answers_ns: Vec::with_capacity(KEPT),
-            looks: vec![(0, 0)],
-            next_look_ns: from_ns,
+            answers_ns: Vec::with_capacity(MAX_KEPT),
+            samples: vec![(0, 0)],
+            next_sample_ns: from_ns,
             random: SmallRng::seed_from_u64(seed),
             in_flight_ns: 0,
             connections: vec![LogHistogram::default(); connections],
@@ -94,7 +94,7 @@ impl Course {
     }
 
     /// Ends the record earlier than planned.
-    pub(crate) fn cut(&mut self, until_ns: u64) {
+    pub(crate) fn truncate(&mut self, until_ns: u64) {
         self.until_ns = self.until_ns.min(until_ns.max(self.from_ns + 1));
     }
 
@@ -107,8 +107,9 @@ impl Course {
 
     /// Mean number of requests in flight, and the number of samples; None if a worker has no sample.
     pub(crate) fn in_flight(&self) -> Option<(f64, u64)> {
-        let fewest = self.looks.iter().map(|(_, looks)| *looks).min().filter(|looks| *looks > 0)?;
-        Some((self.looks.iter().map(|(seen, looks)| *seen as f64 / *looks as f64).sum(), fewest))
+        let fewest_samples =
+            self.samples.iter().map(|(_, samples)| *samples).min().filter(|samples| *samples > 0)?;
+        Some((self.samples.iter().map(|(sum, samples)| *sum as f64 / *samples as f64).sum(), fewest_samples))
     }
 
     /// Response times by batch. A batch has a fixed number of complete windows. There are at least [`BATCHES`] batches if
@@ -135,19 +136,19 @@ impl Course {
     }
 
     /// Samples the requests in flight, whose number has been constant since the last call.
-    pub(crate) fn look(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+    pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
         if now_ns < self.from_ns || now_ns >= self.until_ns {
             return;
         }
         // Samples at random times are unbiased (Poisson arrivals see time averages, Wolff 1982). Samples in step with the
         // load would not be.
-        while self.next_look_ns <= now_ns {
-            if let Some((seen, looks)) = self.looks.first_mut() {
-                *seen += in_flight as u64;
-                *looks += 1;
+        while self.next_sample_ns <= now_ns {
+            if let Some((sum, samples)) = self.samples.first_mut() {
+                *sum += in_flight as u64;
+                *samples += 1;
             }
-            let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * LOOK_NS;
-            self.next_look_ns += gap_ns as u64 + 1;
+            let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * SAMPLE_INTERVAL_NS;
+            self.next_sample_ns += gap_ns as u64 + 1;
         }
         let number = self.number_at(now_ns);
         if self.window != Some(number) {
@@ -168,7 +169,8 @@ impl Course {
         if let Some(window) = self.window_at(started_ns) {
             window.sent += 1;
         }
-        if let Some(releases_ns) = self.releases_ns.first_mut().filter(|releases_ns| releases_ns.len() < KEPT)
+        if let Some(releases_ns) =
+            self.releases_ns.first_mut().filter(|releases_ns| releases_ns.len() < MAX_KEPT)
         {
             releases_ns.push(started_ns);
         }
@@ -182,7 +184,7 @@ impl Course {
         if let Some(window) = self.window_at(intended_ns) {
             window.response.saturating_record(response_ns);
         }
-        if self.answers_ns.len() < KEPT {
+        if self.answers_ns.len() < MAX_KEPT {
             self.answers_ns.push((intended_ns, response_ns));
         }
         if let Some(coarse) = self.connections.get_mut(connection) {
@@ -197,7 +199,7 @@ impl Course {
     }
 
     /// Adds the course of another worker over the same time. Its connections are appended.
-    pub(crate) fn join(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.until_ns = self.until_ns.min(other.until_ns);
         for (ours, theirs) in self.windows.iter_mut().zip(other.windows) {
             ours.planned += theirs.planned;
@@ -208,7 +210,7 @@ impl Course {
         self.releases_ns.extend(other.releases_ns);
         self.gap_error += &other.gap_error;
         self.answers_ns.extend(other.answers_ns);
-        self.looks.extend(other.looks);
+        self.samples.extend(other.samples);
         self.in_flight_ns += other.in_flight_ns;
         self.connections.extend(other.connections);
     }
@@ -236,7 +238,7 @@ mod tests {
         let mut course = Course::new(0, 1_000_000_000, 0, 1);
         // Three in flight for the first quarter, then one.
         for step in 0..10_000_u64 {
-            course.look(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
+            course.sample(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
         }
         let (mean, _) = course.in_flight().unwrap();
         assert!((mean - 1.5).abs() < 0.1, "{mean}");
@@ -246,14 +248,14 @@ mod tests {
     #[test]
     fn an_early_end_leaves_the_complete_windows_and_the_actual_length() {
         let mut course = Course::new(1_000, 101_000, 0, 1);
-        course.cut(48_500);
+        course.truncate(48_500);
         assert_eq!((course.complete_windows().len(), course.batches().len()), (47, 23));
         assert!((course.length_s() - 47.5e-6).abs() < 1e-12);
         // The drain is excluded.
         course.end(48_000, 90_000);
-        course.look(60_000, 5, 5);
+        course.sample(60_000, 5, 5);
         assert_eq!((course.in_flight_ns, course.in_flight()), (500, None));
-        course.cut(0);
+        course.truncate(0);
         assert_eq!((course.complete_windows().len(), course.batches().len()), (0, 0));
     }
 

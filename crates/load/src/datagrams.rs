@@ -64,7 +64,7 @@ impl Transport {
     }
 
     /// Sends CONNECTION_CLOSE.
-    pub(super) fn say_goodbye(&mut self) {
+    pub(super) fn close_quic(&mut self) {
         if let Some(client) = self.client.datagrams() {
             client.close();
             match self.transmit_datagrams() {

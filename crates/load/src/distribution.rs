@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use hoptax_result::{Latency, LowerBounds};
 
 /// Maximum recorded time, nanoseconds.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+const MAX_NS: u64 = 3_600_000_000_000;
 
 /// A distribution of times, recorded in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,8 @@ impl Distribution {
     /// Records a time.
     pub fn record(&mut self, ns: u64) {
         self.histogram.saturating_record(ns);
-        self.overflow += u64::from(ns > LONGEST_NS);
-        let ns = u128::from(ns.min(LONGEST_NS));
+        self.overflow += u64::from(ns > MAX_NS);
+        let ns = u128::from(ns.min(MAX_NS));
         self.sum_ns += ns;
         self.sum_of_squares += ns * ns;
     }
@@ -164,7 +164,7 @@ impl AddAssign<&Self> for Distribution {
 #[expect(clippy::missing_panics_doc, reason = "it cannot")]
 #[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
 pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
+    Histogram::new_with_bounds(1, MAX_NS, 3).expect("constant bounds are valid")
 }
 
 #[cfg(test)]
@@ -195,14 +195,14 @@ mod tests {
     #[test]
     fn a_small_spread_around_a_large_mean_does_not_cancel() {
         // One hour plus or minus a nanosecond: sums of squares in 64-bit floating point would lose the difference.
-        let base = LONGEST_NS - 10;
+        let base = MAX_NS - 10;
         let spread = of(&[base - 1, base, base + 1]).standard_deviation_us().unwrap();
         assert!((spread - 0.001).abs() < 1e-9, "{spread}");
     }
 
     #[test]
     fn times_above_an_hour_are_counted_as_overflow() {
-        let long = of(&[5, LONGEST_NS, LONGEST_NS + 1, u64::MAX]).summary();
+        let long = of(&[5, MAX_NS, MAX_NS + 1, u64::MAX]).summary();
         assert_eq!((long.count, long.overflow), (4, 2));
     }
 
@@ -229,8 +229,8 @@ mod tests {
     proptest! {
         #[test]
         fn merging_equals_recording_together(
-            one in prop::collection::vec(0..LONGEST_NS * 2, 0..50),
-            two in prop::collection::vec(0..LONGEST_NS * 2, 0..50),
+            one in prop::collection::vec(0..MAX_NS * 2, 0..50),
+            two in prop::collection::vec(0..MAX_NS * 2, 0..50),
         ) {
             let mut merged = of(&one);
             merged += &of(&two);

@@ -11,9 +11,9 @@ use crate::distribution::Distribution;
 pub struct Handshakes {
     full: u64,
     resumed: u64,
-    /// Handshakes with a HelloRetryRequest.
+    /// Handshakes with a `HelloRetryRequest`.
     retried: u64,
-    took: Distribution,
+    durations: Distribution,
     /// The last handshake. Handshakes differ only if servers do.
     last: Option<Handshake>,
     /// Group of the last key exchange. A resumed handshake of TLS 1.2 has none.
@@ -31,11 +31,11 @@ impl Handshakes {
         self.resumed
     }
 
-    pub(crate) fn record(&mut self, took_ns: u64, handshake: &Handshake) {
+    pub(crate) fn record(&mut self, duration_ns: u64, handshake: &Handshake) {
         self.full += u64::from(!handshake.is_resumed);
         self.resumed += u64::from(handshake.is_resumed);
         self.retried += u64::from(handshake.is_retried);
-        self.took.record(took_ns);
+        self.durations.record(duration_ns);
         if handshake.key_exchange_group.is_some() && self.group != handshake.key_exchange_group {
             self.group.clone_from(&handshake.key_exchange_group);
         }
@@ -48,7 +48,7 @@ impl Handshakes {
         self.full += other.full;
         self.resumed += other.resumed;
         self.retried += other.retried;
-        self.took += &other.took;
+        self.durations += &other.durations;
         if other.group.is_some() {
             self.group.clone_from(&other.group);
         }
@@ -60,14 +60,14 @@ impl Handshakes {
     /// The summary for a result; None without handshakes.
     pub(crate) fn summary(&self) -> Option<TlsResult> {
         let last = self.last.as_ref()?;
-        let mut handshake = self.took.summary();
+        let mut handshake = self.durations.summary();
         for (quantile, share) in [
             (&mut handshake.p50_us, 0.5),
             (&mut handshake.p90_us, 0.9),
             (&mut handshake.p99_us, 0.99),
             (&mut handshake.p99_9_us, 0.999),
         ] {
-            *quantile = quantile.filter(|_| quantile_supported(self.took.histogram().len(), share));
+            *quantile = quantile.filter(|_| quantile_supported(self.durations.histogram().len(), share));
         }
         Some(TlsResult {
             version: last.version.to_owned(),

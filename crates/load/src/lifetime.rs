@@ -41,28 +41,24 @@ impl FromStr for Connect {
 /// Number of requests per connection, drawn for each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestsPerConnection {
-    least: u32,
-    most: u32,
+    min: u32,
+    max: u32,
 }
 
 impl RequestsPerConnection {
     /// A fixed number, at least one.
     pub fn exactly(requests: u32) -> Self {
-        Self { least: requests.max(1), most: requests.max(1) }
+        Self { min: requests.max(1), max: requests.max(1) }
     }
 
     pub(crate) fn draw(self, random: &mut SmallRng) -> u32 {
-        if self.least == self.most { self.least } else { random.random_range(self.least..=self.most) }
+        if self.min == self.max { self.min } else { random.random_range(self.min..=self.max) }
     }
 }
 
 impl fmt::Display for RequestsPerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.least == self.most {
-            write!(f, "{}", self.least)
-        } else {
-            write!(f, "{}-{}", self.least, self.most)
-        }
+        if self.min == self.max { write!(f, "{}", self.min) } else { write!(f, "{}-{}", self.min, self.max) }
     }
 }
 
@@ -70,9 +66,9 @@ impl FromStr for RequestsPerConnection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (least, most) = text.split_once('-').unwrap_or((text, text));
-        match (least.trim().parse(), most.trim().parse()) {
-            (Ok(least), Ok(most)) if (1..=most).contains(&least) => Ok(Self { least, most }),
+        let (min, max) = text.split_once('-').unwrap_or((text, text));
+        match (min.trim().parse(), max.trim().parse()) {
+            (Ok(min), Ok(max)) if (1..=max).contains(&min) => Ok(Self { min, max }),
             _ => Err("must be a number such as `1000` or a range such as `500-1500`, at least 1".to_owned()),
         }
     }

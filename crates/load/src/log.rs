@@ -18,7 +18,7 @@
 //!
 //! Kernel timestamps are not logged.
 //!
-//! Workers pass full buffers to a writer through a channel of [`BACKLOG`] buffers. A worker blocks when the channel is
+//! Workers pass full buffers to a writer through a channel of [`CHANNEL_BUFFERS`] buffers. A worker blocks when the channel is
 //! full, which its send lag shows: the log is complete and memory is bounded.
 
 use std::io::{self, Read};
@@ -33,9 +33,9 @@ pub const ENTRY_BYTES: usize = 64;
 /// Size of a worker's buffer.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Capacity of the channel, in buffers: 64 MiB.
-const BACKLOG: usize = 1024;
+const CHANNEL_BUFFERS: usize = 1024;
 /// Encodes a timestamp that was not reached.
-const NEVER: u64 = u64::MAX;
+const NOT_REACHED: u64 = u64::MAX;
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,22 +140,22 @@ impl Entry {
     /// Encodes the entry.
     pub fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
-        let moment = |moment: Option<u64>| moment.unwrap_or(NEVER).to_le_bytes();
+        let timestamp = |timestamp: Option<u64>| timestamp.unwrap_or(NOT_REACHED).to_le_bytes();
         let fields: [&[u8]; 11] = [
             &self.intended_ns.to_le_bytes(),
-            &moment(self.offered_ns),
-            &moment(self.started_ns),
-            &moment(self.connected_ns),
-            &moment(self.written_ns),
-            &moment(self.first_byte_ns),
-            &moment(self.ended_ns),
+            &timestamp(self.offered_ns),
+            &timestamp(self.started_ns),
+            &timestamp(self.connected_ns),
+            &timestamp(self.written_ns),
+            &timestamp(self.first_byte_ns),
+            &timestamp(self.ended_ns),
             &self.connection.to_le_bytes(),
             &self.status.to_le_bytes(),
             &[self.outcome.code()],
             &[u8::from(self.blocked) | u8::from(self.connected) << 1],
         ];
-        for (place, byte) in bytes.iter_mut().zip(fields.into_iter().flatten()) {
-            *place = *byte;
+        for (target, byte) in bytes.iter_mut().zip(fields.into_iter().flatten()) {
+            *target = *byte;
         }
         bytes
     }
@@ -169,15 +169,16 @@ impl Entry {
         let (connection, rest) = rest.split_first_chunk()?;
         let (status, rest) = rest.split_first_chunk()?;
         let [outcome, flags] = *<&[u8; 2]>::try_from(rest).ok()?;
-        let moment = |bytes: [u8; 8]| Some(u64::from_le_bytes(bytes)).filter(|moment| *moment != NEVER);
+        let timestamp =
+            |bytes: [u8; 8]| Some(u64::from_le_bytes(bytes)).filter(|timestamp| *timestamp != NOT_REACHED);
         Some(Self {
             intended_ns: i64::from_le_bytes(planned),
-            offered_ns: moment(offered),
-            started_ns: moment(started),
-            connected_ns: moment(connected),
-            written_ns: moment(written),
-            first_byte_ns: moment(first_byte),
-            ended_ns: moment(ended),
+            offered_ns: timestamp(offered),
+            started_ns: timestamp(started),
+            connected_ns: timestamp(connected),
+            written_ns: timestamp(written),
+            first_byte_ns: timestamp(first_byte),
+            ended_ns: timestamp(ended),
             connection: u32::from_le_bytes(*connection),
             status: u16::from_le_bytes(*status),
             outcome: *Outcome::ALL.get(usize::from(outcome))?,
@@ -189,7 +190,7 @@ impl Entry {
 
 /// The channel between workers and the writer. Its buffers, in order, follow [`MAGIC`].
 pub fn channel() -> (SyncSender<Vec<u8>>, Receiver<Vec<u8>>) {
-    sync_channel(BACKLOG)
+    sync_channel(CHANNEL_BUFFERS)
 }
 
 /// A worker's end of the log.
@@ -208,15 +209,15 @@ impl LogSink {
     }
 
     /// Writes an entry. Its connection is an index within the worker.
-    pub(crate) fn take(&mut self, mut entry: Entry) {
+    pub(crate) fn write(&mut self, mut entry: Entry) {
         entry.connection = entry.connection.saturating_add(self.first_connection);
         self.buffer.extend_from_slice(&entry.to_bytes());
         if self.buffer.len() + ENTRY_BYTES > BUFFER_BYTES {
-            self.hand_over();
+            self.flush();
         }
     }
 
-    fn hand_over(&mut self) {
+    fn flush(&mut self) {
         let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER_BYTES));
         // A writer that has ended has reported its error.
         let _ = self.sender.send(full);
@@ -225,7 +226,7 @@ impl LogSink {
 
 impl Drop for LogSink {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush();
     }
 }
 
@@ -279,33 +280,34 @@ mod tests {
     use super::*;
 
     fn entries() -> impl Strategy<Value = Entry> {
-        let moment = || prop::option::of(0..u64::MAX);
+        let timestamp = || prop::option::of(0..u64::MAX);
         let outcome = prop::sample::select(Outcome::ALL.to_vec());
-        let moments = (moment(), moment(), moment(), moment(), moment(), moment());
-        (any::<i64>(), moments, any::<u32>(), any::<u16>(), outcome, any::<bool>(), any::<bool>()).prop_map(
-            |(
-                intended_ns,
-                (offered_ns, started_ns, connected_ns, written_ns, first_byte_ns, ended_ns),
-                connection,
-                status,
-                outcome,
-                blocked,
-                connected,
-            )| Entry {
-                intended_ns,
-                offered_ns,
-                started_ns,
-                connected_ns,
-                written_ns,
-                first_byte_ns,
-                ended_ns,
-                connection,
-                status,
-                outcome,
-                blocked,
-                connected,
-            },
-        )
+        let timestamps = (timestamp(), timestamp(), timestamp(), timestamp(), timestamp(), timestamp());
+        (any::<i64>(), timestamps, any::<u32>(), any::<u16>(), outcome, any::<bool>(), any::<bool>())
+            .prop_map(
+                |(
+                    intended_ns,
+                    (offered_ns, started_ns, connected_ns, written_ns, first_byte_ns, ended_ns),
+                    connection,
+                    status,
+                    outcome,
+                    blocked,
+                    connected,
+                )| Entry {
+                    intended_ns,
+                    offered_ns,
+                    started_ns,
+                    connected_ns,
+                    written_ns,
+                    first_byte_ns,
+                    ended_ns,
+                    connection,
+                    status,
+                    outcome,
+                    blocked,
+                    connected,
+                },
+            )
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<Entry>, LogError> {

@@ -1,31 +1,31 @@
 //! A small logarithmic histogram, one per connection: four buckets per octave, 512 bytes.
 
 /// Buckets per octave.
-const STEPS: u32 = 4;
+const BUCKETS_PER_OCTAVE: u32 = 4;
 /// Buckets: 32 octaves of microseconds, which is more than an hour.
-const PLACES: usize = 128;
+const BUCKETS: usize = 128;
 
 /// Response times of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LogHistogram([u32; PLACES]);
+pub(crate) struct LogHistogram([u32; BUCKETS]);
 
 impl Default for LogHistogram {
     fn default() -> Self {
-        Self([0; PLACES])
+        Self([0; BUCKETS])
     }
 }
 
 impl LogHistogram {
     /// Records a time, nanoseconds.
     pub(crate) fn record(&mut self, ns: u64) {
-        if let Some(count) = self.0.get_mut(place(ns)) {
+        if let Some(count) = self.0.get_mut(bucket(ns)) {
             *count = count.saturating_add(1);
         }
     }
 
     /// Records a time several times.
     pub(crate) fn record_many(&mut self, ns: u64, times: u64) {
-        if let Some(count) = self.0.get_mut(place(ns)) {
+        if let Some(count) = self.0.get_mut(bucket(ns)) {
             *count = count.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
         }
     }
@@ -50,7 +50,9 @@ impl LogHistogram {
             let count = f64::from(*count);
             if below + count >= rank {
                 let share = ((rank - below) / count).clamp(0.0, 1.0);
-                return Some(edge_us(number) + share * (edge_us(number + 1) - edge_us(number)));
+                return Some(
+                    lower_bound_us(number) + share * (lower_bound_us(number + 1) - lower_bound_us(number)),
+                );
             }
             below += count;
         }
@@ -59,20 +61,20 @@ impl LogHistogram {
 }
 
 /// The bucket of a time: the leading bit gives its octave in microseconds, the next two bits the bucket within it.
-fn place(ns: u64) -> usize {
+fn bucket(ns: u64) -> usize {
     let quarters = ns / 250;
-    if quarters < u64::from(STEPS) {
+    if quarters < u64::from(BUCKETS_PER_OCTAVE) {
         return 0;
     }
-    let octave = quarters.ilog2() - STEPS.ilog2();
-    let step = (quarters >> octave) - u64::from(STEPS);
-    ((octave * STEPS) as usize + step as usize).min(PLACES - 1)
+    let octave = quarters.ilog2() - BUCKETS_PER_OCTAVE.ilog2();
+    let step = (quarters >> octave) - u64::from(BUCKETS_PER_OCTAVE);
+    ((octave * BUCKETS_PER_OCTAVE) as usize + step as usize).min(BUCKETS - 1)
 }
 
 /// The lower bound of a bucket, microseconds.
-fn edge_us(number: usize) -> f64 {
-    let (octave, step) = (number as u32 / STEPS, number as u32 % STEPS);
-    f64::from(STEPS + step) / f64::from(STEPS) * f64::from(octave).exp2()
+fn lower_bound_us(number: usize) -> f64 {
+    let (octave, step) = (number as u32 / BUCKETS_PER_OCTAVE, number as u32 % BUCKETS_PER_OCTAVE);
+    f64::from(BUCKETS_PER_OCTAVE + step) / f64::from(BUCKETS_PER_OCTAVE) * f64::from(octave).exp2()
 }
 
 #[cfg(test)]
@@ -84,8 +86,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_time_is_between_the_bounds_of_its_bucket(us in 1_u64..3_000_000_000) {
-            let number = place(us * 1_000);
-            prop_assert!(edge_us(number) <= us as f64 && (us as f64) < edge_us(number + 1), "{us} in {number}");
+            let number = bucket(us * 1_000);
+            prop_assert!(lower_bound_us(number) <= us as f64 && (us as f64) < lower_bound_us(number + 1), "{us} in {number}");
         }
     }
 

@@ -8,9 +8,9 @@ use crate::log_histogram::LogHistogram;
 use crate::recording::Recording;
 
 /// Minimum number of requests of a worker or connection to be judged.
-const LEAST: u64 = 100;
+const MIN_REQUESTS: u64 = 100;
 /// Minimum ratio of medians.
-const FACTOR: f64 = 1.2;
+const MIN_RATIO: f64 = 1.2;
 /// Width of the interval of a median, in standard deviations of its rank. Four, because there may be thousands of
 /// connections, and because the requests of a connection are not independent.
 const DEVIATIONS: f64 = 4.0;
@@ -33,19 +33,19 @@ fn coarse(recording: &Recording) -> LogHistogram {
 
 /// The histograms whose median is more than a fifth above the typical one, with confidence.
 fn slow(of: &str, all: &[LogHistogram]) -> Option<Outliers> {
-    let low_us = |one: &LogHistogram| {
+    let lower_us = |one: &LogHistogram| {
         let count = one.count();
         let reach = DEVIATIONS * 0.5 / (count as f64).sqrt();
-        (count >= LEAST).then(|| one.quantile_us(0.5 - reach))?
+        (count >= MIN_REQUESTS).then(|| one.quantile_us(0.5 - reach))?
     };
     // The median of medians is typical as long as fewer than half are slow.
     let mut medians: Vec<f64> =
-        all.iter().filter(|one| one.count() >= LEAST).filter_map(|one| one.quantile_us(0.5)).collect();
+        all.iter().filter(|one| one.count() >= MIN_REQUESTS).filter_map(|one| one.quantile_us(0.5)).collect();
     medians.sort_by(f64::total_cmp);
-    let ordinary_us = *medians.get(medians.len().saturating_sub(1) / 2)?;
+    let typical_us = *medians.get(medians.len().saturating_sub(1) / 2)?;
     let numbers: Vec<u32> = (0..)
         .zip(all)
-        .filter(|(_, one)| low_us(one).is_some_and(|low_us| low_us > FACTOR * ordinary_us))
+        .filter(|(_, one)| lower_us(one).is_some_and(|lower_us| lower_us > MIN_RATIO * typical_us))
         .map(|(number, _)| number)
         .collect();
     if numbers.is_empty() {
@@ -78,9 +78,9 @@ mod tests {
     fn slow_connections_are_detected() {
         let mut all = vec![around(200, 1_000); 8];
         (all[2], all[5]) = (around(900, 1_000), around(500, 1_000));
-        let apart = slow("connection", &all).unwrap();
-        assert_eq!((apart.numbers, apart.total), (vec![2, 5], 8));
-        assert!(apart.p50_us > 2.0 * apart.others_p50_us);
+        let found = slow("connection", &all).unwrap();
+        assert_eq!((found.numbers, found.total), (vec![2, 5], 8));
+        assert!(found.p50_us > 2.0 * found.others_p50_us);
     }
 
     #[test]

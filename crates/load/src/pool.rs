@@ -143,10 +143,10 @@ impl FromStr for WhenLate {
 }
 
 /// Waiting requests that a pool stores. Those beyond are counted and replayed from the schedule.
-const KEPT: usize = 65_536;
+const MAX_STORED: usize = 65_536;
 
 /// Send lag above which a request is skipped, nanoseconds.
-pub(crate) const LATE_NS: u64 = 10_000_000;
+pub(crate) const SKIP_LAG_NS: u64 = 10_000_000;
 
 /// How requests are assigned to connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,9 +167,9 @@ pub(crate) enum Offer {
     /// Start it on this connection.
     Start(usize),
     /// It waits.
-    Waits,
+    Queued,
     /// Skip it.
-    Refused,
+    Skip,
 }
 
 /// The free connections of a host, and the requests that wait for one.
@@ -189,9 +189,9 @@ pub(crate) struct Pool {
 #[derive(Debug)]
 enum Free {
     /// In the order in which they became free: a queue, or a stack.
-    Recent { free: VecDeque<usize>, takes_last: bool },
+    Recent { free: VecDeque<usize>, is_lifo: bool },
     /// By index, with the index to search from.
-    Turn { free: BTreeSet<usize>, next: usize },
+    RoundRobin { free: BTreeSet<usize>, next: usize },
     /// In no order.
     Random { free: Vec<usize>, random: Box<SmallRng> },
     /// A flag per connection, and the index of the next one.
@@ -203,22 +203,22 @@ impl Pool {
     pub(crate) fn new(order: PoolOrder, when_busy: WhenBusy, connections: usize, seed: u64) -> Self {
         let all = 0..connections;
         let (free, queues) = match order {
-            PoolOrder::LeastRecent => (Free::Recent { free: all.collect(), takes_last: false }, 1),
-            PoolOrder::MostRecent => (Free::Recent { free: all.collect(), takes_last: true }, 1),
-            PoolOrder::RoundRobin => (Free::Turn { free: all.collect(), next: 0 }, 1),
+            PoolOrder::LeastRecent => (Free::Recent { free: all.collect(), is_lifo: false }, 1),
+            PoolOrder::MostRecent => (Free::Recent { free: all.collect(), is_lifo: true }, 1),
+            PoolOrder::RoundRobin => (Free::RoundRobin { free: all.collect(), next: 0 }, 1),
             PoolOrder::Random => {
                 (Free::Random { free: all.collect(), random: Box::new(SmallRng::seed_from_u64(seed)) }, 1)
             }
             PoolOrder::Pinned => (Free::Pinned { free: vec![true; connections], next: 0 }, connections),
         };
         // A limited queue skips requests, so its contents cannot be replayed from the schedule: it stores all of them.
-        let kept = match when_busy {
-            WhenBusy::Wait => KEPT / queues.max(1),
+        let max_stored = match when_busy {
+            WhenBusy::Wait => MAX_STORED / queues.max(1),
             WhenBusy::Queue(_) | WhenBusy::Skip => usize::MAX,
         };
         Self {
             free,
-            queues: (0..queues).map(|_| Backlog::new(kept)).collect(),
+            queues: (0..queues).map(|_| Backlog::new(max_stored)).collect(),
             waiting: 0,
             limit: when_busy.limit(),
         }
@@ -228,7 +228,7 @@ impl Pool {
     pub(crate) fn has_free(&self) -> bool {
         match &self.free {
             Free::Recent { free, .. } => !free.is_empty(),
-            Free::Turn { free, .. } => !free.is_empty(),
+            Free::RoundRobin { free, .. } => !free.is_empty(),
             Free::Random { free, .. } => !free.is_empty(),
             Free::Pinned { free, next } => free.get(*next).copied().unwrap_or(false),
         }
@@ -250,7 +250,7 @@ impl Pool {
             Free::Pinned { free, next } => {
                 let index = *next;
                 *next = (index + 1) % free.len().max(1);
-                let turn = Turn { next: *next, of: free.len(), own: index };
+                let turn = Turn { next: *next, of: free.len(), selected: index };
                 match free.get_mut(index) {
                     Some(is_free) if *is_free && self.queues.get(index).is_none_or(Backlog::is_empty) => {
                         *is_free = false;
@@ -269,18 +269,18 @@ impl Pool {
             Some(queue) if self.waiting < self.limit => {
                 queue.push(request, || replay(turn));
                 self.waiting += 1;
-                Offer::Waits
+                Offer::Queued
             }
-            _ => Offer::Refused,
+            _ => Offer::Skip,
         }
     }
 
     /// Takes a free connection for a request of a closed loop. Pinned connections are taken regardless of turn.
     pub(crate) fn take(&mut self) -> Option<usize> {
         match &mut self.free {
-            Free::Recent { free, takes_last: false } => free.pop_front(),
-            Free::Recent { free, takes_last: true } => free.pop_back(),
-            Free::Turn { free, next } => {
+            Free::Recent { free, is_lifo: false } => free.pop_front(),
+            Free::Recent { free, is_lifo: true } => free.pop_back(),
+            Free::RoundRobin { free, next } => {
                 let index = free.range(*next..).next().or_else(|| free.first()).copied()?;
                 free.remove(&index);
                 *next = index + 1;
@@ -290,8 +290,8 @@ impl Pool {
                 if free.is_empty() {
                     return None;
                 }
-                let place = random.random_range(0..free.len());
-                Some(free.swap_remove(place))
+                let position = random.random_range(0..free.len());
+                Some(free.swap_remove(position))
             }
             Free::Pinned { free, .. } => {
                 let index = free.iter().position(|is_free| *is_free)?;
@@ -302,7 +302,7 @@ impl Pool {
     }
 
     /// Returns a connection to the pool. If a request waits for it, the connection stays taken and the request is returned.
-    pub(crate) fn give(&mut self, index: usize) -> Option<Due> {
+    pub(crate) fn put_back(&mut self, index: usize) -> Option<Due> {
         let queue = if matches!(self.free, Free::Pinned { .. }) { index } else { 0 };
         if let Some(request) = self.queues.get_mut(queue).and_then(Backlog::pop) {
             self.waiting -= 1;
@@ -316,7 +316,7 @@ impl Pool {
     pub(crate) fn set_free(&mut self, index: usize) {
         match &mut self.free {
             Free::Recent { free, .. } => free.push_back(index),
-            Free::Turn { free, .. } => {
+            Free::RoundRobin { free, .. } => {
                 free.insert(index);
             }
             Free::Random { free, .. } => free.push(index),
@@ -329,7 +329,7 @@ impl Pool {
     }
 
     /// Removes all waiting requests.
-    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = Due> {
+    pub(crate) fn drain_waiting(&mut self) -> impl Iterator<Item = Due> {
         self.waiting = 0;
         self.queues.iter_mut().flat_map(|queue| std::iter::from_fn(|| queue.pop()))
     }
@@ -346,8 +346,8 @@ mod tests {
         pool.offer(Due { intended_ns, ..Due::default() }, |_| unreachable!("the queue is below its limit"))
     }
 
-    fn give(pool: &mut Pool, index: usize) -> Option<u64> {
-        pool.give(index).map(|due| due.intended_ns)
+    fn put_back(pool: &mut Pool, index: usize) -> Option<u64> {
+        pool.put_back(index).map(|due| due.intended_ns)
     }
 
     fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool {
@@ -362,7 +362,7 @@ mod tests {
             other => panic!("{order}: {other:?}"),
         };
         let (first, second) = (start(&mut pool), start(&mut pool));
-        assert_eq!((give(&mut pool, first), give(&mut pool, second)), (None, None));
+        assert_eq!((put_back(&mut pool, first), put_back(&mut pool, second)), (None, None));
         [first, second].into_iter().chain((0..3).map(|_| start(&mut pool))).collect()
     }
 
@@ -376,13 +376,14 @@ mod tests {
 
     #[test]
     fn round_robin_skips_a_busy_connection_and_pinned_waits_for_its_own() {
-        for (order, expected) in [(PoolOrder::RoundRobin, Offer::Start(1)), (PoolOrder::Pinned, Offer::Waits)]
+        for (order, expected) in
+            [(PoolOrder::RoundRobin, Offer::Start(1)), (PoolOrder::Pinned, Offer::Queued)]
         {
             let mut pool = pool(order, WhenBusy::Wait, 3);
             for index in 0..3 {
                 assert_eq!(offer(&mut pool, index as u64), Offer::Start(index), "{order}");
             }
-            assert_eq!(give(&mut pool, 1), None);
+            assert_eq!(put_back(&mut pool, 1), None);
             assert_eq!(offer(&mut pool, 3), expected, "{order}");
         }
         let mut pool = pool(PoolOrder::Pinned, WhenBusy::Wait, 2);
@@ -390,8 +391,11 @@ mod tests {
             offer(&mut pool, intended_ns);
         }
         // Requests 2 and 3 wait for connections 0 and 1.
-        assert_eq!((give(&mut pool, 1), give(&mut pool, 1), give(&mut pool, 0)), (Some(3), None, Some(2)));
-        assert_eq!(offer(&mut pool, 4), Offer::Waits);
+        assert_eq!(
+            (put_back(&mut pool, 1), put_back(&mut pool, 1), put_back(&mut pool, 0)),
+            (Some(3), None, Some(2))
+        );
+        assert_eq!(offer(&mut pool, 4), Offer::Queued);
     }
 
     #[test]
@@ -400,7 +404,7 @@ mod tests {
             let mut pool = Pool::new(PoolOrder::Random, WhenBusy::Wait, 8, seed);
             let take = |_| {
                 let index = pool.take().unwrap();
-                pool.give(index);
+                pool.put_back(index);
                 index
             };
             (0..200).map(take).collect::<Vec<usize>>()
@@ -414,10 +418,10 @@ mod tests {
     fn no_request_overtakes_a_waiting_one() {
         for order in [PoolOrder::LeastRecent, PoolOrder::Pinned] {
             let mut pool = pool(order, WhenBusy::Wait, 1);
-            assert_eq!((offer(&mut pool, 0), offer(&mut pool, 1)), (Offer::Start(0), Offer::Waits));
+            assert_eq!((offer(&mut pool, 0), offer(&mut pool, 1)), (Offer::Start(0), Offer::Queued));
             // The run has ended, so the waiting request is not sent.
             pool.set_free(0);
-            assert_eq!(offer(&mut pool, 2), Offer::Waits, "{order}");
+            assert_eq!(offer(&mut pool, 2), Offer::Queued, "{order}");
         }
     }
 
@@ -427,10 +431,10 @@ mod tests {
             let mut pool = pool(PoolOrder::LeastRecent, when_busy, 1);
             assert_eq!(offer(&mut pool, 0), Offer::Start(0));
             let offers: Vec<Offer> = (1..=5).map(|intended_ns| offer(&mut pool, intended_ns)).collect();
-            assert_eq!(offers.iter().filter(|offer| **offer == Offer::Waits).count(), waits);
+            assert_eq!(offers.iter().filter(|offer| **offer == Offer::Queued).count(), waits);
             assert_eq!(pool.waiting(), waits);
             // In the order of their intended starts.
-            let left: Vec<u64> = pool.give_up().map(|due| due.intended_ns).collect();
+            let left: Vec<u64> = pool.drain_waiting().map(|due| due.intended_ns).collect();
             assert_eq!(left, (1..=waits as u64).collect::<Vec<_>>());
         }
     }
@@ -462,7 +466,7 @@ mod tests {
                     }
                 } else if !busy.is_empty() {
                     let index = busy[which % busy.len()];
-                    if pool.give(index).is_none() {
+                    if pool.put_back(index).is_none() {
                         busy.retain(|one| *one != index);
                     }
                 }

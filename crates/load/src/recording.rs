@@ -113,7 +113,7 @@ impl Unsent {
 
 /// The timestamps of an answered request, nanoseconds on the engine's clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moments {
+pub(crate) struct Timestamps {
     pub(crate) intended_ns: u64,
     /// When the worker saw that the request was due.
     pub(crate) offered_ns: u64,
@@ -327,7 +327,7 @@ impl Recording {
     }
 
     /// Counts a GOAWAY.
-    pub(crate) fn retire(&mut self, code: u32) {
+    pub(crate) fn record_goaway(&mut self, code: u32) {
         *self.retired.entry(code).or_default() += 1;
     }
 
@@ -335,13 +335,13 @@ impl Recording {
         if self.recent_status.0 == status {
             self.recent_status.1 += 1;
         } else {
-            self.keep_recent_status();
+            self.flush_recent_status();
             self.recent_status = (status, 1);
         }
     }
 
     /// Adds the cached status to the map. Must be called at the end of a run.
-    pub(crate) fn keep_recent_status(&mut self) {
+    pub(crate) fn flush_recent_status(&mut self) {
         let (status, count) = std::mem::take(&mut self.recent_status);
         if count > 0 {
             *self.statuses.entry(status).or_default() += count;
@@ -386,25 +386,25 @@ impl Recording {
         }
     }
 
-    pub(crate) fn record_answer(&mut self, moments: &Moments, connection: usize, status: u16) {
+    pub(crate) fn record_answer(&mut self, timestamps: &Timestamps, connection: usize, status: u16) {
         self.book.answered += 1;
-        self.last_answer_ns = moments.last_byte_ns;
-        let lag_ns = moments.written_ns.saturating_sub(moments.intended_ns);
-        let response_ns = moments.last_byte_ns.saturating_sub(moments.intended_ns);
+        self.last_answer_ns = timestamps.last_byte_ns;
+        let lag_ns = timestamps.written_ns.saturating_sub(timestamps.intended_ns);
+        let response_ns = timestamps.last_byte_ns.saturating_sub(timestamps.intended_ns);
         self.response.record(response_ns);
         if let Some(by_status) = &mut self.by_status {
             by_status.entry(status).or_default().record(response_ns);
         }
-        self.service.record(moments.last_byte_ns.saturating_sub(moments.written_ns));
-        self.first_byte.record(moments.first_byte_ns.saturating_sub(moments.written_ns));
-        self.last_byte.record(moments.last_byte_ns.saturating_sub(moments.first_byte_ns));
+        self.service.record(timestamps.last_byte_ns.saturating_sub(timestamps.written_ns));
+        self.first_byte.record(timestamps.first_byte_ns.saturating_sub(timestamps.written_ns));
+        self.last_byte.record(timestamps.last_byte_ns.saturating_sub(timestamps.first_byte_ns));
         self.send_lag.record(lag_ns);
-        self.own_lag.record(moments.offered_ns.saturating_sub(moments.intended_ns));
-        if moments.connected {
-            self.connect.record(moments.connected_ns.saturating_sub(moments.started_ns));
+        self.own_lag.record(timestamps.offered_ns.saturating_sub(timestamps.intended_ns));
+        if timestamps.connected {
+            self.connect.record(timestamps.connected_ns.saturating_sub(timestamps.started_ns));
         }
         if let Some(course) = &mut self.course {
-            course.answer(moments.intended_ns, response_ns, connection);
+            course.answer(timestamps.intended_ns, response_ns, connection);
         }
     }
 }
@@ -413,8 +413,8 @@ impl Recording {
 mod tests {
     use super::*;
 
-    fn moments(intended_ns: u64, lag_ns: u64, service_ns: u64) -> Moments {
-        Moments {
+    fn timestamps(intended_ns: u64, lag_ns: u64, service_ns: u64) -> Timestamps {
+        Timestamps {
             intended_ns,
             written_ns: intended_ns + lag_ns,
             first_byte_ns: intended_ns + lag_ns + service_ns / 2,
@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn response_service_and_send_lag_are_distinct() {
         let mut recording = Recording::new();
-        recording.record_answer(&moments(1_000, 2_000_000, 500_000), 0, 200);
+        recording.record_answer(&timestamps(1_000, 2_000_000, 500_000), 0, 200);
         let service = recording.service.summary().p50_us.unwrap();
         let response = recording.response.summary().p50_us.unwrap();
         let lag = recording.send_lag.summary().p50_us.unwrap();
@@ -442,17 +442,17 @@ mod tests {
     fn merging_equals_recording_together() {
         let (mut together, mut one, mut two) = (Recording::new(), Recording::new(), Recording::new());
         for number in 1..1000_u64 {
-            let moments = moments(number, number * 100, number * 977);
-            together.record_answer(&moments, 0, 200);
+            let timestamps = timestamps(number, number * 100, number * 977);
+            together.record_answer(&timestamps, 0, 200);
             together.record_status(200);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
-            half.record_answer(&moments, 0, 200);
+            half.record_answer(&timestamps, 0, 200);
             half.record_status(200);
         }
         together.record_failure(Failure::Reset, 5);
         two.record_failure(Failure::Reset, 5);
         for recording in [&mut together, &mut one, &mut two] {
-            recording.keep_recent_status();
+            recording.flush_recent_status();
         }
         one.merge(&two);
         assert_eq!(one.book, together.book);

@@ -42,17 +42,18 @@ impl FromStr for Resolved {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not `HOST:PORT:ADDRESS`, for example `shop.test:443:127.0.0.1`");
-        let (host, rest) = text.split_once(':').ok_or_else(wrong)?;
-        let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
+        let invalid =
+            || format!("`{text}` is not `HOST:PORT:ADDRESS`, for example `shop.test:443:127.0.0.1`");
+        let (host, rest) = text.split_once(':').ok_or_else(invalid)?;
+        let (port, address) = rest.split_once(':').ok_or_else(invalid)?;
         let address = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(address);
         if host.is_empty() {
-            return Err(wrong());
+            return Err(invalid());
         }
         Ok(Self {
             host: host.to_ascii_lowercase(),
-            port: port.parse().map_err(|_| wrong())?,
-            address: address.parse().map_err(|_| wrong())?,
+            port: port.parse().map_err(|_| invalid())?,
+            address: address.parse().map_err(|_| invalid())?,
         })
     }
 }
@@ -69,7 +70,7 @@ pub enum ResolveError {
         source: io::Error,
     },
     /// The host has no address of the required IP version.
-    #[error("`{host}` has no {}address; check the name, or use an address", of_family(*.family))]
+    #[error("`{host}` has no {}address; check the name, or use an address", family_text(*.family))]
     NoAddress {
         /// The host.
         host: String,
@@ -78,7 +79,7 @@ pub enum ResolveError {
     },
 }
 
-fn of_family(family: Option<Family>) -> String {
+fn family_text(family: Option<Family>) -> String {
     family.map_or_else(String::new, |family| format!("{} ", family.name()))
 }
 
@@ -88,7 +89,7 @@ fn of_family(family: Option<Family>) -> String {
 /// as several.
 #[derive(Debug)]
 pub struct Resolver {
-    given: Vec<Resolved>,
+    fixed: Vec<Resolved>,
     family: Option<Family>,
     lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
     known: RefCell<BTreeMap<String, Vec<IpAddr>>>,
@@ -103,8 +104,8 @@ impl Default for Resolver {
 impl Resolver {
     /// A resolver with fixed addresses for some hosts and the system's resolver for the others, optionally restricted to one
     /// IP version.
-    pub fn new(given: Vec<Resolved>, family: Option<Family>) -> Self {
-        Self { given, family, lookup, known: RefCell::default() }
+    pub fn new(fixed: Vec<Resolved>, family: Option<Family>) -> Self {
+        Self { fixed, family, lookup, known: RefCell::default() }
     }
 
     /// The address of a host. Its first IPv4 address is preferred, as servers on loopback often listen on IPv4 only.
@@ -113,12 +114,12 @@ impl Resolver {
     /// When the lookup fails, or the host has no address of the required IP version.
     pub(crate) fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
         let name = host.to_ascii_lowercase();
-        let given = self.given.iter().filter(|given| (&given.host, given.port) == (&name, port));
-        let given: Vec<IpAddr> = given.map(|given| given.address).collect();
+        let fixed = self.fixed.iter().filter(|fixed| (&fixed.host, fixed.port) == (&name, port));
+        let fixed: Vec<IpAddr> = fixed.map(|fixed| fixed.address).collect();
         let addresses = match host.parse() {
-            _ if !given.is_empty() => given,
+            _ if !fixed.is_empty() => fixed,
             Ok(address) => vec![address],
-            Err(_) => self.looked_up(host, name)?,
+            Err(_) => self.lookup_cached(host, name)?,
         };
         let fits = |address: &&IpAddr| self.family.is_none_or(|family| family.has(**address));
         let fitting = || addresses.iter().filter(fits);
@@ -129,7 +130,7 @@ impl Resolver {
             .ok_or_else(|| ResolveError::NoAddress { host: host.to_owned(), family: self.family })
     }
 
-    fn looked_up(&self, host: &str, name: String) -> Result<Vec<IpAddr>, ResolveError> {
+    fn lookup_cached(&self, host: &str, name: String) -> Result<Vec<IpAddr>, ResolveError> {
         if let Some(known) = self.known.borrow().get(&name) {
             return Ok(known.clone());
         }
@@ -150,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    fn given(texts: &[&str]) -> Vec<Resolved> {
+    fn fixed(texts: &[&str]) -> Vec<Resolved> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_fixed_address_replaces_the_lookup() {
-        let resolver = Resolver::new(given(&["Shop.test:443:192.0.2.1", "six.test:80:[2001:db8::1]"]), None);
+        let resolver = Resolver::new(fixed(&["Shop.test:443:192.0.2.1", "six.test:80:[2001:db8::1]"]), None);
         assert_eq!(resolver.address("shop.TEST", 443).unwrap(), "192.0.2.1:443".parse().unwrap());
         assert_eq!(resolver.address("six.test", 80).unwrap(), "[2001:db8::1]:80".parse().unwrap());
         for text in ["shop.test", "shop.test:443", "shop.test:x:127.0.0.1", ":1:127.0.0.1", "a:1:b"] {

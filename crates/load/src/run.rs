@@ -10,7 +10,7 @@ use hoptax_wire::Response;
 use crate::backlog::{Replay, Turn};
 use crate::early_end::EarlyEnd;
 use crate::log::{Entry, LogSink, Outcome};
-use crate::recording::{Failure, Moments, Recording, Unsent};
+use crate::recording::{Failure, Recording, Timestamps, Unsent};
 use crate::schedule::Schedule;
 use crate::think::Think;
 use crate::traffic::{Picked, Picker, Traffic};
@@ -31,11 +31,11 @@ pub enum Release {
 }
 
 /// A backlog below this number of requests never ends a run.
-const HOPELESS: u64 = 1_000_000;
+const MIN_ABORT_BACKLOG: u64 = 1_000_000;
 /// Lower bound of the rate at which a backlog is assumed to drain, requests per second.
-const HOPE_RATE: f64 = 100_000.0;
+const MIN_DRAIN_RATE: f64 = 100_000.0;
 /// The backlog is assumed to drain at this multiple of the rate so far.
-const HOPE: f64 = 10.0;
+const DRAIN_RATE_FACTOR: f64 = 10.0;
 
 /// One run of a worker. Times are on the engine's clock, in nanoseconds.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ pub(crate) struct Current<'a> {
     /// Requests planned so far, including the next one.
     planned: u64,
     /// Recorded requests left to start, if their number is limited.
-    left: Option<u64>,
+    requests_left: Option<u64>,
     /// Recordings of the first part and of the further parts.
     first: &'a mut Recording,
     rest: &'a mut [Recording],
@@ -113,14 +113,23 @@ pub(crate) struct Current<'a> {
 impl<'a> Current<'a> {
     pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
         let live = run.live.as_ref().map(|_| LiveSample::new());
-        Self { next_ns: 0, next: Picked::default(), planned: 0, left: run.requests, live, first, rest, run }
+        Self {
+            next_ns: 0,
+            next: Picked::default(),
+            planned: 0,
+            requests_left: run.requests,
+            live,
+            first,
+            rest,
+            run,
+        }
     }
 
     /// Ends the run early if a stop was requested, in any worker, or if the backlog cannot be sent.
-    pub(crate) fn end_early(&mut self, now_ns: u64, is_asked: bool, waiting: u64) {
-        if is_asked {
+    pub(crate) fn end_early(&mut self, now_ns: u64, is_stop_requested: bool, waiting: u64) {
+        if is_stop_requested {
             self.run.early_end.set(now_ns, EndedBy::Interrupt);
-        } else if self.is_hopeless(now_ns, waiting) {
+        } else if self.is_backlog_unsendable(now_ns, waiting) {
             self.run.early_end.set(now_ns, EndedBy::Backlog);
         }
         let at_ns = self.run.early_end.at_ns();
@@ -132,13 +141,13 @@ impl<'a> Current<'a> {
     fn end_at(&mut self, at_ns: u64) {
         self.run.end_ns = at_ns;
         for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
-            course.cut(at_ns);
+            course.truncate(at_ns);
         }
     }
 
     /// Counts a recorded request against the limit, if there is one. The last one ends the run at `end_ns`.
     fn count_down(&mut self, end_ns: impl FnOnce(&Self) -> u64) {
-        let Some(left) = self.left.as_mut().filter(|left| **left > 0) else { return };
+        let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return };
         *left -= 1;
         if *left == 0 {
             let end_ns = end_ns(self);
@@ -152,17 +161,17 @@ impl<'a> Current<'a> {
 
     /// Whether a closed loop may start a request at `intended_ns`: before the end, and within the limit of requests.
     pub(crate) fn may_start(&self, intended_ns: u64) -> bool {
-        intended_ns < self.run.end_ns && self.left != Some(0)
+        intended_ns < self.run.end_ns && self.requests_left != Some(0)
     }
 
     /// Whether the backlog exceeds what the whole run could send at ten times the rate so far.
-    fn is_hopeless(&self, now_ns: u64, waiting: u64) -> bool {
-        if waiting < HOPELESS || now_ns >= self.run.end_ns {
+    fn is_backlog_unsendable(&self, now_ns: u64, waiting: u64) -> bool {
+        if waiting < MIN_ABORT_BACKLOG || now_ns >= self.run.end_ns {
             return false;
         }
         let seconds = |until_ns: u64| until_ns.saturating_sub(self.run.start_ns).max(1) as f64 / 1e9;
         let rate = self.planned.saturating_sub(waiting) as f64 / seconds(now_ns);
-        waiting as f64 > (HOPE * rate).max(HOPE_RATE) * seconds(self.run.end_ns)
+        waiting as f64 > (DRAIN_RATE_FACTOR * rate).max(MIN_DRAIN_RATE) * seconds(self.run.end_ns)
     }
 
     /// A replay of the requests after those planned so far: of one host, and with a `turn` of one connection.
@@ -194,15 +203,15 @@ impl<'a> Current<'a> {
     }
 
     /// Records that the server asked for no further requests on a connection.
-    pub(crate) fn record_retirement(&mut self, now_ns: u64, code: u32) {
+    pub(crate) fn record_goaway(&mut self, now_ns: u64, code: u32) {
         if now_ns >= self.run.record_from_ns {
-            self.recording(now_ns).retire(code);
+            self.recording(now_ns).record_goaway(code);
         }
     }
 
     /// Advances to the next request of the schedule.
     pub(crate) fn plan_next(&mut self, next: Picked) {
-        let is_taken = self.planned > 0 && self.is_open() && self.next_ns >= self.run.record_from_ns;
+        let is_recorded = self.planned > 0 && self.is_open() && self.next_ns >= self.run.record_from_ns;
         self.next = next;
         self.planned += 1;
         match &mut self.run.release {
@@ -212,7 +221,7 @@ impl<'a> Current<'a> {
                 schedule.advance();
             }
         }
-        if is_taken {
+        if is_recorded {
             // The record ends where the next request would start, so that it includes the gap after the last one.
             self.count_down(|current| current.next_ns.min(current.run.end_ns));
         }
@@ -238,9 +247,9 @@ impl<'a> Current<'a> {
     }
 
     /// Samples the connections for the course of the trial.
-    pub(crate) fn look(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+    pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
         if let Some(course) = &mut self.recording(now_ns).course {
-            course.look(now_ns, in_flight, open_connections);
+            course.sample(now_ns, in_flight, open_connections);
         }
     }
 
@@ -289,7 +298,7 @@ impl<'a> Current<'a> {
             recording.record_failure(failure, response_ns);
             return self.count_live_error();
         }
-        let moments = Moments {
+        let timestamps = Timestamps {
             intended_ns: in_flight.intended_ns,
             offered_ns: in_flight.offered_ns,
             started_ns: in_flight.started_ns,
@@ -299,7 +308,7 @@ impl<'a> Current<'a> {
             last_byte_ns,
             connected: in_flight.connected,
         };
-        recording.record_answer(&moments, index, status);
+        recording.record_answer(&timestamps, index, status);
         if let Some(live) = &mut self.live {
             live.response.saturating_record(response_ns);
         }
@@ -333,7 +342,7 @@ impl<'a> Current<'a> {
     fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, status: u16, ended_ns: u64) {
         let Some(log) = &mut self.run.log else { return };
         let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.intended_ns));
-        log.take(Entry {
+        log.write(Entry {
             intended_ns: in_flight.intended_ns.wrapping_sub(self.run.record_from_ns) as i64,
             offered_ns: after(in_flight.offered_ns),
             started_ns: after(in_flight.started_ns),
@@ -365,7 +374,7 @@ impl<'a> Current<'a> {
             recording.record_censored(waited_ns, None);
         }
         if let Some(log) = &mut self.run.log {
-            log.take(Entry {
+            log.write(Entry {
                 intended_ns: (intended_ns - self.run.record_from_ns) as i64,
                 offered_ns: None,
                 started_ns: None,
@@ -426,8 +435,8 @@ mod tests {
     #[test]
     fn events_of_the_warm_up_are_not_recorded() {
         let recording = recorded(|current| {
-            current.record_retirement(1_999, 0);
-            current.record_retirement(2_000, 2);
+            current.record_goaway(1_999, 0);
+            current.record_goaway(2_000, 2);
             current.record_waiting(1_999, 50);
             current.record_waiting(2_000, 3);
         });
@@ -441,12 +450,12 @@ mod tests {
         let mut current = Current::new(run, &mut recording, &mut []);
         // After 1 s, 20,000 were sent. Ten times that rate sends 2,000,000 in the 10 s of the run.
         current.planned = 2_020_000;
-        assert!(!current.is_hopeless(1_000_000_000, 2_000_000));
+        assert!(!current.is_backlog_unsendable(1_000_000_000, 2_000_000));
         current.planned = 2_030_001;
-        assert!(current.is_hopeless(1_000_000_000, 2_010_001));
+        assert!(current.is_backlog_unsendable(1_000_000_000, 2_010_001));
         // A stalled server may recover.
         current.planned = 1_000_000;
-        assert!(!current.is_hopeless(1_000_000_000, 1_000_000));
-        assert!(!current.is_hopeless(1_000_000, 999_999));
+        assert!(!current.is_backlog_unsendable(1_000_000_000, 1_000_000));
+        assert!(!current.is_backlog_unsendable(1_000_000, 999_999));
     }
 }

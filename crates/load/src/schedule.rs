@@ -12,7 +12,7 @@ use crate::pace::Pace;
 use crate::trace::Trace;
 
 /// Maximum jitter, as a share of the gap. With more, requests could overtake each other.
-const MOST_JITTER: f64 = 0.5;
+const MAX_JITTER: f64 = 0.5;
 
 /// The arrival process.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ impl FromStr for Arrivals {
                 let share = value.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
                 let share = share.map(|percent| percent / 100.0);
                 share
-                    .filter(|share| *share > 0.0 && *share <= MOST_JITTER)
+                    .filter(|share| *share > 0.0 && *share <= MAX_JITTER)
                     .map(Self::Jitter)
                     .ok_or(ArrivalsError::Jitter)
             }
@@ -97,7 +97,7 @@ pub struct Schedule {
     /// Number of the next request over all workers.
     number: u64,
     /// Fractional number of the next request, for Poisson arrivals.
-    drawn: f64,
+    poisson_number: f64,
     workers: u64,
     /// Shared, so that cloning the schedule is cheap.
     plan: Arc<(Pace, Arrivals)>,
@@ -111,7 +111,7 @@ impl Schedule {
         let mut schedule = Self {
             next_ns: 0.0,
             number: u64::from(worker),
-            drawn: 0.0,
+            poisson_number: 0.0,
             workers: u64::from(workers.max(1)),
             plan: Arc::new((pace.into(), arrivals)),
             random: SmallRng::seed_from_u64(worker_seed(seed, worker)),
@@ -140,8 +140,8 @@ impl Schedule {
             Arrivals::Uniform => pace.time_of(number),
             Arrivals::Poisson => {
                 let step: f64 = Exp1.sample(&mut self.random);
-                self.drawn += step * self.workers as f64;
-                pace.time_of(self.drawn)
+                self.poisson_number += step * self.workers as f64;
+                pace.time_of(self.poisson_number)
             }
             Arrivals::Jitter(share) => {
                 let moved = self.random.random_range(-1.0..=1.0) * share;
@@ -272,7 +272,7 @@ mod tests {
             let arrivals = match kind {
                 0 => Arrivals::Uniform,
                 1 => Arrivals::Poisson,
-                2 => Arrivals::Jitter(MOST_JITTER),
+                2 => Arrivals::Jitter(MAX_JITTER),
                 _ => Arrivals::Burst(7),
             };
             let times = first(200, Schedule::new(arrivals, rate, seed, 0, 1));

@@ -29,7 +29,7 @@ pub enum TraceError {
     },
     /// Times are not sorted.
     #[error("trace `{name}`, line {line}: `{text}` is before the time above it; sort the trace")]
-    Backwards {
+    Unsorted {
         /// Name of the trace.
         name: String,
         /// Line number, from 1.
@@ -59,7 +59,7 @@ impl Trace {
             match offset {
                 None => return Err(TraceError::Line { name, line, text }),
                 Some(offset_ns) if offsets_ns.last().is_some_and(|last| offset_ns < *last) => {
-                    return Err(TraceError::Backwards { name, line, text });
+                    return Err(TraceError::Unsorted { name, line, text });
                 }
                 Some(offset_ns) => offsets_ns.push(offset_ns),
             }

@@ -26,11 +26,11 @@ pub(crate) struct Transport {
     pub(super) output: Vec<u8>,
     sent: usize,
     /// Plaintext to encrypt when the connection is uncorked.
-    plain: Vec<u8>,
+    plaintext: Vec<u8>,
     /// Whether output is held back until all answers of a read are handled, to send it with one system call.
     is_corked: bool,
     /// When the connect started, nanoseconds.
-    pub(crate) attempted_ns: u64,
+    pub(crate) connect_started_ns: u64,
     /// When the connect completed, nanoseconds.
     pub(super) connected_ns: u64,
     /// When the connection became ready for requests, nanoseconds.
@@ -48,7 +48,7 @@ pub(crate) struct Transport {
 pub(crate) struct Scratch {
     /// Decrypted input, and plaintext output.
     decrypted: Vec<u8>,
-    plain: Vec<u8>,
+    plaintext: Vec<u8>,
     /// Protocol events of the last read.
     pub(crate) events: Vec<Event>,
 }
@@ -115,9 +115,9 @@ impl Transport {
             tls: None,
             output: Vec::new(),
             sent: 0,
-            plain: Vec::new(),
+            plaintext: Vec::new(),
             is_corked: false,
-            attempted_ns: now_ns,
+            connect_started_ns: now_ns,
             connected_ns: 0,
             opened_ns: 0,
             stamped,
@@ -141,7 +141,7 @@ impl Transport {
     }
 
     /// Whether the stream identifiers of the connection are exhausted.
-    pub(crate) fn is_used_up(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.client.is_used_up()
     }
 
@@ -180,12 +180,12 @@ impl Transport {
     ) -> Result<(), TlsError> {
         match &mut self.tls {
             None => write(&mut self.client, &mut self.output),
-            Some(_) if self.is_corked => write(&mut self.client, &mut self.plain),
+            Some(_) if self.is_corked => write(&mut self.client, &mut self.plaintext),
             Some(tls) => {
-                scratch.plain.clear();
-                write(&mut self.client, &mut scratch.plain);
-                if !scratch.plain.is_empty() {
-                    tls.send(&scratch.plain, &mut self.output)?;
+                scratch.plaintext.clear();
+                write(&mut self.client, &mut scratch.plaintext);
+                if !scratch.plaintext.is_empty() {
+                    tls.send(&scratch.plaintext, &mut self.output)?;
                 }
             }
         }
@@ -233,10 +233,10 @@ impl Transport {
     pub(crate) fn uncork(&mut self) -> Result<(), ConnectionError> {
         self.is_corked = false;
         if let Some(tls) = &mut self.tls
-            && !self.plain.is_empty()
+            && !self.plaintext.is_empty()
         {
-            tls.send(&self.plain, &mut self.output)?;
-            self.plain.clear();
+            tls.send(&self.plaintext, &mut self.output)?;
+            self.plaintext.clear();
         }
         self.transmit()
     }
@@ -244,7 +244,7 @@ impl Transport {
     /// Whether the request on a stream has been sent in full.
     pub(crate) fn has_sent(&self, stream: StreamId) -> bool {
         self.output.is_empty()
-            && self.plain.is_empty()
+            && self.plaintext.is_empty()
             && self.tls.as_ref().is_none_or(Tls::is_sent)
             && self.client.is_sent(stream.0)
     }
@@ -311,17 +311,17 @@ impl Transport {
             (Err(error), _) => return Err(error.into()),
         };
         let bytes = buffer.get(..count).unwrap_or_default();
-        let is_told = is_awaited || self.client.may_be_told_unasked();
+        let is_expected = is_awaited || self.client.may_be_told_unasked();
         let Some(tls) = &mut self.tls else {
-            check_told(is_told)?;
+            check_expected(is_expected)?;
             self.client.feed(bytes, &mut self.output, &mut scratch.events)?;
             self.transmit()?;
             return Ok((Read::Bytes(count), None));
         };
         let was_handshaking = tls.is_handshaking();
         scratch.decrypted.clear();
-        let is_over = match tls.receive(bytes, &mut scratch.decrypted, &mut self.output) {
-            Ok(is_over) => is_over,
+        let is_end = match tls.receive(bytes, &mut scratch.decrypted, &mut self.output) {
+            Ok(is_end) => is_end,
             Err(error) => {
                 // Send the alert. If that fails too, this error is still the cause.
                 return match self.transmit() {
@@ -340,7 +340,7 @@ impl Transport {
             self.put(scratch, Client::open)?;
         }
         if !scratch.decrypted.is_empty() {
-            check_told(is_told)?;
+            check_expected(is_expected)?;
             let decrypted = std::mem::take(&mut scratch.decrypted);
             let mut events = std::mem::take(&mut scratch.events);
             let mut fed = Ok(());
@@ -350,7 +350,7 @@ impl Transport {
             put?;
         }
         self.transmit()?;
-        Ok((if is_over { Read::End } else { Read::Bytes(count) }, handshake))
+        Ok((if is_end { Read::End } else { Read::Bytes(count) }, handshake))
     }
 
     /// The server closed the connection. Returns the answer that this completes on a stream; None if none had started.
@@ -368,7 +368,7 @@ impl Transport {
             }
         }
         #[cfg(feature = "http3")]
-        self.say_goodbye();
+        self.close_quic();
     }
 }
 
@@ -385,20 +385,20 @@ pub(super) fn has_datagrams(client: &Client) -> bool {
 }
 
 /// Rejects bytes that arrive when none are expected: a shutdown notice, or an error of the server.
-fn check_told(is_told: bool) -> Result<(), ProtocolError> {
-    if is_told { Ok(()) } else { Err(ProtocolError::Excess) }
+fn check_expected(is_expected: bool) -> Result<(), ProtocolError> {
+    if is_expected { Ok(()) } else { Err(ProtocolError::Excess) }
 }
 
 /// The transports of a worker, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct Transports {
-    places: Vec<Option<(ConnectionId, Transport)>>,
+    entries: Vec<Option<(ConnectionId, Transport)>>,
 }
 
 impl Transports {
     /// The transport of a connection that is open or being opened.
     pub(crate) fn get_mut(&mut self, connection: ConnectionId) -> Option<&mut Transport> {
-        match self.places.get_mut(connection.index()) {
+        match self.entries.get_mut(connection.index()) {
             Some(Some((its, transport))) if *its == connection => Some(transport),
             _ => None,
         }
@@ -406,16 +406,16 @@ impl Transports {
 
     pub(crate) fn insert(&mut self, connection: ConnectionId, transport: Transport) {
         let index = connection.index();
-        if self.places.len() <= index {
-            self.places.resize_with(index + 1, || None);
+        if self.entries.len() <= index {
+            self.entries.resize_with(index + 1, || None);
         }
-        self.places[index] = Some((connection, transport));
+        self.entries[index] = Some((connection, transport));
     }
 
     /// Removes the transport of a connection; None if its connect failed at once.
     pub(crate) fn remove(&mut self, connection: ConnectionId) -> Option<Transport> {
-        let place = self.places.get_mut(connection.index())?;
-        place.take_if(|(its, _)| *its == connection).map(|(_, transport)| transport)
+        let entry = self.entries.get_mut(connection.index())?;
+        entry.take_if(|(its, _)| *its == connection).map(|(_, transport)| transport)
     }
 }
 
@@ -423,7 +423,7 @@ impl std::ops::Index<ConnectionId> for Transports {
     type Output = Transport;
 
     fn index(&self, connection: ConnectionId) -> &Transport {
-        match self.places.get(connection.index()) {
+        match self.entries.get(connection.index()) {
             Some(Some((its, transport))) if *its == connection => transport,
             _ => panic!("{connection:?} is live but has no transport"),
         }

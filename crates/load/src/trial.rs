@@ -36,7 +36,7 @@ use crate::worker::{ConnectError, Worker, WorkerSpec};
 /// Time between the last connect and the first request, in which every worker becomes ready.
 const SETTLE_NS: u64 = 20_000_000;
 /// Capacity of the channel of live samples.
-const LIVE_BACKLOG: usize = 64;
+const MAX_LIVE_SAMPLES: usize = 64;
 
 /// Parameters of a trial.
 #[derive(Clone, Debug)]
@@ -141,11 +141,12 @@ pub fn run(
     on_live: Option<&mut dyn FnMut(&LiveLine)>,
 ) -> Result<LoadResult, TrialError> {
     // Each worker needs a connection to every host.
-    let most = (spec.connections / spec.traffic.hosts().max(1)).max(1);
+    let max_workers = (spec.connections / spec.traffic.hosts().max(1)).max(1);
     // Each worker needs a request.
-    let most =
-        spec.requests.map_or(most, |requests| most.min(usize::try_from(requests.max(1)).unwrap_or(most)));
-    let workers = spec.workers.clamp(1, most);
+    let max_workers = spec.requests.map_or(max_workers, |requests| {
+        max_workers.min(usize::try_from(requests.max(1)).unwrap_or(max_workers))
+    });
+    let workers = spec.workers.clamp(1, max_workers);
     let ready = connect(spec, workers)?;
     let (clock_read_ns, clock_step_back_ns) = clock::cost_and_step_back_ns();
     let start_ns = now_ns() + SETTLE_NS;
@@ -153,7 +154,7 @@ pub fn run(
     let end_ns = record_from_ns + nanoseconds(spec.duration);
     let parts_from_ns: Vec<u64> =
         spec.stages_from().into_iter().map(|from| record_from_ns + nanoseconds(from)).collect();
-    let (sender, receiver) = sync_channel(LIVE_BACKLOG);
+    let (sender, receiver) = sync_channel(MAX_LIVE_SAMPLES);
     let live = on_live.is_some().then_some(sender);
     let early_end = EarlyEnd::new(workers);
     let barrier = Barrier::new(workers);

@@ -46,9 +46,9 @@ use lead::Lead;
 /// Interval between scans for timeouts, nanoseconds. A timeout is detected at most this much late.
 const SCAN_NS: u64 = 10_000_000;
 /// Maximum wait, nanoseconds. It bounds the delay of a stop request.
-const LONGEST_WAIT_NS: u64 = 50_000_000;
+const MAX_WAIT_NS: u64 = 50_000_000;
 /// Maximum number of events per wait.
-const EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 
 /// One epoll loop over its own connections.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub struct Worker {
     /// Draws the requests per connection and the think times.
     random: SmallRng,
     /// Slots in backoff after a failed connect, with the end of the backoff; ordered by that time.
-    resting: VecDeque<(u64, SlotId)>,
+    backing_off: VecDeque<(u64, SlotId)>,
     /// Slots of a closed loop in their think time, with its end.
     thinking: BinaryHeap<Reverse<(u64, SlotId)>>,
     /// How long before a request is due the worker wakes.
@@ -164,7 +164,7 @@ impl Worker {
     ) -> io::Result<TaskUse> {
         let mut current = Current::new(run, first, rest);
         current.plan_next(self.picker.pick(&self.traffic));
-        let mut events = Vec::with_capacity(EVENTS);
+        let mut events = Vec::with_capacity(MAX_EVENTS);
         let (mut used_before, mut used_after) = (None, None);
         let mut released = false;
         let mut next_scan_ns = 0;
@@ -173,9 +173,9 @@ impl Worker {
         self.lead.begin(now_ns());
         loop {
             let now = now_ns();
-            current.look(now, self.connections.in_flight(), self.connections.established());
+            current.sample(now, self.connections.in_flight(), self.connections.established());
             current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
-            self.wake_resting(&mut current, now);
+            self.end_backoffs(&mut current, now);
             if !released {
                 // Release once more after the end, to decide about requests that came due just before it.
                 self.release(&mut current, now);
@@ -212,9 +212,9 @@ impl Worker {
                 if current.run.polls {
                     thread::yield_now();
                 }
-                self.lead.waited(until_ns, from_ns, now_ns());
+                self.lead.record_wait(until_ns, from_ns, now_ns());
             }
-            self.take_events(&mut current, &events);
+            self.handle_epoll_events(&mut current, &events);
         }
         self.finish(&mut current);
         let used = used_after.map_or_else(thread_use, Ok)?;
@@ -223,7 +223,7 @@ impl Worker {
 
     /// The latest time to wait until for events.
     fn wait_until_ns(&self, current: &Current, now: u64) -> u64 {
-        let mut until_ns = now + LONGEST_WAIT_NS;
+        let mut until_ns = now + MAX_WAIT_NS;
         if self.connections.in_flight() > 0 {
             until_ns = until_ns.min(now + SCAN_NS);
         }
@@ -231,14 +231,14 @@ impl Worker {
             until_ns = until_ns.min(current.run.end_ns);
             // Also when no connection is free: a late detection of a due request counts as the generator's own lag, and the
             // wait for a connection after it does not.
-            if current.is_open() || self.may_release() {
-                until_ns = until_ns.min(self.lead.before(current.next_ns, now));
+            if current.is_open() || self.has_free_connection() {
+                until_ns = until_ns.min(self.lead.wake_at_ns(current.next_ns, now));
             }
-            if let Some(&(rest_ns, _)) = self.resting.front() {
-                until_ns = until_ns.min(rest_ns);
+            if let Some(&(backoff_end_ns, _)) = self.backing_off.front() {
+                until_ns = until_ns.min(backoff_end_ns);
             }
-            if let Some(&Reverse((thought_ns, _))) = self.thinking.peek() {
-                until_ns = until_ns.min(self.lead.before(thought_ns, now));
+            if let Some(&Reverse((think_end_ns, _))) = self.thinking.peek() {
+                until_ns = until_ns.min(self.lead.wake_at_ns(think_end_ns, now));
             }
         }
         until_ns

@@ -16,8 +16,8 @@ use support::http2::{Http2Peer, PREFACE};
 use support::{OK, answering, http2_spec, only_failure, read_request, run, server, spec, wait_until};
 
 /// An HTTP/2 server that never answers the first request of its first connection, and sends GOAWAY on that connection
-/// at the request with number `retired_at`. It answers every other request.
-fn retiring(retired_at: usize) -> std::net::SocketAddr {
+/// at the request with number `goaway_at`. It answers every other request.
+fn sending_goaway(goaway_at: usize) -> std::net::SocketAddr {
     let accepted = AtomicUsize::new(0);
     server(move |stream| {
         let is_first = accepted.fetch_add(1, Ordering::Relaxed) == 0;
@@ -25,7 +25,7 @@ fn retiring(retired_at: usize) -> std::net::SocketAddr {
         let mut number = 0;
         while let Some(stream) = peer.request() {
             number += 1;
-            if is_first && number == retired_at {
+            if is_first && number == goaway_at {
                 peer.go_away(stream);
             }
             if !(is_first && number == 1) && peer.answer(stream).is_none() {
@@ -37,7 +37,7 @@ fn retiring(retired_at: usize) -> std::net::SocketAddr {
 
 #[test]
 fn a_draining_connection_whose_last_stream_hangs_blocks_no_other_request() {
-    let mut spec = http2_spec(retiring(2), 1, 4);
+    let mut spec = http2_spec(sending_goaway(2), 1, 4);
     (spec.open, spec.timeout) =
         (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
     let result = run(&spec);
@@ -46,7 +46,7 @@ fn a_draining_connection_whose_last_stream_hangs_blocks_no_other_request() {
 
 #[test]
 fn requests_do_not_wait_for_a_draining_connection() {
-    let mut spec = http2_spec(retiring(2), 2, 2);
+    let mut spec = http2_spec(sending_goaway(2), 2, 2);
     (spec.open, spec.timeout) =
         (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
     let result = run(&spec);
@@ -56,7 +56,7 @@ fn requests_do_not_wait_for_a_draining_connection() {
 
 #[test]
 fn a_connection_at_its_request_limit_is_replaced_while_its_last_request_hangs() {
-    let mut spec = http2_spec(retiring(usize::MAX), 1, 4);
+    let mut spec = http2_spec(sending_goaway(usize::MAX), 1, 4);
     (spec.open, spec.timeout) =
         (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
     spec.pooling.lifetime.requests = Some("5".parse().unwrap());
@@ -66,8 +66,8 @@ fn a_connection_at_its_request_limit_is_replaced_while_its_last_request_hangs() 
 
 #[test]
 fn a_draining_connection_closes_when_its_last_stream_times_out() {
-    let retired = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&retired);
+    let goaways = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&goaways);
     let address = server(move |stream| {
         let Some(mut peer) = Http2Peer::accept(stream) else { return };
         // The first request of each connection is never answered, and causes a GOAWAY.
@@ -81,7 +81,7 @@ fn a_draining_connection_closes_when_its_last_stream_times_out() {
     (spec.open, spec.timeout) = (Some((Pace::Constant(10.0), Arrivals::Uniform)), Duration::from_millis(80));
     let result = run(&spec);
     assert_eq!((result.book.planned, result.book.timed_out), (3, 3), "{:?}", result.book);
-    wait_until("a connection for each request", || retired.load(Ordering::Relaxed) == 3);
+    wait_until("a connection for each request", || goaways.load(Ordering::Relaxed) == 3);
 }
 
 #[test]

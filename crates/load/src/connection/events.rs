@@ -40,7 +40,7 @@ pub(crate) enum Event {
     /// A request takes an idle slot.
     Requested(SlotId),
     /// Open a lane's connection before its first request.
-    Wanted(LaneId),
+    Preconnect(LaneId),
     /// The socket is connected.
     Connected(ConnectionId),
     /// The connection accepts requests.
@@ -60,7 +60,7 @@ pub(crate) enum Event {
         answer: Response,
     },
     /// A request has failed. Its connection continues.
-    Lost {
+    StreamFailed {
         /// Its connection.
         connection: ConnectionId,
         /// Its stream.
@@ -69,7 +69,7 @@ pub(crate) enum Event {
         failure: Failure,
     },
     /// A connection must accept no further request.
-    Retired(ConnectionId),
+    Drain(ConnectionId),
     /// A connection broke, or could not be opened.
     Failed {
         /// The connection.
@@ -80,7 +80,7 @@ pub(crate) enum Event {
     /// A request has timed out.
     TimedOut(SlotId),
     /// Opening a connection has timed out.
-    Expired(ConnectionId),
+    ConnectTimedOut(ConnectionId),
     /// The run has ended. Requests in flight are unfinished; idle connections stay open.
     Stopped,
 }
@@ -118,7 +118,7 @@ pub(crate) enum Action {
         /// The outcome of the request.
         end: End,
         /// Whether the slot backs off before its next request, because its connection could not be opened.
-        rests: bool,
+        backs_off: bool,
     },
 }
 

@@ -16,7 +16,7 @@ enum Step {
     /// A request is due.
     Offer,
     /// A lane is opened before its first request.
-    Want(usize),
+    Preconnect(usize),
     /// A connect completes.
     Connect(usize),
     /// A handshake completes. The connection accepts this many requests.
@@ -25,20 +25,20 @@ enum Step {
     /// The server resets a stream.
     Reset(usize),
     /// GOAWAY, or maximum age.
-    Retire(usize),
+    Drain(usize),
     /// The server closes or resets a connection.
     Fail(usize),
     TimeOut(usize),
     /// Opening a connection times out.
-    Expire(usize),
+    ConnectTimeout(usize),
     /// The next writes fail and break their connections.
     BreakWrites(usize),
     /// The next opens fail.
     BreakOpens(usize),
     /// An answer on a stream without a request.
-    AnswerNothing(usize),
+    UnexpectedAnswer(usize),
     /// Events of a closed connection.
-    Late(usize),
+    StaleEvents(usize),
     Stop,
 }
 
@@ -46,19 +46,19 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
     let pick = 0..64_usize;
     let step = prop_oneof![
         8 => Just(Step::Offer),
-        1 => pick.clone().prop_map(Step::Want),
+        1 => pick.clone().prop_map(Step::Preconnect),
         6 => pick.clone().prop_map(Step::Connect),
         6 => (pick.clone(), 1..5_u32).prop_map(|(pick, requests)| Step::Ready(pick, requests)),
         6 => pick.clone().prop_map(Step::Response),
         2 => pick.clone().prop_map(Step::Reset),
-        2 => pick.clone().prop_map(Step::Retire),
+        2 => pick.clone().prop_map(Step::Drain),
         2 => pick.clone().prop_map(Step::Fail),
         2 => pick.clone().prop_map(Step::TimeOut),
-        1 => pick.clone().prop_map(Step::Expire),
+        1 => pick.clone().prop_map(Step::ConnectTimeout),
         1 => (1..3_usize).prop_map(Step::BreakWrites),
         1 => (1..3_usize).prop_map(Step::BreakOpens),
-        1 => pick.clone().prop_map(Step::AnswerNothing),
-        1 => pick.prop_map(Step::Late),
+        1 => pick.clone().prop_map(Step::UnexpectedAnswer),
+        1 => pick.prop_map(Step::StaleEvents),
         1 => Just(Step::Stop),
     ];
     // Whether the actions are performed before the next step: several events may arrive together.
@@ -80,9 +80,9 @@ struct World {
     /// Requests are numbers. Requests without a slot wait in a queue.
     offered: u32,
     queue: VecDeque<u32>,
-    given_up: u32,
+    abandoned: u32,
     idle: Vec<SlotId>,
-    resting: Vec<SlotId>,
+    backing_off: Vec<SlotId>,
     on_slot: BTreeMap<SlotId, u32>,
     ended: BTreeSet<u32>,
     sockets: BTreeMap<ConnectionId, Socket>,
@@ -100,9 +100,9 @@ impl World {
             machine: Connections::new(layout, cancels || streams > 1),
             offered: 0,
             queue: VecDeque::new(),
-            given_up: 0,
+            abandoned: 0,
             idle: layout.slots().collect(),
-            resting: Vec::new(),
+            backing_off: Vec::new(),
             on_slot: BTreeMap::new(),
             ended: BTreeSet::new(),
             sockets: BTreeMap::new(),
@@ -118,7 +118,7 @@ impl World {
         self.machine.handle(Event::Requested(slot));
     }
 
-    fn give_back(&mut self, slot: SlotId) {
+    fn reuse_slot(&mut self, slot: SlotId) {
         match self.queue.pop_front() {
             Some(request) => self.start(slot, request),
             None => self.idle.push(slot),
@@ -126,9 +126,9 @@ impl World {
     }
 
     /// Ends all backoffs: the slots take waiting requests or become idle.
-    fn wake(&mut self) {
-        for slot in std::mem::take(&mut self.resting) {
-            self.give_back(slot);
+    fn end_backoffs(&mut self) {
+        for slot in std::mem::take(&mut self.backing_off) {
+            self.reuse_slot(slot);
         }
     }
 
@@ -147,19 +147,19 @@ impl World {
         (!written.is_empty()).then(|| written[pick % written.len()])
     }
 
-    fn take(&mut self, step: &Step) {
+    fn apply(&mut self, step: &Step) {
         match *step {
             Step::Offer => {
                 self.offered += 1;
-                self.wake();
+                self.end_backoffs();
                 match self.idle.pop() {
                     Some(slot) => self.start(slot, self.offered),
                     None => self.queue.push_back(self.offered),
                 }
             }
-            Step::Want(pick) => {
+            Step::Preconnect(pick) => {
                 let lanes = self.machine.layout().lanes as usize;
-                self.machine.handle(Event::Wanted(LaneId((pick % lanes) as u32)));
+                self.machine.handle(Event::Preconnect(LaneId((pick % lanes) as u32)));
             }
             Step::Connect(pick) => {
                 if let Some(id) = self.pick(pick, |socket| !socket.is_connected) {
@@ -184,12 +184,12 @@ impl World {
                 if let Some((connection, stream)) = self.pick_written(pick) {
                     self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
                     let failure = Failure::StreamReset(2);
-                    self.machine.handle(Event::Lost { connection, stream, failure });
+                    self.machine.handle(Event::StreamFailed { connection, stream, failure });
                 }
             }
-            Step::Retire(pick) => {
+            Step::Drain(pick) => {
                 if let Some(id) = self.pick(pick, |socket| socket.is_connected) {
-                    self.machine.handle(Event::Retired(id));
+                    self.machine.handle(Event::Drain(id));
                 }
             }
             Step::Fail(pick) => {
@@ -201,14 +201,14 @@ impl World {
                 let slots = self.machine.layout().slots().count();
                 self.machine.handle(Event::TimedOut(SlotId((pick % slots) as u32)));
             }
-            Step::Expire(pick) => {
+            Step::ConnectTimeout(pick) => {
                 if let Some(id) = self.pick(pick, |_| true) {
-                    self.machine.handle(Event::Expired(id));
+                    self.machine.handle(Event::ConnectTimedOut(id));
                 }
             }
             Step::BreakWrites(count) => self.broken_writes = count,
             Step::BreakOpens(count) => self.broken_opens = count,
-            Step::AnswerNothing(pick) => {
+            Step::UnexpectedAnswer(pick) => {
                 if let Some(connection) = self.pick(pick, |socket| socket.is_ready) {
                     let streams = (0..self.machine.layout().streams).map(StreamId);
                     let free = streams.into_iter().find(|one| !self.machine.is_in_flight(connection, *one));
@@ -217,9 +217,9 @@ impl World {
                     }
                 }
             }
-            Step::Late(pick) => self.be_late(pick),
+            Step::StaleEvents(pick) => self.check_stale_events(pick),
             Step::Stop => {
-                self.given_up += self.queue.len() as u32;
+                self.abandoned += self.queue.len() as u32;
                 self.queue.clear();
                 self.machine.handle(Event::Stopped);
             }
@@ -227,7 +227,7 @@ impl World {
     }
 
     /// Events of a closed connection must not change the machine.
-    fn be_late(&mut self, pick: usize) {
+    fn check_stale_events(&mut self, pick: usize) {
         self.perform();
         let Some(&connection) = self.closed.get(pick % self.closed.len().max(1)) else { return };
         let before = format!("{:?}", self.machine);
@@ -236,10 +236,10 @@ impl World {
             Event::Connected(connection),
             Event::Ready { connection, requests: 1 },
             Event::Answered { connection, stream, answer: ANSWER },
-            Event::Lost { connection, stream, failure: Failure::Unprocessed },
-            Event::Retired(connection),
+            Event::StreamFailed { connection, stream, failure: Failure::Unprocessed },
+            Event::Drain(connection),
             Event::Failed { connection, failure: Failure::Closed },
-            Event::Expired(connection),
+            Event::ConnectTimedOut(connection),
         ] {
             self.machine.handle(event);
             assert_eq!(before, format!("{:?}", self.machine), "{event:?}");
@@ -283,13 +283,13 @@ impl World {
                     }
                     self.closed.push(connection);
                 }
-                Action::End { slot, rests, .. } => {
+                Action::End { slot, backs_off, .. } => {
                     let request = self.on_slot.remove(&slot).expect("a busy slot");
                     assert!(self.ended.insert(request), "request {request} ended twice");
-                    if rests {
-                        self.resting.push(slot);
+                    if backs_off {
+                        self.backing_off.push(slot);
                     } else {
-                        self.give_back(slot);
+                        self.reuse_slot(slot);
                     }
                 }
             }
@@ -300,7 +300,7 @@ impl World {
     fn check(&self) {
         let machine = &self.machine;
         let all = self.queue.len() + self.on_slot.len() + self.ended.len();
-        assert_eq!(all as u32 + self.given_up, self.offered, "a request is lost");
+        assert_eq!(all as u32 + self.abandoned, self.offered, "a request is lost");
         assert_eq!(machine.in_flight(), self.on_slot.len());
         assert!(self.queue.is_empty() || self.idle.is_empty(), "a request waits although a slot is idle");
         let live: Vec<_> = machine.live().collect();
@@ -363,7 +363,7 @@ proptest! {
     ) {
         let mut world = World::new(lanes, streams, cancels);
         for (step, performs) in &steps {
-            world.take(step);
+            world.apply(step);
             if *performs {
                 world.perform();
                 world.check();
@@ -376,16 +376,16 @@ proptest! {
         let mut rounds = 0;
         while !world.on_slot.is_empty() || !world.queue.is_empty() {
             for step in [Step::Connect(0), Step::Ready(0, 3), Step::Response(0)] {
-                world.take(&step);
+                world.apply(&step);
                 world.perform();
                 world.check();
             }
-            world.wake();
+            world.end_backoffs();
             world.perform();
             rounds += 1;
             prop_assert!(rounds < 10_000, "{:?}", world.machine);
         }
-        prop_assert_eq!(world.ended.len() as u32 + world.given_up, world.offered);
+        prop_assert_eq!(world.ended.len() as u32 + world.abandoned, world.offered);
     }
 }
 
@@ -412,7 +412,7 @@ fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
 fn a_request_opens_another_connection_while_one_drains() {
     let mut machine = machine(1, 2);
     let first = open(&mut machine, 10);
-    machine.handle(Event::Retired(first));
+    machine.handle(Event::Drain(first));
     machine.handle(Event::Requested(SlotId(1)));
     let second = machine.current(LaneId(0)).unwrap();
     assert_eq!(actions(&mut machine), [Action::Open(second)]);
@@ -426,7 +426,7 @@ fn a_draining_connection_closes_when_its_last_request_times_out() {
     machine.handle(Event::TimedOut(SlotId(0)));
     let expected = [
         Action::Close { connection, was_open: true },
-        Action::End { slot: SlotId(0), end: End::TimedOut, rests: false },
+        Action::End { slot: SlotId(0), end: End::TimedOut, backs_off: false },
     ];
     assert_eq!(actions(&mut machine), expected);
 }
@@ -446,7 +446,7 @@ fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
     let second = machine.current(LaneId(0)).unwrap();
     let expected = [
         Action::Close { connection: first, was_open: true },
-        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), rests: false },
+        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), backs_off: false },
         Action::Open(second),
     ];
     assert_eq!(actions(&mut machine), expected);

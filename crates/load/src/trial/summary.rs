@@ -28,7 +28,7 @@ pub(super) fn result(
 ) -> LoadResult {
     let course =
         recordings.iter_mut().filter_map(|parts| parts.first_mut()?.course.take()).reduce(|mut all, one| {
-            all.join(*one);
+            all.merge(*one);
             all
         });
     let mut all = Recording::new();
@@ -319,7 +319,7 @@ mod tests {
             course
         };
         let mut all = course(workers[0]);
-        all.join(course(workers[1]));
+        all.merge(course(workers[1]));
         pacing(&all, &spec).unwrap().exponential_distance.unwrap()
     }
 

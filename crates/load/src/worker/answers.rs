@@ -16,12 +16,12 @@ use crate::run::Current;
 use crate::transport::{ConnectionError, Read};
 
 /// Backoff of a slot after a failed connect, nanoseconds.
-const REST_NS: u64 = 10_000_000;
+const BACKOFF_NS: u64 = 10_000_000;
 
 impl Worker {
-    pub(super) fn take_events(&mut self, current: &mut Current, events: &[epoll::Event]) {
+    pub(super) fn handle_epoll_events(&mut self, current: &mut Current, events: &[epoll::Event]) {
         for event in events {
-            self.take_event(current, ConnectionId::from_token(event.data.u64()), event.flags);
+            self.handle_epoll_event(current, ConnectionId::from_token(event.data.u64()), event.flags);
             // A batch of events may take longer than the time to the next request.
             if current.is_open() {
                 let now = now_ns();
@@ -32,7 +32,7 @@ impl Worker {
         }
     }
 
-    pub(super) fn take_event(
+    pub(super) fn handle_epoll_event(
         &mut self,
         current: &mut Current,
         connection: ConnectionId,
@@ -105,13 +105,13 @@ impl Worker {
             };
             if !self.scratch.events.is_empty() {
                 let events = std::mem::take(&mut self.scratch.events);
-                self.take_retirement(current, connection, &events, now);
+                self.handle_goaway(current, connection, &events, now);
                 // With several answers in one read, the next requests are sent together.
                 if has_streams && let Some(transport) = self.transports.get_mut(connection) {
                     transport.cork();
                 }
                 for event in &events {
-                    self.handle_event(current, connection, *event, closing, now);
+                    self.handle_protocol_event(current, connection, *event, closing, now);
                     self.perform(current, now);
                 }
                 self.scratch.events = events;
@@ -134,7 +134,7 @@ impl Worker {
     }
 
     /// Handles GOAWAY before the answers of the same read, as an answer starts the next request.
-    fn take_retirement(
+    fn handle_goaway(
         &mut self,
         current: &mut Current,
         connection: ConnectionId,
@@ -143,8 +143,8 @@ impl Worker {
     ) {
         for event in events {
             if let ProtocolEvent::Retired { code } = event {
-                current.record_retirement(now, *code);
-                self.connections.handle(Event::Retired(connection));
+                current.record_goaway(now, *code);
+                self.connections.handle(Event::Drain(connection));
             }
         }
     }
@@ -170,7 +170,7 @@ impl Worker {
     }
 
     /// Passes a protocol event to the state machine.
-    pub(super) fn handle_event(
+    pub(super) fn handle_protocol_event(
         &mut self,
         current: &mut Current,
         connection: ConnectionId,
@@ -195,7 +195,11 @@ impl Worker {
                     Loss::Unprocessed => Failure::Unprocessed,
                     Loss::Malformed => Failure::Malformed,
                 };
-                self.feed(current, Event::Lost { connection, stream: StreamId(stream), failure }, now);
+                self.feed(
+                    current,
+                    Event::StreamFailed { connection, stream: StreamId(stream), failure },
+                    now,
+                );
             }
             // Handled before the answers of the same read.
             ProtocolEvent::Retired { .. } => {}
@@ -225,14 +229,14 @@ impl Worker {
             let stamps = current.recording(request.intended_ns).stamps.get_or_insert_default();
             stamped.finish(transport.socket(), stamps);
         }
-        let is_old = self
+        let is_expired = self
             .lifetime
             .age
             .is_some_and(|age| u128::from(now.saturating_sub(transport.opened_ns)) >= age.as_nanos());
         // After an answer to a partly written request, the state of the connection is unknown.
-        let is_spoilt = layout.streams == 1 && !transport.has_sent(stream);
-        if closing || !answer.keep_alive || is_old || is_spoilt {
-            self.connections.handle(Event::Retired(connection));
+        let is_desynchronized = layout.streams == 1 && !transport.has_sent(stream);
+        if closing || !answer.keep_alive || is_expired || is_desynchronized {
+            self.connections.handle(Event::Drain(connection));
         }
         self.feed(current, Event::Answered { connection, stream, answer }, now);
     }
@@ -242,7 +246,7 @@ impl Worker {
         if matches!(self.connections.state(connection), State::Handshaking { .. }) {
             return self.fail(current, connection, &ConnectionError::Closed);
         }
-        self.connections.handle(Event::Retired(connection));
+        self.connections.handle(Event::Drain(connection));
         for stream in (0..self.connections.layout().streams).map(StreamId) {
             if !self.connections.is_in_flight(connection, stream) {
                 continue;
@@ -250,10 +254,18 @@ impl Worker {
             match self.transports[connection].end(stream) {
                 Ok(Some(answer)) => self.answered(current, connection, stream, answer, true, now),
                 Ok(None) => {
-                    self.feed(current, Event::Lost { connection, stream, failure: Failure::Closed }, now);
+                    self.feed(
+                        current,
+                        Event::StreamFailed { connection, stream, failure: Failure::Closed },
+                        now,
+                    );
                 }
                 Err(_) => {
-                    self.feed(current, Event::Lost { connection, stream, failure: Failure::Truncated }, now);
+                    self.feed(
+                        current,
+                        Event::StreamFailed { connection, stream, failure: Failure::Truncated },
+                        now,
+                    );
                 }
             }
         }
@@ -269,7 +281,7 @@ impl Worker {
 
     /// Passes an event to the state machine that may change the number of requests in flight.
     pub(super) fn feed(&mut self, current: &mut Current, event: Event, now: u64) {
-        current.look(now, self.connections.in_flight(), self.connections.established());
+        current.sample(now, self.connections.in_flight(), self.connections.established());
         self.connections.handle(event);
     }
 
@@ -309,13 +321,15 @@ impl Worker {
                         transport.close(was_open);
                     }
                 }
-                Action::End { slot, end, rests } => self.book(current, slot, end, rests, now),
+                Action::End { slot, end, backs_off } => {
+                    self.finish_request(current, slot, end, backs_off, now);
+                }
             }
         }
     }
 
     /// Records the end of a request, then reuses its slot or puts it into backoff.
-    fn book(&mut self, current: &mut Current, slot: SlotId, end: End, rests: bool, now: u64) {
+    fn finish_request(&mut self, current: &mut Current, slot: SlotId, end: End, backs_off: bool, now: u64) {
         let Some(request) = self.requests[slot.index()].take() else {
             panic!("{slot:?} is busy but has no request")
         };
@@ -328,7 +342,7 @@ impl Worker {
                 } else {
                     current.first().early_answers += 1;
                 }
-                return self.give_back(current, slot, now);
+                return self.reuse_slot(current, slot, now);
             }
             End::Failed(failure) => (Outcome::Failed(failure), now_ns()),
             End::TimedOut => (Outcome::TimedOut, now),
@@ -337,19 +351,19 @@ impl Worker {
         if request.recorded {
             current.record_end(&request, lane, outcome, ended_ns);
         }
-        if rests {
-            self.resting.push_back((ended_ns + REST_NS, slot));
+        if backs_off {
+            self.backing_off.push_back((ended_ns + BACKOFF_NS, slot));
         } else {
-            self.give_back(current, slot, ended_ns);
+            self.reuse_slot(current, slot, ended_ns);
         }
     }
 
-    pub(super) fn wake_resting(&mut self, current: &mut Current, now: u64) {
-        while let Some(&(rest_ns, slot)) = self.resting.front()
-            && rest_ns <= now
+    pub(super) fn end_backoffs(&mut self, current: &mut Current, now: u64) {
+        while let Some(&(backoff_end_ns, slot)) = self.backing_off.front()
+            && backoff_end_ns <= now
         {
-            self.resting.pop_front();
-            self.give_back(current, slot, now);
+            self.backing_off.pop_front();
+            self.reuse_slot(current, slot, now);
         }
     }
 
@@ -360,9 +374,9 @@ impl Worker {
             let Some(transport) = self.transports.get_mut(connection) else { continue };
             let mut events = Vec::new();
             let ticked = transport.tick(&mut events);
-            self.take_retirement(current, connection, &events, now);
+            self.handle_goaway(current, connection, &events, now);
             for event in events {
-                self.handle_event(current, connection, event, false, now);
+                self.handle_protocol_event(current, connection, event, false, now);
             }
             self.perform(current, now);
             if let Err(error) = ticked {

@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::lead::Lead;
-use super::{EVENTS, HostPool, Lane, SCAN_NS, Worker};
+use super::{HostPool, Lane, MAX_EVENTS, SCAN_NS, Worker};
 use crate::connection::{Action, ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
 use crate::handshakes::Handshakes;
-use crate::kernel::ONE_IN;
+use crate::kernel::SAMPLE_ONE_IN;
 use crate::lifetime::Connect;
 use crate::pool::{Pool, Pooling};
 use crate::schedule::worker_seed;
@@ -182,7 +182,8 @@ impl Worker {
             hosts.push(HostPool { first: SlotId(lanes.len() as u32 * streams), pool });
             for _ in 0..share {
                 // Kernel timestamps identify a request only if the socket carries one at a time.
-                let is_stamped = spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(ONE_IN);
+                let is_stamped =
+                    spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(SAMPLE_ONE_IN);
                 lanes.push(Lane { host, is_stamped });
             }
         }
@@ -201,7 +202,7 @@ impl Worker {
             when_late: spec.pooling.when_late,
             lifetime: spec.pooling.lifetime,
             random: SmallRng::seed_from_u64(!seed),
-            resting: VecDeque::new(),
+            backing_off: VecDeque::new(),
             thinking: BinaryHeap::new(),
             lead: Lead::default(),
             buffer: vec![0; READ_BYTES],
@@ -248,44 +249,44 @@ impl Worker {
     fn open_all(&mut self) -> Result<(), ConnectError> {
         let now = now_ns();
         let deadline_ns = now.saturating_add(self.timeout_ns);
-        let mut missing = 0;
+        let mut pending = 0;
         for lane in self.connections.layout().all_lanes() {
-            self.connections.handle(Event::Wanted(lane));
+            self.connections.handle(Event::Preconnect(lane));
             while let Some(action) = self.connections.next_action() {
                 let Action::Open(connection) = action else {
                     unreachable!("without requests, opening is the only action: {action:?}")
                 };
-                self.open(connection, now).map_err(|error| self.failed(lane, &error.into()))?;
-                missing += 1;
+                self.open(connection, now).map_err(|error| self.connect_error(lane, &error.into()))?;
+                pending += 1;
             }
         }
-        let mut events = Vec::with_capacity(EVENTS);
-        while missing > 0 {
+        let mut events = Vec::with_capacity(MAX_EVENTS);
+        while pending > 0 {
             let now = now_ns();
             if now >= deadline_ns {
-                let is_missing =
+                let is_pending =
                     |one: &ConnectionId| !matches!(self.connections.state(*one), State::Open { .. });
-                let waits = self.connections.live().find(is_missing);
-                let lane = waits.map_or(LaneId(0), |connection| self.connections.lane(connection));
+                let waiting = self.connections.live().find(is_pending);
+                let lane = waiting.map_or(LaneId(0), |connection| self.connections.lane(connection));
                 return Err(ConnectError::Timeout {
                     address: self.address(lane),
                     seconds: self.timeout_ns as f64 / 1e9,
                 });
             }
             let wait_ns = (deadline_ns - now).min(SCAN_NS);
-            self.wait(&mut events, wait_ns).map_err(|error| self.failed(LaneId(0), &error.into()))?;
+            self.wait(&mut events, wait_ns).map_err(|error| self.connect_error(LaneId(0), &error.into()))?;
             #[cfg(feature = "http3")]
             for connection in self.connections.live().collect::<Vec<_>>() {
                 let ticked = self.transports[connection].tick(&mut Vec::new());
-                ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
+                ticked.map_err(|error| self.connect_error(self.connections.lane(connection), &error))?;
             }
             for event in &events {
                 let connection = ConnectionId::from_token(event.data.u64());
                 let lane = self.connections.lane(connection);
-                if self.go_on_opening(connection).map_err(|error| self.failed(lane, &error))? {
+                if self.continue_handshake(connection).map_err(|error| self.connect_error(lane, &error))? {
                     self.check_streams(connection)?;
                     self.set_ready(connection);
-                    missing -= 1;
+                    pending -= 1;
                 }
             }
         }
@@ -293,7 +294,7 @@ impl Worker {
     }
 
     /// Advances the handshake of a connection as far as possible. Returns whether it has just become ready.
-    fn go_on_opening(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
+    fn continue_handshake(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
         match self.connections.state(connection) {
             State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
             State::Handshaking { .. } => {}
@@ -337,7 +338,7 @@ impl Worker {
         self.traffic.hosts[self.lanes[lane.index()].host].address
     }
 
-    fn failed(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
+    fn connect_error(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
         let (address, wanted) = (self.address(lane), self.lanes.len());
         let ConnectionError::Socket(error) = error else {
             return ConnectError::Refused { address, reason: error.to_string() };

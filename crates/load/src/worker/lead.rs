@@ -10,12 +10,12 @@
 
 /// Increase of the lead after a sleep with a latency above it, and decrease after any other sleep. The two balance when
 /// one sleep in twenty is above it (stochastic approximation of a quantile, Robbins and Monro 1951). Nanoseconds.
-const LONGER_NS: u64 = 950;
-const SHORTER_NS: u64 = 50;
+const INCREASE_NS: u64 = 950;
+const DECREASE_NS: u64 = 50;
 /// Maximum lead, nanoseconds. A longer latency means that another task has the processor, which polling does not prevent.
-const MOST_NS: u64 = 100_000;
+const MAX_LEAD_NS: u64 = 100_000;
 /// Inverse of the maximum share of time spent polling.
-const ONE_IN: u64 = 4;
+const POLL_TIME_DIVISOR: u64 = 4;
 
 /// The lead of one worker. It persists across runs.
 #[expect(clippy::struct_field_names, reason = "the unit is part of each name")]
@@ -23,31 +23,31 @@ const ONE_IN: u64 = 4;
 pub(crate) struct Lead {
     length_ns: u64,
     /// Start of the run, and time spent polling since.
-    began_ns: u64,
+    start_ns: u64,
     polled_ns: u64,
 }
 
 impl Lead {
     /// Starts a run. Time spent polling in earlier runs does not count.
     pub(crate) fn begin(&mut self, now_ns: u64) {
-        (self.began_ns, self.polled_ns) = (now_ns, 0);
+        (self.start_ns, self.polled_ns) = (now_ns, 0);
     }
 
     /// When to stop sleeping, to be awake at `due_ns`.
-    pub(crate) fn before(&self, due_ns: u64, now_ns: u64) -> u64 {
-        let may_poll = self.polled_ns <= now_ns.saturating_sub(self.began_ns) / ONE_IN;
+    pub(crate) fn wake_at_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
+        let may_poll = self.polled_ns <= now_ns.saturating_sub(self.start_ns) / POLL_TIME_DIVISOR;
         if may_poll { due_ns.saturating_sub(self.length_ns) } else { due_ns }
     }
 
     /// Records a wait from `from_ns` to `now_ns` that returned no event; its timeout was at `until_ns`.
-    pub(crate) fn waited(&mut self, until_ns: u64, from_ns: u64, now_ns: u64) {
+    pub(crate) fn record_wait(&mut self, until_ns: u64, from_ns: u64, now_ns: u64) {
         if from_ns >= until_ns {
             self.polled_ns += now_ns.saturating_sub(from_ns);
         } else if let Some(late_ns) = now_ns.checked_sub(until_ns) {
             self.length_ns = if late_ns > self.length_ns {
-                (self.length_ns + LONGER_NS).min(MOST_NS)
+                (self.length_ns + INCREASE_NS).min(MAX_LEAD_NS)
             } else {
-                self.length_ns.saturating_sub(SHORTER_NS)
+                self.length_ns.saturating_sub(DECREASE_NS)
             };
         }
     }
@@ -64,7 +64,7 @@ mod tests {
     fn after(late_ns: impl Iterator<Item = u64>) -> Lead {
         let mut lead = Lead::default();
         for late_ns in late_ns {
-            lead.waited(1_000_000, 0, 1_000_000 + late_ns);
+            lead.record_wait(1_000_000, 0, 1_000_000 + late_ns);
         }
         lead
     }
@@ -81,14 +81,14 @@ mod tests {
     #[test]
     fn the_lead_is_bounded_and_adapts_within_a_hundred_sleeps() {
         assert!(after((0..100).map(|_| 50_000)).length_ns >= 50_000);
-        assert_eq!(after((0..1_000).map(|_| 10_000_000)).length_ns, MOST_NS);
+        assert_eq!(after((0..1_000).map(|_| 10_000_000)).length_ns, MAX_LEAD_NS);
     }
 
     #[test]
     fn a_sleep_ended_by_an_event_or_a_signal_does_not_change_the_lead() {
         let mut lead = after((0..100).map(|_| 50_000));
         let before = lead;
-        lead.waited(1_000_000, 0, 999_999);
+        lead.record_wait(1_000_000, 0, 999_999);
         assert_eq!(lead, before);
     }
 
@@ -101,20 +101,20 @@ mod tests {
         for release in 1..=1_000 {
             let due_ns = 1_000_000 + release * 10_000;
             while now_ns < due_ns {
-                let until_ns = lead.before(due_ns, now_ns);
+                let until_ns = lead.wake_at_ns(due_ns, now_ns);
                 let polled = until_ns <= now_ns;
                 polls += u64::from(polled);
                 let woke_ns = if polled { now_ns + 500 } else { until_ns };
-                lead.waited(until_ns, now_ns, woke_ns);
+                lead.record_wait(until_ns, now_ns, woke_ns);
                 now_ns = woke_ns;
             }
         }
         let share = polls as f64 * 500.0 / (now_ns - 1_000_000) as f64;
         assert!((0.2..0.26).contains(&share), "{share}");
         // The next run starts with a full budget.
-        let mut spent = Lead { began_ns: now_ns, polled_ns: 1, ..after((0..100).map(|_| 50_000)) };
-        assert_eq!(spent.before(now_ns + 10_000, now_ns), now_ns + 10_000);
+        let mut spent = Lead { start_ns: now_ns, polled_ns: 1, ..after((0..100).map(|_| 50_000)) };
+        assert_eq!(spent.wake_at_ns(now_ns + 10_000, now_ns), now_ns + 10_000);
         spent.begin(now_ns);
-        assert!(spent.before(now_ns + 10_000, now_ns) <= now_ns);
+        assert!(spent.wake_at_ns(now_ns + 10_000, now_ns) <= now_ns);
     }
 }

@@ -8,16 +8,16 @@ use super::answers::failure_of;
 use super::{InFlight, Worker};
 use crate::backlog::Due;
 use crate::connection::{ConnectionId, Event, SlotId};
-use crate::pool::{LATE_NS, Offer, WhenLate};
+use crate::pool::{Offer, SKIP_LAG_NS, WhenLate};
 use crate::recording::Unsent;
 use crate::run::{Current, Release};
 
 /// Maximum number of requests to release before the worker handles events and stop requests again.
-const RELEASES_AT_ONCE: u32 = 65_536;
+const MAX_RELEASES: u32 = 65_536;
 
 impl Worker {
     /// Whether any connection is free.
-    pub(super) fn may_release(&self) -> bool {
+    pub(super) fn has_free_connection(&self) -> bool {
         self.hosts.iter().any(|host| host.pool.has_free())
     }
 
@@ -37,7 +37,7 @@ impl Worker {
     pub(super) fn release(&mut self, current: &mut Current, now: u64) {
         match current.run.release {
             Release::Open(_) => {
-                for _ in 0..RELEASES_AT_ONCE {
+                for _ in 0..MAX_RELEASES {
                     if !self.release_next(current, now) {
                         break;
                     }
@@ -51,18 +51,18 @@ impl Worker {
                     while current.may_start(now)
                         && let Some(slot) = self.take_free(host)
                     {
-                        self.start_any(current, slot, now);
+                        self.start_next(current, slot, now);
                         self.perform(current, now);
                     }
                 }
             }
             Release::Thinking(_) => {
-                while let Some(&Reverse((thought_ns, slot))) = self.thinking.peek()
-                    && thought_ns <= now
+                while let Some(&Reverse((think_end_ns, slot))) = self.thinking.peek()
+                    && think_end_ns <= now
                 {
                     self.thinking.pop();
-                    if thought_ns < current.run.end_ns {
-                        self.start_any(current, slot, thought_ns);
+                    if think_end_ns < current.run.end_ns {
+                        self.start_next(current, slot, think_end_ns);
                         self.perform(current, now);
                     } else {
                         self.set_free(slot);
@@ -90,7 +90,7 @@ impl Worker {
         let host = &mut self.hosts[number];
         match host.pool.offer(due, replay) {
             Offer::Start(number)
-                if self.when_late == WhenLate::Skip && now.saturating_sub(due.intended_ns) > LATE_NS =>
+                if self.when_late == WhenLate::Skip && now.saturating_sub(due.intended_ns) > SKIP_LAG_NS =>
             {
                 host.pool.set_free(number);
                 current.record_unsent(due.intended_ns, Unsent::Late);
@@ -99,33 +99,33 @@ impl Worker {
                 let slot = host.slot(number);
                 self.start(current, slot, due, false);
             }
-            Offer::Waits => current.record_waiting(due.intended_ns, self.waiting()),
-            Offer::Refused => current.record_unsent(due.intended_ns, Unsent::Busy),
+            Offer::Queued => current.record_waiting(due.intended_ns, self.waiting()),
+            Offer::Skip => current.record_unsent(due.intended_ns, Unsent::Busy),
         }
         true
     }
 
     /// Called when a slot becomes free at `now`: starts a waiting request on it, or returns it to the pool.
-    pub(super) fn give_back(&mut self, current: &mut Current, slot: SlotId, now: u64) {
+    pub(super) fn reuse_slot(&mut self, current: &mut Current, slot: SlotId, now: u64) {
         if now >= current.run.end_ns {
             return self.set_free(slot);
         }
         match current.run.release {
-            Release::Closed => self.start_any(current, slot, now),
+            Release::Closed => self.start_next(current, slot, now),
             Release::Thinking(think) => {
                 let until_ns = now + think.draw_ns(&mut self.random);
                 self.thinking.push(Reverse((until_ns, slot)));
             }
             Release::Open(_) => {
                 // Handle the requests that came due before the slot became free first.
-                for _ in 0..RELEASES_AT_ONCE {
+                for _ in 0..MAX_RELEASES {
                     if !self.release_next(current, now) {
                         break;
                     }
                 }
                 let number = self.host_of(slot);
                 let host = &mut self.hosts[number];
-                if let Some(due) = host.pool.give(host.number(slot)) {
+                if let Some(due) = host.pool.put_back(host.number(slot)) {
                     self.start(current, slot, due, true);
                 }
             }
@@ -133,7 +133,7 @@ impl Worker {
     }
 
     /// Starts the next request of a closed loop on a slot, for the slot's host.
-    fn start_any(&mut self, current: &mut Current, slot: SlotId, intended_ns: u64) {
+    fn start_next(&mut self, current: &mut Current, slot: SlotId, intended_ns: u64) {
         if !current.may_start(intended_ns) {
             return self.set_free(slot);
         }
@@ -188,8 +188,8 @@ impl Worker {
         if let Err(error) = sent {
             let failure = failure_of(&error);
             self.connections.handle(Event::Failed { connection, failure });
-        } else if transport.is_used_up() {
-            self.connections.handle(Event::Retired(connection));
+        } else if transport.is_exhausted() {
+            self.connections.handle(Event::Drain(connection));
         }
     }
 }

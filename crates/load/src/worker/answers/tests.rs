@@ -36,12 +36,12 @@ fn an_event_of_a_closed_socket_does_not_reach_its_successor() {
     worker.release(&mut current, now_ns());
     let first = worker.connections.current(lane).unwrap();
     worker.fail(&mut current, first, &ConnectionError::Closed);
-    worker.wake_resting(&mut current, now_ns() + REST_NS);
+    worker.end_backoffs(&mut current, now_ns() + BACKOFF_NS);
     worker.perform(&mut current, now_ns());
     let second = worker.connections.current(lane).unwrap();
     assert!(first != second && first.index() == second.index(), "{first:?} {second:?}");
-    worker.take_event(&mut current, first, epoll::EventFlags::OUT | epoll::EventFlags::HUP);
+    worker.handle_epoll_event(&mut current, first, epoll::EventFlags::OUT | epoll::EventFlags::HUP);
     assert_eq!(worker.connections.state(second), State::Connecting { waiting: 1 });
-    worker.take_event(&mut current, second, epoll::EventFlags::OUT);
+    worker.handle_epoll_event(&mut current, second, epoll::EventFlags::OUT);
     assert!(matches!(worker.connections.state(second), State::Open { in_flight: 1, .. }));
 }
