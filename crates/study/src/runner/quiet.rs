@@ -1,10 +1,11 @@
 //! Waits for the host to place processors close together, and repeats slices that it disturbed.
 //!
 //! A host may move the processors of generator and proxy apart and together again, every few seconds or every few
-//! minutes. Where they are close, costs vary several times less. So once the host has had them close for a tenth of the
-//! slices, slices wait for that placement, and are repeated if the host moves the processors apart during them, while
-//! the time allowance lasts. Waiting depends only on the host's readings, never on measurements of the subject. In the
-//! end the slices that count are those measured at the most frequent placement ([`crate::disturbance`]).
+//! minutes. Where they are close, costs vary several times less. So while they are further apart than usual (than at the
+//! median of the slices so far), slices wait, and are repeated if the host moves the processors apart during them, while
+//! the time allowance lasts. Nothing waits for processors to be closer than usual: on a host that has them close for a
+//! third of the time, that doubles the length of a study. Waiting depends only on the host's readings, never on
+//! measurements of the subject. Which slices count in the end: [`crate::disturbance`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
-use hoptax_stats::quantile;
+use hoptax_stats::median;
 
 use crate::disturbance::{HandoverLimits, stood_still, took_ticks, was_delayed};
 use crate::record::{RoundRecord, SliceRecord};
@@ -64,20 +65,20 @@ impl Quiet {
         Ok(Self { probe, readings, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
     }
 
-    /// The handovers of the close placement; None before the first slice.
-    fn close(&self) -> Option<HandoverLimits> {
-        HandoverLimits::around(quantile(&self.readings, 0.1))
+    /// The handovers of the usual placement so far; None before the first slice.
+    fn usual(&self) -> Option<HandoverLimits> {
+        HandoverLimits::around(median(&self.readings))
     }
 
-    /// Waits until the processors are close, if there is reason and allowance; calls `on_wait` first.
+    /// Waits until the processors are as close as usual, if there is reason and allowance; calls `on_wait` first.
     pub(super) fn wait(&mut self, stop: &AtomicBool, on_wait: &mut dyn FnMut()) -> Waited {
         let mut waited = Waited::default();
-        let close = self.close();
+        let usual = self.usual();
         let Some(probe) = self.probe.as_mut() else { return waited };
         loop {
             let reading = probe.read();
             waited.handover_ns = Some(reading);
-            let is_apart = close.is_some_and(|close| close.is_apart(reading));
+            let is_apart = usual.is_some_and(|usual| usual.is_apart(reading));
             if !is_apart || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
                 return waited;
             }
@@ -101,7 +102,7 @@ impl Quiet {
     /// Whether the host disturbed this slice and the allowance permits repeating it.
     pub(super) fn asks_again(&mut self, slice: &SliceRecord) -> bool {
         let is_apart =
-            slice.handover_ns.zip(self.close()).is_some_and(|(reading, close)| close.is_apart(reading));
+            slice.handover_ns.zip(self.usual()).is_some_and(|(reading, usual)| usual.is_apart(reading));
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
         if !is_apart && !took_ticks(slice) && !stood_still(slice) && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
@@ -161,9 +162,16 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_were_close_for_a_tenth_of_the_slices_are_asked_again_when_apart() {
-        let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0]);
+    fn processors_that_are_mostly_close_are_asked_again_when_apart() {
+        let mut quiet = quiet(&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0]);
         assert!(asks_again(&mut quiet, 370.0, 0));
+        assert!(!asks_again(&mut quiet, 55.0, 0));
+    }
+
+    #[test]
+    fn processors_that_are_close_for_a_third_of_the_slices_are_measured_where_they_are() {
+        let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0]);
+        assert!(!asks_again(&mut quiet, 370.0, 0));
         assert!(!asks_again(&mut quiet, 55.0, 0));
     }
 
