@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use hoptax_result::Disturbance;
 use hoptax_stats::median;
 
+use crate::placement::{MAX_HANDOVER_RATIO, is_noisier_apart};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Largest share of a slice that the host may take from a processor: one tick in a slice of a second or more, none in a
@@ -19,18 +20,14 @@ const MOST_RUN_DELAY: f64 = 0.05;
 /// generator by milliseconds. If it lags by this much, it or the whole machine was stopped, and the requests due
 /// meanwhile carry no information on the subject.
 const MOST_STILL_NS: u64 = 100_000_000;
-/// Largest ratio of a handover to the usual one. Readings of one placement of the processors are within a fifth of each
-/// other; those of another placement are several times as long.
-const MAX_HANDOVER_RATIO: f64 = 1.5;
-
 /// The rule of a study, based on the host's readings over all of it.
 ///
 /// Costs are differences within a block, so all slices of a block must share one placement of the processors; blocks
-/// may differ. A placement further apart than the usual one is set aside in any case: costs vary several times as much
-/// there.
+/// may differ. Where slices are noisier with the processors further apart than usual, those are set aside in any case.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     handover: Option<HandoverLimits>,
+    has_readings: bool,
     /// Where proxies share processors with callers on purpose, waiting for a processor is no disturbance.
     shares_processors: bool,
 }
@@ -39,8 +36,10 @@ impl Rule {
     /// The rule of a study with these rounds.
     pub fn of(rounds: &[RoundRecord], shares_processors: bool) -> Self {
         let slices = rounds.iter().flat_map(|round| &round.slices);
-        let readings: Vec<f64> = slices.filter_map(|slice| slice.handover_ns).collect();
-        Self { handover: HandoverLimits::around(median(&readings)), shares_processors }
+        let readings: Vec<f64> = slices.clone().filter_map(|slice| slice.handover_ns).collect();
+        let is_noisier = is_noisier_apart(slices).unwrap_or(true);
+        let handover = HandoverLimits::around(median(&readings)).filter(|_| is_noisier);
+        Self { handover, has_readings: !readings.is_empty(), shares_processors }
     }
 
     /// What disturbed each slice of a round, in their order; empty if the slice counts.
@@ -77,9 +76,14 @@ impl Rule {
                 .to_owned();
         if let Some(HandoverLimits { high_ns, .. }) = self.handover {
             rule += &format!(
-                ", or when the hypervisor had moved the processors of generator and proxy: when a cache line took more than \
-                 {high_ns:.0} ns between them and back ({MAX_HANDOVER_RATIO} times the median of the study), or \
-                 {MAX_HANDOVER_RATIO} times more or less than in the other slices of its block"
+                ", or when a cache line took more than {high_ns:.0} ns between the processors of generator and proxy and back \
+                 ({MAX_HANDOVER_RATIO} times the median of the study): the hypervisor had moved them apart, where slices are \
+                 noisier"
+            );
+        }
+        if self.has_readings {
+            rule += &format!(
+                ", or when a cache line took {MAX_HANDOVER_RATIO} times more or less than in the other slices of its block"
             );
         }
         if !self.shares_processors {
