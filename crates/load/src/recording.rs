@@ -165,7 +165,7 @@ pub struct Recording {
     /// Time of the last byte of the last recorded answer, nanoseconds on the engine's clock.
     pub last_answer_ns: u64,
     /// Complete answers to requests of the warm-up. They used CPU time as well.
-    pub early_answers: u64,
+    pub warmup_answers: u64,
     /// The course of the trial, if enabled.
     pub course: Option<Box<Course>>,
     /// TLS handshakes, including those of the warm-up.
@@ -206,7 +206,7 @@ impl Recording {
             outcomes: BTreeMap::new(),
             censored: None,
             last_answer_ns: 0,
-            early_answers: 0,
+            warmup_answers: 0,
             course: None,
             handshakes: Handshakes::default(),
             retired: BTreeMap::new(),
@@ -230,7 +230,7 @@ impl Recording {
         }
         self.max_waiting += other.max_waiting;
         self.waited_ns += other.waited_ns;
-        self.early_answers += other.early_answers;
+        self.warmup_answers += other.warmup_answers;
         for (&failure, count) in &other.failures {
             *self.failures.entry(failure).or_default() += count;
         }
@@ -280,7 +280,7 @@ impl Recording {
         self.handshakes = Handshakes::default();
         self.retired.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
-        (self.last_answer_ns, self.early_answers) = (0, 0);
+        (self.last_answer_ns, self.warmup_answers) = (0, 0);
         self.recent_status = (0, 0);
     }
 
@@ -350,7 +350,7 @@ impl Recording {
 
     /// Records calls reported by an external caller: the response time of each in microseconds, or None if it failed. The
     /// last one ended at `ended_ns`.
-    pub fn record_said(&mut self, calls: &[Option<u64>], ended_ns: u64) {
+    pub fn record_external_calls(&mut self, calls: &[Option<u64>], ended_ns: u64) {
         for call in calls {
             self.book.planned += 1;
             self.book.sent += 1;

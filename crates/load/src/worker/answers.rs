@@ -340,7 +340,7 @@ impl Worker {
                     let failure = self.traffic.expectation.failure(&answer);
                     current.record_answer(&request, lane, answer, failure, now);
                 } else {
-                    current.first().early_answers += 1;
+                    current.first().warmup_answers += 1;
                 }
                 return self.reuse_slot(current, slot, now);
             }
