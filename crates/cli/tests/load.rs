@@ -93,7 +93,7 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
         (vec!["--arrivals", "burst=8"], "needs a rate"),
         (vec!["--arrivals", "jitter=70%", "-q", "10"], "at most 50 %"),
         (vec!["--arrivals", "posson", "-q", "10"], "`poisson`"),
-        (vec!["--arrivals", &trace], "does not run backwards"),
+        (vec!["--arrivals", &trace], "sort the trace"),
         (vec!["--arrivals", &trace, "-q", "10"], "has its own rate"),
         (vec!["--arrivals", "trace=/nonexistent"], "cannot read the trace"),
         (vec!["--pool", "fifo"], "`round-robin`"),
