@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use crate::connection::Context;
+use crate::context::Context;
 use crate::protocol::http2::{Response, answer, behaviour, pairs, text};
 use crate::queue::Queue;
 use crate::{OriginReport, Served, Serves};

@@ -8,6 +8,7 @@
 mod answer;
 mod behaviour;
 mod connection;
+mod context;
 #[cfg(feature = "http3")]
 mod http3;
 mod protocol;

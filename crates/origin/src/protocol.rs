@@ -10,7 +10,7 @@ use std::fmt::Debug;
 
 use hoptax_wire::http2::PREFACE;
 
-use crate::connection::Context;
+use crate::context::Context;
 
 /// What speaks on a connection.
 pub(crate) trait ProtocolHandler: Debug + Send {

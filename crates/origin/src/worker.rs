@@ -20,7 +20,8 @@ use rustix::net::{SocketFlags, sockopt};
 use rustix::time::Timespec;
 
 use crate::behaviour::Behaviour;
-use crate::connection::{Connection, Context, State};
+use crate::connection::{Connection, State};
+use crate::context::Context;
 use crate::queue::Queue;
 use crate::services::Companion;
 use crate::table::Tables;

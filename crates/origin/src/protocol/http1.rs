@@ -4,7 +4,7 @@ use super::websocket::WebSocket;
 use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::answer::{After, body_piece, has_no_body, write_head};
-use crate::connection::Context;
+use crate::context::Context;
 use crate::request::{self, BadRequest, Request, RequestReader};
 
 /// Bytes of a body that are put up for sending at once.

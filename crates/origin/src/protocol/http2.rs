@@ -9,7 +9,7 @@ use super::{Next, ProtocolHandler, grpc};
 use crate::Served;
 use crate::answer::{body_piece, has_no_body};
 use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
-use crate::connection::Context;
+use crate::context::Context;
 use crate::services::{self, Call};
 
 /// The server's side of a connection.

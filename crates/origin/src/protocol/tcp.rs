@@ -3,7 +3,7 @@
 use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::answer::body_piece;
-use crate::connection::Context;
+use crate::context::Context;
 
 /// Bytes of an answer that are put up for sending at once.
 const PIECE_BYTES: u64 = 64 * 1024;

@@ -4,7 +4,7 @@ use hoptax_wire::websocket::{FrameReader, Opcode, accept_key, put_frame};
 
 use super::{Next, ProtocolHandler};
 use crate::Served;
-use crate::connection::Context;
+use crate::context::Context;
 
 /// Most bytes of a message.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
