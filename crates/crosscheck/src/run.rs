@@ -78,7 +78,7 @@ pub(crate) fn once(
             thread::scope(|scope| {
                 let serving = scope.spawn(|| {
                     processors::pin(&options.placement.proxy)?;
-                    let (_, served) = origin.run_and_keep(&ended)?;
+                    let (_, served) = origin.run_recorded(&ended)?;
                     Ok::<_, CrosscheckError>(served.into_iter().map(Exchange::from).collect())
                 });
                 let output = call(options, tool, &url, stop);

@@ -1,9 +1,9 @@
-//! One connection: bytes come in, what speaks on it answers, bytes go out.
+//! One connection: it moves bytes between the transport and a protocol handler.
 
 use std::os::fd::OwnedFd;
 
 use crate::context::Context;
-use crate::protocol::{Next, ProtocolHandler, Undecided};
+use crate::protocol::{Detection, Next, ProtocolHandler};
 use crate::transport::{Received, Transport};
 
 /// A connection.
@@ -11,53 +11,54 @@ use crate::transport::{Received, Transport};
 pub(crate) struct Connection {
     pub(crate) transport: Transport,
     handler: Box<dyn ProtocolHandler>,
-    /// Bytes that came and are not looked at, and bytes that are to go out.
+    /// Received bytes that the handler has not consumed.
     input: Vec<u8>,
+    /// Bytes to send.
     output: Vec<u8>,
 }
 
-/// What a connection needs after it did what it could.
+/// The state of a connection after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Wait for the socket, or for delays.
+    /// It waits for the socket or for a delay.
     Wait,
-    /// It is over, and was in order.
+    /// It ended between requests.
     Done,
-    /// It is over in the middle of something.
+    /// It failed, or ended during a request or a response.
     Failed,
 }
 
 impl Connection {
-    /// A connection, the worker's `number`-th; one of plain TCP takes requests of `request_bytes`.
+    /// The worker's connection `number`. With `request_bytes` it serves plain TCP.
     pub(crate) fn new(number: u64, socket: OwnedFd, request_bytes: Option<u64>) -> Self {
         Self {
             transport: Transport::new(socket),
-            handler: Box::new(Undecided { number, request_bytes }),
+            handler: Box::new(Detection { number, request_bytes }),
             input: Vec::new(),
             output: Vec::new(),
         }
     }
 
-    /// Whether it has nothing under way.
+    /// Whether no request or response is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.handler.is_idle() && self.transport.is_sent() && self.input.is_empty()
     }
 
-    /// Answers that wait for their delay.
-    pub(crate) fn waiting(&self) -> u64 {
-        self.handler.waiting()
+    /// Number of delayed responses.
+    pub(crate) fn delayed(&self) -> u64 {
+        self.handler.delayed()
     }
 
-    /// Sends the answer whose delay is over, and goes on.
-    pub(crate) fn delay_over(&mut self, stream: u32, context: &mut Context<'_>) -> State {
-        self.handler.delay_over(stream, &mut self.output, context);
-        self.go_on(context)
+    /// Sends the response whose delay has expired, and continues.
+    pub(crate) fn delay_expired(&mut self, stream: u32, context: &mut Context<'_>) -> State {
+        self.handler.delay_expired(stream, &mut self.output, context);
+        self.advance(context)
     }
 
-    /// Does everything that can be done without waiting.
-    pub(crate) fn go_on(&mut self, context: &mut Context<'_>) -> State {
+    /// Reads, handles and writes until an operation would block.
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> State {
         loop {
-            if !self.output.is_empty() && self.transport.put(&mut self.output).is_err() {
+            if !self.output.is_empty() && self.transport.enqueue(&mut self.output).is_err() {
                 return State::Failed;
             }
             match self.transport.send() {
@@ -67,20 +68,20 @@ impl Connection {
             }
             match self.handler.next(&mut self.input, &mut self.output, context) {
                 Next::Again => continue,
-                Next::Become(handler) => {
+                Next::Switch(handler) => {
                     self.handler = handler;
                     continue;
                 }
                 Next::Wait => return State::Wait,
                 Next::Close => return self.close(context),
-                Next::Break => return State::Failed,
-                Next::More => {}
+                Next::Fail => return State::Failed,
+                Next::Input => {}
             }
             if context.ending && self.is_idle() {
                 return self.close(context);
             }
             match self.transport.receive(context.buffer, context.tls, &mut self.input) {
-                Ok(Received::Something) => {}
+                Ok(Received::Data) => {}
                 Ok(Received::WouldBlock) => return State::Wait,
                 Ok(Received::End) => return if self.is_idle() { State::Done } else { State::Failed },
                 Err(_) => return State::Failed,

@@ -1,4 +1,4 @@
-//! The state that a worker lends to the protocol of a connection: settings, delays, the service queue and counters.
+//! The worker state that protocol handlers use: settings, timers, the service queue and counters.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use rand::rngs::SmallRng;
 use crate::Served;
 use crate::behaviour::{Behaviour, Drawn};
 use crate::queue::Queue;
-use crate::services::Companion;
+use crate::services::ServiceState;
 use crate::table::Tables;
 
-/// What answers are made from.
+/// Worker state, borrowed for one step of a connection.
 pub(crate) struct Context<'a> {
     pub(crate) defaults: &'a Behaviour,
     pub(crate) tables: &'a Tables,
@@ -22,33 +22,33 @@ pub(crate) struct Context<'a> {
     pub(crate) buffer: &'a mut [u8],
     /// Requests answered.
     pub(crate) answered: &'a mut u64,
-    /// The worker's one server.
+    /// The queue of the parameter `service`.
     pub(crate) queue: &'a mut Queue,
-    /// Answers that wait for their delay.
-    pub(crate) under_way: &'a mut u64,
-    /// The delays that this connection begins, each with its stream.
+    /// Delayed responses in flight.
+    pub(crate) in_flight: &'a mut u64,
+    /// Delays that this step started, with their streams.
     pub(crate) delays: &'a mut Vec<(Duration, u32)>,
-    /// What the services of gRPC remember.
-    pub(crate) companion: &'a mut Companion,
-    /// Until when the worker does not sleep.
-    pub(crate) polls_until: &'a mut Option<Instant>,
-    /// Where every answer is noted, if it is.
+    /// State of the gRPC services.
+    pub(crate) services: &'a mut ServiceState,
+    /// End of busy polling.
+    pub(crate) polling_until: &'a mut Option<Instant>,
+    /// The record of all responses, if enabled.
     pub(crate) served: Option<&'a mut Vec<Served>>,
-    /// Whether no further request is to be taken.
+    /// Whether the worker is shutting down and accepts no more requests.
     pub(crate) ending: bool,
 }
 
 impl Context<'_> {
-    /// When an answer on a connection is to leave that was asked for just now.
+    /// Plans the departure of the response to a request that has just arrived.
     pub(crate) fn plan(&mut self, connection: u64, drawn: &Drawn) -> Served {
         if !drawn.poll.is_zero() {
-            *self.polls_until = (*self.polls_until).max(Some(Instant::now() + drawn.poll));
+            *self.polling_until = (*self.polling_until).max(Some(Instant::now() + drawn.poll));
         }
-        let crowded = drawn.crowded.filter(|(number, _)| *self.under_way >= *number);
+        let crowded = drawn.crowded.filter(|(number, _)| *self.in_flight >= *number);
         let delay = drawn.delay + crowded.map(|(_, delay)| delay).unwrap_or_default();
         let delay_ns = delay.as_nanos() as u64;
         if drawn.service.is_none() && self.served.is_none() {
-            // Nobody asks for the time, so the clock is not read for it.
+            // Only the delay is needed, so the clock is not read.
             return Served {
                 connection,
                 arrived_ns: 0,
@@ -67,19 +67,19 @@ impl Context<'_> {
         Served { connection, arrived_ns, service_ns, departs_ns, written_ns: 0 }
     }
 
-    /// Has an answer on a stream wait for its delay; false when it has none.
+    /// Starts the delay of the response on a stream; false if there is none.
     pub(crate) fn delay(&mut self, plan: &Served, stream: u32) -> bool {
         let delay = Duration::from_nanos(plan.departs_ns - plan.arrived_ns);
         if delay.is_zero() {
             return false;
         }
         self.delays.push((delay, stream));
-        *self.under_way += 1;
+        *self.in_flight += 1;
         true
     }
 
-    /// Takes note that an answer leaves.
-    pub(crate) fn serve(&mut self, plan: Served) {
+    /// Counts a response that is being sent, and records it if enabled.
+    pub(crate) fn count_response(&mut self, plan: Served) {
         if let Some(served) = &mut self.served {
             served.push(Served { written_ns: now_ns(), ..plan });
         }
