@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{Book, LatencySet};
+use hoptax_wire::http2::STREAM_RESETS;
 
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
@@ -45,24 +46,6 @@ pub enum Failure {
     /// The answer violates a condition.
     Mismatch,
 }
-
-/// Names of stream resets, by HTTP/2 error code (RFC 9113, section 7).
-const STREAM_RESETS: [&str; 14] = [
-    "stream-reset-no-error",
-    "stream-reset-protocol-error",
-    "stream-reset-internal-error",
-    "stream-reset-flow-control-error",
-    "stream-reset-settings-timeout",
-    "stream-reset-stream-closed",
-    "stream-reset-frame-size-error",
-    "stream-reset-refused-stream",
-    "stream-reset-cancel",
-    "stream-reset-compression-error",
-    "stream-reset-connect-error",
-    "stream-reset-enhance-your-calm",
-    "stream-reset-inadequate-security",
-    "stream-reset-http-1-1-required",
-];
 
 impl Failure {
     /// Its name in results.
