@@ -1,5 +1,4 @@
-//! How connections reach a server, beside its address: from which addresses of this machine, through a Unix socket, behind a
-//! header of the PROXY protocol.
+//! How connections reach a server: source addresses, a Unix socket in place of an address, and the PROXY protocol header.
 
 use std::fmt;
 use std::fs::File;
@@ -20,31 +19,31 @@ use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, Soc
 
 use crate::worker::ConnectError;
 
-/// Source addresses of a load at most: with 28,000 ports each, more than there can be connections.
+/// Maximum number of source addresses. With 28,000 ports each, they allow more connections than a machine can hold.
 const MAX_SOURCES: usize = 65_536;
 
 /// How connections reach a server.
 #[derive(Clone, Debug, Default)]
 pub struct Dial {
-    /// The addresses of this machine that connections go out from.
+    /// Source addresses of connections.
     pub sources: Sources,
-    /// A Unix socket in place of the addresses of servers.
+    /// Path of a Unix socket that replaces the addresses of all servers.
     pub unix_socket: Option<PathBuf>,
-    /// The header of the PROXY protocol that every connection begins with.
+    /// Version of the PROXY protocol header that every connection starts with, if any.
     pub proxy_protocol: Option<Version>,
 }
 
-/// The way of one connection.
+/// Dialling parameters of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way<'a> {
     pub(crate) dial: &'a Dial,
     /// The server.
     pub(crate) address: SocketAddr,
-    /// The number by which its source is chosen.
+    /// Index of its source address, modulo their number.
     pub(crate) number: usize,
 }
 
-/// Where a connection goes, as messages say it.
+/// The destination of a connection, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// An address.
@@ -62,7 +61,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// An address of this machine, or all of a network: `192.0.2.7`, `192.0.2.0/28`.
+/// A source address, or a network of them: `192.0.2.7`, `192.0.2.0/28`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source(IpNet);
 
@@ -72,7 +71,7 @@ impl FromStr for Source {
     fn from_str(text: &str) -> Result<Self, String> {
         let address = || text.parse::<IpAddr>().map(IpNet::from).ok();
         text.parse().ok().or_else(address).map(Self).ok_or_else(|| {
-            format!("`{text}` is neither an address nor a network: write it as `192.0.2.7` or `192.0.2.0/28`")
+            format!("`{text}` is neither an address nor a network; write it as `192.0.2.7` or `192.0.2.0/28`")
         })
     }
 }
@@ -83,7 +82,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// The addresses that connections go out from, in turn. Each of them has its own ports: some 28,000 for one port of a server.
+/// Source addresses that connections use in turn. Each has its own ephemeral ports, about 28,000 per port of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     given: Vec<Source>,
@@ -92,8 +91,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The addresses of all of these; of a network of IPv4, those between its first and its last. Without any, the kernel
-    /// chooses for each connection.
+    /// All addresses of `given`, without the network and broadcast addresses of IPv4 networks. If empty, the kernel chooses the
+    /// source of each connection.
     ///
     /// # Errors
     /// When there are more than 65,536.
@@ -101,15 +100,13 @@ impl Sources {
         let addresses: Vec<IpAddr> =
             given.iter().flat_map(|source| source.0.hosts()).take(MAX_SOURCES + 1).collect();
         if addresses.len() > MAX_SOURCES {
-            return Err(format!(
-                "these are more than {MAX_SOURCES} source addresses: give a smaller network"
-            ));
+            return Err(format!("more than {MAX_SOURCES} source addresses; use a smaller network"));
         }
         let (v4, v6): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv4);
         Ok(Self { given, v4: v4.into(), v6: v6.into() })
     }
 
-    /// What was given.
+    /// The addresses and networks, as given.
     pub fn given(&self) -> &[Source] {
         &self.given
     }
@@ -118,7 +115,7 @@ impl Sources {
         if peer.is_ipv4() { &self.v4 } else { &self.v6 }
     }
 
-    /// The address that the connection of this number goes out from; None where the kernel chooses.
+    /// The source address of a connection to `peer`; None if the kernel chooses.
     fn nth(&self, peer: SocketAddr, number: usize) -> Result<Option<IpAddr>, Errno> {
         let addresses = self.to(peer);
         match addresses.get(number % addresses.len().max(1)) {
@@ -128,8 +125,7 @@ impl Sources {
         }
     }
 
-    /// Looks whether connections can go out from the first `count` of them to a server; the one from which they cannot, and
-    /// why.
+    /// Binds a socket to each of the first `count` addresses that suit `peer`. Returns the first that fails, and why.
     fn check(&self, peer: SocketAddr, count: usize) -> Result<(), (String, Errno)> {
         if self.given.is_empty() {
             return Ok(());
@@ -139,7 +135,7 @@ impl Sources {
             let bound = source.and_then(|source| socket(peer, SocketType::STREAM, source));
             if let Err(error) = bound {
                 let given = source.ok().flatten().map(|address| address.to_string());
-                return Err((given.unwrap_or_else(|| "the given addresses".to_owned()), error));
+                return Err((given.unwrap_or_else(|| "the source addresses".to_owned()), error));
             }
         }
         Ok(())
@@ -147,12 +143,12 @@ impl Sources {
 }
 
 impl Dial {
-    /// Where a connection to a server goes in fact.
+    /// The destination of a connection to a server.
     pub fn peer(&self, address: SocketAddr) -> Peer {
         self.unix_socket.clone().map_or(Peer::Address(address), Peer::Unix)
     }
 
-    /// Looks whether `count` connections can go out to a server from the given addresses of this machine.
+    /// Checks that `count` connections to a server can use the source addresses.
     pub(crate) fn check(&self, address: SocketAddr, count: usize) -> Result<(), ConnectError> {
         self.sources.check(address, count).map_err(|(from, error)| ConnectError::Source {
             address: self.peer(address),
@@ -161,7 +157,7 @@ impl Dial {
         })
     }
 
-    /// What a connected socket is to begin with.
+    /// The first bytes of a connected socket: the PROXY protocol header, if any.
     pub(crate) fn preamble(&self, socket: &OwnedFd) -> Vec<u8> {
         let Some(version) = self.proxy_protocol else { return Vec::new() };
         let internet = |address: Option<SocketAddrAny>| SocketAddr::try_from(address?).ok();
@@ -170,17 +166,17 @@ impl Dial {
         proxy_protocol::header(version, internet(near), internet(far))
     }
 
-    /// Connects and waits for it. Reads and writes of the socket block, for `timeout` at most each.
+    /// A connected blocking socket. The connect, and each read and write later, takes at most `timeout`.
     ///
     /// # Errors
-    /// Those of the socket; `WouldBlock` when the time is over.
+    /// Those of the socket; `WouldBlock` after the timeout.
     pub(crate) fn connected(&self, address: SocketAddr, timeout: Duration) -> io::Result<File> {
         let way = Way { dial: self, address, number: 0 };
         let socket = way.socket(SocketType::STREAM)?;
         rustix::io::ioctl_fionbio(&socket, false)?;
         set_timeout(&socket, timeout)?;
         way.connect(&socket)?;
-        // An attempt that is still under way has been waited for: this socket blocks.
+        // The connect has blocked for the timeout if it is still in progress.
         if rustix::net::getpeername(&socket) == Err(Errno::NOTCONN) {
             return Err(Errno::AGAIN.into());
         }
@@ -192,7 +188,7 @@ impl Dial {
 }
 
 impl Way<'_> {
-    /// A socket for the connection, which is not connected yet and does not block.
+    /// A non-blocking socket that is not connected yet.
     pub(crate) fn socket(self, kind: SocketType) -> Result<OwnedFd, Errno> {
         if self.dial.unix_socket.is_some() {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -201,14 +197,13 @@ impl Way<'_> {
         let source = self.dial.sources.nth(self.address, self.number)?;
         let socket = socket(self.address, kind, source)?;
         if kind == SocketType::STREAM {
-            // Requests are small and written whole: Nagle's algorithm could only hold them back.
+            // Requests are small and written in one call; Nagle's algorithm would only delay them.
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
         Ok(socket)
     }
 
-    /// Begins to connect it. Through a Unix socket this is done at once, or fails with `AGAIN` while the server's queue of
-    /// connections is full.
+    /// Starts to connect the socket. A Unix socket connects at once, or fails with `AGAIN` while the server's backlog is full.
     pub(crate) fn connect(self, socket: &OwnedFd) -> Result<(), Errno> {
         let connected = match &self.dial.unix_socket {
             Some(path) => rustix::net::connect(socket, &SocketAddrUnix::new(path.as_path())?),
@@ -221,20 +216,20 @@ impl Way<'_> {
     }
 }
 
-/// Sets how long each reading and writing of a blocking socket may take.
+/// Sets the timeout of each read and write of a blocking socket.
 pub(crate) fn set_timeout(socket: &impl AsFd, timeout: Duration) -> Result<(), Errno> {
     sockopt::set_socket_timeout(socket, Timeout::Recv, Some(timeout))?;
     sockopt::set_socket_timeout(socket, Timeout::Send, Some(timeout))
 }
 
-/// A socket that does not block, bound to an address of this machine if there is one.
+/// A non-blocking socket, bound to `source` if there is one.
 fn socket(peer: SocketAddr, kind: SocketType, source: Option<IpAddr>) -> Result<OwnedFd, Errno> {
     let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(family, kind, flags, None)?;
     if let Some(source) = source {
-        // The port is chosen at the connect, where one that goes to another server is free too. Without this, the ports of
-        // all sources together are as few as those of one.
+        // The port is then chosen at connect, and connections to different servers can share it. Otherwise the bind would
+        // reserve a port of the source address for a single connection.
         setsockopt(&socket, nix_sockopt::IpBindAddressNoPort, &true)
             .map_err(|error| Errno::from_raw_os_error(error as i32))?;
         rustix::net::bind(&socket, &SocketAddr::from((source, 0)))?;

@@ -1,7 +1,7 @@
-//! The handshake before a load whose protocol the server chooses.
+//! ALPN negotiation before a load, on a separate connection.
 //!
-//! All connections of a load speak one protocol, since requests are encoded once and a connection with streams is another
-//! pool than one without. So the choice is made before the first of them is opened, on a connection of its own.
+//! All connections of a load use one protocol, because requests are encoded once and the pool depends on the number of
+//! streams. The server therefore chooses the protocol before the first connection of the load is opened.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::protocol::Protocol;
 use crate::target::Target;
 use crate::worker::ConnectError;
 
-/// What is offered, the preferred one first, as browsers and other clients do.
+/// The offered protocols in order of preference.
 const OFFERED: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Why there is no handshake.
+/// Why the handshake failed.
 enum NoHandshake {
     Socket(io::Error),
     Tls(TlsError),
@@ -36,12 +36,12 @@ impl From<TlsError> for NoHandshake {
     }
 }
 
-/// Offers HTTP/2 and HTTP/1.1 to the server of a request in one handshake of TLS (ALPN, RFC 7301), and hangs up. The answer
-/// is HTTP/2 where the server chooses it, and HTTP/1.1 where it chooses that or nothing. The handshake counts nowhere, and
-/// no later one resumes its session.
+/// Offers HTTP/2 and HTTP/1.1 to the server of a request in one TLS handshake (ALPN, RFC 7301), then closes the connection.
+/// Returns HTTP/2 if the server chooses it, otherwise HTTP/1.1. The handshake is not recorded, and its session is never
+/// resumed.
 ///
 /// # Errors
-/// When there is no handshake within `timeout`; in the words of a connection of the load that fails in the same way.
+/// When the handshake is not complete within `timeout`; the errors are those of a connection of the load.
 pub fn negotiate(
     target: &Target,
     dial: &Dial,
@@ -86,7 +86,7 @@ fn handshake(
         output.clear();
         if let Some(handshake) = tls.handshake().filter(|_| !tls.is_handshaking()) {
             tls.close(&mut output)?;
-            // A server that is not told learns it from the end of the connection.
+            // Best effort: the server also notices the close of the socket.
             let _ = socket.write_all(&output);
             return Ok(handshake);
         }
@@ -98,7 +98,7 @@ fn handshake(
         };
         let bytes = buffer.get(..read).unwrap_or_default();
         if let Err(error) = tls.receive(bytes, &mut Vec::new(), &mut output) {
-            // The alert that says why.
+            // The alert with the reason; best effort.
             let _ = socket.write_all(&output);
             return Err(error.into());
         }

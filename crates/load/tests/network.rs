@@ -82,7 +82,7 @@ fn a_single_connection_that_is_opened_again_and_again_takes_turns_too() {
 fn an_address_of_another_machine_is_told_before_anything_is_sent() {
     let (address, seen) = witness();
     let mut spec = spec(address);
-    for (given, expected) in [("192.0.2.1", "from 192.0.2.1"), ("::1", "from the given addresses")] {
+    for (given, expected) in [("192.0.2.1", "from 192.0.2.1"), ("::1", "from the source addresses")] {
         spec.traffic.dial.sources = sources(&[given]);
         let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");

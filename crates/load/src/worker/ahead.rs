@@ -1,4 +1,4 @@
-//! Opening the connections of a worker before its first run: all at once, or evenly over a time.
+//! Opens the connections of a worker before its first run: all at once, or evenly over a ramp-up.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,16 +8,16 @@ use hoptax_host::clock::now_ns;
 use rustix::io::Errno;
 
 use super::connect::ConnectError;
-use super::{EVENTS, SCAN_NS, Worker};
+use super::{MAX_EVENTS, SCAN_NS, Worker};
 use crate::connection::{Action, ConnectionId, Event, LaneId, State};
 use crate::transport::{ConnectionError, Read};
 
-/// How long to wait before the next attempt at a Unix socket whose queue of connections is full, nanoseconds.
+/// Time between two attempts to connect to a Unix socket whose backlog is full, nanoseconds.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
 impl Worker {
-    /// Opens a connection for every lane, evenly over `ramp_up`, and waits until all can carry requests; with `stop` set, until
-    /// then.
+    /// Opens a connection for every lane, evenly over `ramp_up`, and waits until all are ready for requests. Returns early when
+    /// `stop` is set.
     pub(super) fn open_all(&mut self, ramp_up: Duration, stop: &AtomicBool) -> Result<(), ConnectError> {
         let start_ns = now_ns();
         let count = self.connections.layout().lanes;
@@ -26,10 +26,10 @@ impl Worker {
             start_ns.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
         };
         let mut next = 0;
-        // Those under way, with when each was begun, in that order; and one that a full queue keeps from beginning.
+        // The connections being opened, oldest first, each with its start; and the one that waits for a full backlog.
         let mut under_way: VecDeque<(u64, ConnectionId)> = VecDeque::new();
         let mut held_up: Option<(u64, ConnectionId)> = None;
-        let mut events = Vec::with_capacity(EVENTS);
+        let mut events = Vec::with_capacity(MAX_EVENTS);
         while !stop.load(Ordering::Relaxed) {
             let now = now_ns();
             while next < count && due_ns(next) <= now {
@@ -46,7 +46,7 @@ impl Worker {
                         held_up = Some((since_ns, connection));
                         break;
                     }
-                    Err(error) => return Err(self.failed(lane, &error.into())),
+                    Err(error) => return Err(self.connect_error(lane, &error.into())),
                 }
             }
             while let Some(&(since_ns, connection)) = under_way.front() {
@@ -57,7 +57,7 @@ impl Worker {
                 }
                 under_way.pop_front();
             }
-            // The time of the last one is waited for too, so that the next worker goes on evenly.
+            // The gap after the last connection belongs to the ramp-up: the next worker continues after it.
             if next == count && under_way.is_empty() && due_ns(count) <= now {
                 break;
             }
@@ -66,14 +66,14 @@ impl Worker {
                 0 => SCAN_NS,
                 left_ns => left_ns.min(SCAN_NS),
             };
-            self.wait(&mut events, wait_ns).map_err(|error| self.failed(LaneId(0), &error.into()))?;
+            self.wait(&mut events, wait_ns).map_err(|error| self.connect_error(LaneId(0), &error.into()))?;
             if self.traffic.protocol.has_datagrams() {
                 self.tick_all()?;
             }
             for event in &events {
                 let connection = ConnectionId::from_token(event.data.u64());
                 let lane = self.connections.lane(connection);
-                if self.go_on_opening(connection).map_err(|error| self.failed(lane, &error))? {
+                if self.continue_handshake(connection).map_err(|error| self.connect_error(lane, &error))? {
                     self.check_streams(connection)?;
                     self.set_ready(connection);
                 }
@@ -85,16 +85,16 @@ impl Worker {
         Ok(())
     }
 
-    /// The connection of a lane, which is to be opened.
+    /// The connection to open for a lane.
     fn connection_for(&mut self, lane: LaneId) -> ConnectionId {
-        self.connections.handle(Event::Wanted(lane));
+        self.connections.handle(Event::Preconnect(lane));
         match self.connections.next_action() {
             Some(Action::Open(connection)) => connection,
-            action => unreachable!("connections without requests are only opened: {action:?}"),
+            action => unreachable!("without requests, opening is the only action: {action:?}"),
         }
     }
 
-    /// Whether a connection may still be waited for.
+    /// Fails when a connection has taken longer than the timeout.
     fn check_time(&self, since_ns: u64, connection: ConnectionId, now: u64) -> Result<(), ConnectError> {
         if now.saturating_sub(since_ns) < self.timeout_ns {
             return Ok(());
@@ -103,7 +103,8 @@ impl Worker {
         Err(ConnectError::Timeout { address, seconds: self.timeout_ns as f64 / 1e9 })
     }
 
-    /// Has what came on open connections meanwhile come once more, for the run: a server may have closed one that was idle.
+    /// Re-arms the events of all connections. Those during the ramp-up were dropped, and a server may have closed an idle
+    /// connection meanwhile.
     fn look_again(&self) {
         for connection in self.connections.live() {
             if let Some(transport) = self.transports.get(connection) {
@@ -112,17 +113,17 @@ impl Worker {
         }
     }
 
-    /// Does what is due by the clock on the connections of QUIC that are being opened.
+    /// Runs the QUIC timers of all connections.
     fn tick_all(&mut self) -> Result<(), ConnectError> {
         for connection in self.connections.live().collect::<Vec<_>>() {
             let ticked = self.transports[connection].tick(&mut Vec::new());
-            ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
+            ticked.map_err(|error| self.connect_error(self.connections.lane(connection), &error))?;
         }
         Ok(())
     }
 
-    /// Takes a connection as far as it comes; whether it has just become ready.
-    fn go_on_opening(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
+    /// Advances the handshake of a connection as far as possible. Returns whether it has just become ready.
+    fn continue_handshake(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
         match self.connections.state(connection) {
             State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
             State::Handshaking { .. } => {}

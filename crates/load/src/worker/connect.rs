@@ -1,4 +1,4 @@
-//! Making a worker, and opening its connections.
+//! Creates a worker and opens its connections.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
@@ -20,94 +20,94 @@ use super::{HostPool, Lane, Worker};
 use crate::connection::{ConnectionId, Connections, Event, LaneId, Layout, SlotId};
 use crate::dial::{Peer, Way};
 use crate::handshakes::Handshakes;
-use crate::kernel::ONE_IN;
+use crate::kernel::SAMPLE_ONE_IN;
 use crate::lifetime::Connect;
 use crate::pool::{Pool, Pooling};
 use crate::schedule::worker_seed;
 use crate::traffic::{Picker, Traffic};
 use crate::transport::{ConnectionError, Scratch, Transport, Transports};
 
-/// Bytes read at once.
+/// Size of the read buffer.
 pub(super) const READ_BYTES: usize = 64 * 1024;
 
-/// The connections of a worker could not be opened.
+/// Why a worker could not open its connections.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The kernel has no epoll instance for us.
+    /// The epoll instance could not be created.
     #[error("cannot create an epoll instance: {0}")]
     Epoll(#[source] io::Error),
-    /// A connection failed.
+    /// A connect failed.
     #[error("cannot connect to {address}: {source}; is the server running, and is the port right?")]
     Connect {
         /// The server.
         address: Peer,
-        /// Why.
+        /// The system error.
         source: io::Error,
     },
-    /// This machine has no way to that kind of address.
+    /// There is no route to the host.
     #[error(
-        "cannot connect to {address}: {source}; this machine has no way to such an address (is it IPv6 without a route?)"
+        "cannot connect to {address}: {source}; no route to host (is it an IPv6 address without a route?)"
     )]
     NoRoute {
         /// The server.
         address: Peer,
-        /// Why.
+        /// The system error.
         source: io::Error,
     },
-    /// No more ports are free.
+    /// The local ports are exhausted.
     #[error(
-        "cannot open {wanted} connections to {address}: {source}; one address of this machine has some 28,000 ports for \
-         one port of the server (see net.ipv4.ip_local_port_range); give it several with --source-address"
+        "cannot open {wanted} connections to {address}: {source}; a local address has about 28,000 ports for each \
+         port of the server (see net.ipv4.ip_local_port_range): use several with --source-address"
     )]
     NoPorts {
-        /// How many were asked for.
+        /// Requested number of connections.
         wanted: usize,
         /// The server.
         address: Peer,
-        /// Why.
+        /// The system error.
         source: io::Error,
     },
-    /// A given address of this machine is none.
+    /// A source address cannot be bound.
     #[error("cannot connect to {address} from {from}: {source}; is it an address of this machine?")]
     Source {
         /// The server.
         address: Peer,
-        /// The address that connections were to go out from.
+        /// The source address.
         from: String,
-        /// What the kernel said.
+        /// The system error.
         source: io::Error,
     },
-    /// No more sockets may be opened.
+    /// The limit of open files is reached.
     #[error(
         "cannot open {wanted} connections: {source}; the limit of open files may be too low (see `ulimit -n`)"
     )]
     TooMany {
-        /// How many were asked for.
+        /// Requested number of connections.
         wanted: usize,
-        /// What the kernel said.
+        /// The system error.
         source: io::Error,
     },
-    /// The server does not speak what is asked for, or refuses to.
-    #[error("cannot talk to {address}: {reason}")]
+    /// The handshake of TLS or of the protocol failed.
+    #[error("the handshake with {address} failed: {reason}")]
     Refused {
         /// The server.
         address: Peer,
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
-    /// Fewer streams than asked for.
-    #[error("{address} takes at most {most} streams on a connection, not {asked}: ask for fewer --streams")]
+    /// The server allows fewer streams than requested.
+    #[error("{address} allows at most {most} streams per connection, not {asked}; use a lower --streams")]
     Streams {
         /// The server.
         address: Peer,
-        /// What it takes.
+        /// The server's limit.
         most: u32,
-        /// What was asked for.
+        /// Requested number of streams.
         asked: usize,
     },
-    /// A connection was not established in time.
+    /// A connection was not established within the timeout.
     #[error(
-        "{address} was not ready for requests within {seconds} s; is it reachable, and does it speak what is asked?"
+        "{address} was not ready for requests within {seconds} s; is it reachable, and does it speak the requested protocol?"
     )]
     Timeout {
         /// The server.
@@ -118,7 +118,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// What a socket that failed means, where so many connections were asked for.
+    /// The error of a socket, when `wanted` connections are to be opened.
     pub(crate) fn of_socket(address: Peer, wanted: usize, source: io::Error) -> Self {
         match Errno::from_io_error(&source) {
             Some(Errno::MFILE | Errno::NFILE) => Self::TooMany { wanted, source },
@@ -130,37 +130,37 @@ impl ConnectError {
         }
     }
 
-    /// A server that closed a connection before anything could be sent.
+    /// The server closed a connection before the first request.
     pub(crate) fn closed(address: Peer) -> Self {
         Self::Refused { address, reason: ConnectionError::Closed.to_string() }
     }
 }
 
-/// What a worker is to be.
+/// Parameters of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerSpec {
-    /// What it sends.
+    /// The requests and their hosts.
     pub traffic: Arc<Traffic>,
-    /// Its connections.
+    /// Number of connections.
     pub connections: usize,
-    /// After how long a request has timed out.
+    /// Request timeout.
     pub timeout: Duration,
-    /// How requests find connections.
+    /// How requests are assigned to connections.
     pub pooling: Pooling,
-    /// Where the pool, the traffic and lifetimes draw.
+    /// Seed of the pool, the traffic, lifetimes and think times.
     pub seed: u64,
-    /// Its number, and of how many.
+    /// Index of the worker.
     pub number: u32,
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: u32,
-    /// Whether the kernel's time stamps are taken of a sample.
+    /// Whether to take kernel timestamps of a sample of the connections.
     pub kernel_stamps: bool,
-    /// Over how long the connections are opened that are opened ahead, evenly; zero for all at once.
+    /// Time over which preconnected connections are opened evenly; zero to open all at once.
     pub ramp_up: Duration,
 }
 
 impl WorkerSpec {
-    /// The only worker of a load.
+    /// A load with a single worker.
     pub fn alone(traffic: impl Into<Traffic>, connections: usize, timeout: Duration, seed: u64) -> Self {
         Self {
             traffic: Arc::new(traffic.into()),
@@ -176,7 +176,7 @@ impl WorkerSpec {
     }
 }
 
-/// Whether a request can be given up without its connection.
+/// Whether the protocol can cancel a request without closing its connection.
 fn cancels(protocol: &ClientProtocol) -> bool {
     match protocol {
         ClientProtocol::Http2(_) | ClientProtocol::Http3(_) => true,
@@ -185,15 +185,15 @@ fn cancels(protocol: &ClientProtocol) -> bool {
 }
 
 impl Worker {
-    /// Makes a worker and opens its connections, unless they are opened on demand.
+    /// Creates a worker and opens its connections, unless they are opened on demand.
     ///
     /// # Errors
-    /// When one of them cannot be opened: a load on fewer connections than asked for is not that load.
+    /// When one of them cannot be opened: with fewer connections the load would be a different one.
     pub fn connect(spec: &WorkerSpec) -> Result<Self, ConnectError> {
         Self::connect_until(spec, &AtomicBool::new(false))
     }
 
-    /// The same; once `stop` is set, no further connection is opened ahead.
+    /// Like [`Self::connect`], but stops preconnecting when `stop` is set.
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -201,7 +201,7 @@ impl Worker {
         if let Some(address) = spec.traffic.unsecured() {
             return Err(ConnectError::Refused {
                 address: spec.traffic.dial.peer(address),
-                reason: "TLS is asked for and not set up".to_owned(),
+                reason: "the URL requires TLS, but TLS is not configured".to_owned(),
             });
         }
         for address in spec.traffic.addresses() {
@@ -223,8 +223,9 @@ impl Worker {
             );
             hosts.push(HostPool { first: SlotId(lanes.len() as u32 * streams), pool });
             for _ in 0..share {
-                // The stamps of a socket are those of one request only while there is one.
-                let is_stamped = spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(ONE_IN);
+                // Kernel timestamps identify a request only if the socket carries one at a time.
+                let is_stamped =
+                    spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(SAMPLE_ONE_IN);
                 lanes.push(Lane { host, is_stamped, number: 0 });
             }
         }
@@ -243,7 +244,7 @@ impl Worker {
             when_late: spec.pooling.when_late,
             lifetime: spec.pooling.lifetime,
             random: SmallRng::seed_from_u64(!seed),
-            resting: VecDeque::new(),
+            backing_off: VecDeque::new(),
             thinking: BinaryHeap::new(),
             lead: Lead::default(),
             buffer: vec![0; READ_BYTES],
@@ -260,9 +261,9 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Begins to open a connection.
+    /// Starts to open a connection.
     pub(super) fn open(&mut self, connection: ConnectionId, now: u64) -> Result<(), Errno> {
-        // Counted by opening, so that connections that live for one request take turns as well.
+        // Each opening takes a number, so that short-lived connections use the addresses in turn as well.
         let number = self.next_number;
         self.next_number = number.wrapping_add(self.workers);
         let lane = &mut self.lanes[self.connections.lane(connection).index()];
@@ -276,7 +277,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Goes on with a connection whose attempt to connect has ended.
+    /// Called when the non-blocking connect completes.
     pub(super) fn finish_connect(
         &mut self,
         connection: ConnectionId,
@@ -289,27 +290,27 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes note that a connection can carry requests.
+    /// Marks a connection as ready for requests.
     pub(super) fn set_ready(&mut self, connection: ConnectionId) {
         self.transports[connection].opened_ns = now_ns();
         let requests = self.lifetime.requests.map_or(u32::MAX, |requests| requests.draw(&mut self.random));
         self.connections.handle(Event::Ready { connection, requests });
     }
 
-    /// Takes note of a handshake of TLS, if there was one.
+    /// Records a TLS handshake, if there is one.
     pub(super) fn record_handshake(&mut self, handshake: Option<(u64, Handshake)>) {
         if let Some((took_ns, handshake)) = handshake {
             self.handshakes.record(took_ns, &handshake);
         }
     }
 
-    /// Where the connection of a lane goes that was opened last.
+    /// The destination of the connection of a lane that was opened last.
     pub(super) fn address(&self, lane: LaneId) -> Peer {
         let Lane { host, number, .. } = self.lanes[lane.index()];
         self.traffic.dial.peer(self.traffic.hosts[host].way(number).0)
     }
 
-    pub(super) fn failed(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
+    pub(super) fn connect_error(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
         let (address, wanted) = (self.address(lane), self.lanes.len());
         let ConnectionError::Socket(error) = error else {
             return ConnectError::Refused { address, reason: error.to_string() };
