@@ -105,13 +105,13 @@ fn ways_that_do_not_go_together_are_told() {
     for (flags, expected) in [
         (vec!["--unix-socket", "/a", "--source-address", "127.0.0.1"], "cannot be used with"),
         (vec!["--unix-socket", "/a", "--resolve-all"], "cannot be used with"),
-        (vec!["--protocol", "http3", "--unix-socket", "/a"], "--unix-socket is for connections of TCP"),
-        (vec!["--protocol", "http3", "--proxy-protocol", "v1"], "--proxy-protocol is for connections of TCP"),
+        (vec!["--protocol", "http3", "--unix-socket", "/a"], "--unix-socket requires TCP"),
+        (vec!["--protocol", "http3", "--proxy-protocol", "v1"], "--proxy-protocol requires TCP"),
         (vec!["--source-address", "eth0"], "neither an address nor a network"),
         (vec!["--source-address", "10.0.0.0/8"], "more than 65536 source addresses"),
         (vec!["--proxy-protocol", "v3"], "v1"),
-        (vec!["--ramp-up", "5s", "--connect", "on-demand", "--protocol", "http1"], "opened ahead"),
-        (vec!["--ramp-up", "0s"], "longer than nothing"),
+        (vec!["--ramp-up", "5s", "--connect", "on-demand", "--protocol", "http1"], "before the load"),
+        (vec!["--ramp-up", "0s"], "longer than 0s"),
     ] {
         let ran = run(["load", "--insecure"].into_iter().chain(flags.iter().copied()).chain([url]));
         assert_eq!(ran.code, Some(2), "{flags:?}: {}", ran.stderr);
