@@ -36,8 +36,11 @@ rounds: ROUNDS
 arms: [baseline, same, lua]
 loads:
   - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 70ms}
-  - {name: fixed-rate, loop: open, rate: 2000, connections: 64, blocks: 3, slice: 400ms}
+  - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: 400ms}
 ";
+
+/// The smallest number of rounds with the same kind of intervals as more rounds.
+const ROUNDS: u32 = 3;
 
 /// Two of these studies at once would disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -229,7 +232,7 @@ impl Drop for Hog {
 fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(5);
+    let study = Study::new(ROUNDS);
     let hog = Hog::on(placement.caller()[0]);
     let disturbed = study.end(study.start());
     drop(hog);
@@ -246,7 +249,7 @@ fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
 fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(5);
+    let study = Study::new(ROUNDS);
     let hog = Hog::on(placement.proxy[0]);
     let disturbed = study.end(study.start());
     drop(hog);
@@ -309,7 +312,7 @@ fn a_generator_stopped_for_a_second_loses_only_that_slice() {
 #[test]
 fn timers_that_fire_at_ticks_withhold_times_of_the_open_loop() {
     let _alone = alone();
-    let study = Study::new(5);
+    let study = Study::new(ROUNDS);
     let mut running = study.start();
     // Simulates a kernel whose timers fire at its tick of 250 Hz: this kernel may be that late with the timers of the
     // generator's thread.
@@ -350,7 +353,7 @@ fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
 
 /// Runs a study in this process, on a machine with the CPU account `ticks`.
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
-    let (file, positions) = file::read("disturbed", &STUDY.replace("ROUNDS", "5")).unwrap();
+    let (file, positions) = file::read("disturbed", &STUDY.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let placement = Placement::split(&processors::allowed().unwrap(), 1);
