@@ -47,7 +47,7 @@ pub(crate) fn run(
     thread::scope(|scope| {
         let server = scope.spawn(|| {
             processors::pin(&placement.proxy)?;
-            Ok::<_, CalibrateError>(origin.run_and_keep(&ended)?.1)
+            Ok::<_, CalibrateError>(origin.run_recorded(&ended)?.1)
         });
         let sent = offer(spec, seed, &url, placement, stop);
         ended.store(true, Ordering::Relaxed);

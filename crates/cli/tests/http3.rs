@@ -81,7 +81,7 @@ fn connection_failures_state_their_cause() {
     let ran = run(["load", "--protocol", "http3", "--ca", &ca, "--tls-version", "1.2", &url]);
     assert!(ran.code == Some(2) && ran.stderr.contains("HTTP/3 needs TLS 1.3"), "{}", ran.stderr);
     let ran = run(["load", "--protocol", "http3", "http://127.0.0.1:1/"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("does not go with the protocol `http3`"));
+    assert!(ran.code == Some(2) && ran.stderr.contains("cannot be used with the protocol `http3`"));
 }
 
 /// An HTTP/3 listener with direct responses.

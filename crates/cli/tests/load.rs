@@ -93,7 +93,7 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--arrivals", "burst=8"], "needs a rate"),
         (vec!["--arrivals", "jitter=70%", "-q", "10"], "at most 50 %"),
         (vec!["--arrivals", "posson", "-q", "10"], "`poisson`"),
-        (vec!["--arrivals", &trace], "does not run backwards"),
+        (vec!["--arrivals", &trace], "sort the trace"),
         (vec!["--arrivals", &trace, "-q", "10"], "has its own rate"),
         (vec!["--arrivals", "trace=/nonexistent"], "cannot read the trace"),
         (vec!["--pool", "fifo"], "`round-robin`"),
@@ -107,7 +107,7 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--stages", "0:1e12@5s"], "at most 10000000"),
         (vec!["--when-busy", "skip"], "has no schedule"),
         (vec!["-w", "8", "-c", "4"], "8 workers cannot share 4 connections"),
-        (vec!["--stages", "5", "-c", "4"], "no stage"),
+        (vec!["--stages", "5", "-c", "4"], "not a valid stage"),
         (vec!["--stages", "5@1s", "-q", "4"], "cannot be used with"),
         (vec!["--arrivals", &trace, "--stages", "5@1s"], "has its own rate"),
         (vec!["--think", "5ms", "-q", "4"], "cannot be used with"),
@@ -118,7 +118,7 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--body", "a", "--body-size", "5"], "cannot be used with"),
         (vec!["--requests-per-connection", "5-2"], "as `500-1500`"),
         (vec!["--connect", "later"], "`on-demand`"),
-        (vec!["--expect", "header="], "no expectation"),
+        (vec!["--expect", "header="], "not a valid expectation"),
         (vec!["--threshold", "steal"], "NAME=VALUE"),
     ] {
         let ran = ran(hoptax().arg("load").args(&flags).arg(url));

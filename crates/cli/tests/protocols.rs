@@ -376,8 +376,8 @@ fn invalid_combinations_of_arguments_are_rejected() {
     for (arguments, expected) in [
         (vec!["--streams", "4", "http://127.0.0.1:1/"], "--streams requires HTTP/2"),
         (vec!["http://127.0.0.1:1/", "ws://127.0.0.1:1/"], "use different protocols"),
-        (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is no protocol"),
-        (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "does not go with the protocol `tcp`"),
+        (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is not a protocol"),
+        (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "cannot be used with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
         (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "no cipher suite `NULL`"),
         (vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"], "no group `P-256`"),

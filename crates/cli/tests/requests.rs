@@ -230,7 +230,7 @@ fn host_names_are_resolved_as_the_arguments_state() {
     assert!(first(&kept).contains(&format!("Host: shop.test:{port}\r\n")));
     let url = format!("http://{address}/");
     let other = run(["load", "-6", &url]);
-    assert!(other.code == Some(2) && other.stderr.contains("has no address of IPv6"), "{}", other.stderr);
+    assert!(other.code == Some(2) && other.stderr.contains("has no IPv6 address"), "{}", other.stderr);
     assert_eq!(run(["load", "-4", "-6", &url]).code, Some(2));
     assert!(run(["load", "--resolve", "shop.test:80", &url]).stderr.contains("`HOST:PORT:ADDRESS`"));
 }

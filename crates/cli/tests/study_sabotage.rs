@@ -39,7 +39,7 @@ loads:
   - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: 400ms}
 ";
 
-/// The smallest number of rounds with the same kind of intervals as more rounds.
+/// Rounds of each study. More would narrow intervals, which no test here reads.
 const ROUNDS: u32 = 3;
 
 /// Two of these studies at once would disturb each other.

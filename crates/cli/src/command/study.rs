@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
-use hoptax_host::machine::judgement::{advice, gives, should_never_halt};
+use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
@@ -290,7 +290,7 @@ fn machine(
         None => probe(placement)?,
     };
     let wanted = stored.map_or_else(|| is_wanted(&machine, never_halt), |manifest| manifest.never_halted);
-    for advice in gives(&machine).into_iter().chain(advice(&machine)) {
+    for advice in supported_measurements(&machine).into_iter().chain(advice(&machine)) {
         print::note(&format!("this machine: {advice}"));
     }
     if wanted != should_never_halt(&machine) {

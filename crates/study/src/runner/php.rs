@@ -64,7 +64,7 @@ pub(super) fn call(
         let words = last_lines(&said, 8);
         return Err(io::Error::other(format!("the callers in PHP ended ({status}):\n{words}")));
     };
-    recording.record_said(&answers, record_from_ns + span_us * 1_000);
+    recording.record_external_calls(&answers, record_from_ns + span_us * 1_000);
     Ok(TaskUse::default())
 }
 
