@@ -131,7 +131,7 @@ fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
     let mut said = String::new();
     std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut said).unwrap();
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("ended by itself") && said.contains("companion.log"), "{said}");
+    assert!(said.contains("exited") && said.contains("companion.log"), "{said}");
 }
 
 /// Whether a process listens on a port, as the kernel lists it.

@@ -15,8 +15,7 @@ pub(crate) fn tables(result: &SittingsResult, measures: &[CostMeasure]) -> Vec<S
 fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
     let sittings = (1..=result.sittings.len()).map(|number| format!("sitting {number}"));
     let is_several = result.sittings.len() > 1;
-    let together: &[&str] =
-        if is_several { &["together", "another sitting", "between sittings"] } else { &[] };
+    let together: &[&str] = if is_several { &["combined", "next sitting", "between sittings"] } else { &[] };
     let header = std::iter::once("arm".to_owned()).chain(sittings);
     let rows = result.arms.iter().filter_map(|arm| {
         let cost = arm.costs.iter().find(|cost| cost.measure == measure)?;
@@ -40,7 +39,7 @@ fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
 /// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings.
 fn together_cells(cost: &SittingCost) -> [String; 3] {
     let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
-        return ["one sitting only".to_owned(), "-".to_owned(), "-".to_owned()];
+        return ["single sitting".to_owned(), "-".to_owned(), "-".to_owned()];
     };
     let unit = if cost.measure == CostMeasure::CpuShare { 100.0 } else { 1.0 };
     let combined = scaled(cost.combined, cost.measure);
@@ -72,7 +71,7 @@ pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
             Verdict::Caution => "caution",
             Verdict::Void => "void",
         };
-        let stated = if result.states(number) { "" } else { ", states no cost" };
+        let stated = if result.states(number) { "" } else { ", without costs" };
         format!(
             "sitting {}: {}, {} rounds, {verdict}{stated} ({})",
             number + 1,
@@ -89,13 +88,14 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
     let confidence = result.confidence * 100.0;
     match result.holds_for {
         HoldsFor::Sitting => format!(
-            "± is half of the {confidence:.0} % interval over the rounds of a sitting, and holds for that sitting only: what the \
-             machine does on another day is not in it"
+            "± is half of the {confidence:.0} % interval over the rounds of the sitting; it holds for that sitting only and excludes \
+             variation between days"
         ),
         HoldsFor::Machine => format!(
-            "± of a sitting is half of its {confidence:.0} % interval over rounds, and holds for that sitting only. That of all \
-             together holds for the machine (random effects, after Paule and Mandel, Hartung and Knapp). Another sitting, as \
-             precise as these, is expected within the ends given; between sittings is the standard deviation of their true costs"
+            "± of a sitting is half of its {confidence:.0} % interval over rounds and holds for that sitting only; ± of the \
+             combined cost holds for the machine (random effects, after Paule and Mandel, Hartung and Knapp). Next sitting is \
+             the interval of another sitting of the same precision; between sittings is the standard deviation of their true \
+             costs"
         ),
     }
 }
@@ -108,7 +108,7 @@ pub(crate) fn machine(result: &SittingsResult) -> String {
         machine.proxy_version.as_deref().unwrap_or("-"),
         machine.cpu_model,
         machine.cpus,
-        if machine.never_halted { ", kept from being halted" } else { "" },
+        if machine.never_halted { ", kept from halting" } else { "" },
         machine.kernel
     )
 }
@@ -202,21 +202,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sitting_has_a_column_and_all_together_have_three() {
+    fn every_sitting_has_a_column_and_the_combination_has_three() {
         let result = fixture::three();
         let tables = tables(&result, &CostMeasure::ALL);
-        assert_eq!(tables.len(), 2, "measures that no arm has are left out");
+        assert_eq!(tables.len(), 2, "measures without any arm have no table");
         for table in &tables {
             assert!(table.rows.iter().all(|(_, cells)| cells.len() + 1 == table.header.len()), "{table:?}");
         }
         assert_eq!(tables[0].rows[0].1[3], "+20.3 ±2.2");
-        assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "one sitting only"]);
+        assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "single sitting"]);
         // 0.045 of the numbers above, in percent.
         assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
     }
 
     #[test]
-    fn one_sitting_has_nothing_together() {
+    fn one_sitting_has_no_combination() {
         let result = fixture::one();
         let tables = tables(&result, &CostMeasure::ALL);
         assert_eq!(tables[0].header, ["arm", "sitting 1"]);

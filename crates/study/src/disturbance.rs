@@ -40,12 +40,12 @@ impl Rule {
     /// What disturbed a slice; empty if the slice counts.
     pub fn disturbances(&self, slice: &SliceRecord) -> Vec<Disturbance> {
         let is_disturbed = |disturbance: &Disturbance| match disturbance {
-            Disturbance::Steal => took_ticks(slice),
+            Disturbance::Steal => lost_ticks(slice),
             Disturbance::Handover => {
                 slice.handover_ns.zip(self.handover).is_some_and(|(reading, limits)| !limits.hold(reading))
             }
             Disturbance::RunDelay => !self.shares_processors && was_delayed(slice),
-            Disturbance::Stalled => stood_still(slice),
+            Disturbance::Stalled => was_stalled(slice),
         };
         Disturbance::ALL.into_iter().filter(is_disturbed).collect()
     }
@@ -53,19 +53,18 @@ impl Rule {
     /// The rule in words, for the result.
     pub fn text(&self) -> String {
         let mut rule =
-            "a slice is set aside when the host took more than 1 % of it from a processor in use (a tick is 10 ms), or when the \
-             generator stood still for 100 ms and more"
+            "slices are set aside for steal above 1 % on a processor in use (counted in ticks of 10 ms) and for generator \
+             stalls of 100 ms and more"
                 .to_owned();
         if let Some(HandoverLimits { low_ns, high_ns }) = self.handover {
             rule += &format!(
-                ", or when a cache line did not take {low_ns:.0} to {high_ns:.0} ns between the generator's processor \
-                 and the proxy's and back just before and after it (1.5 times the median of the study, either way): then \
-                 the host had moved them"
+                ", and if the cache-line round trip between generator and proxy just before or after the slice is not within \
+                 {low_ns:.0} to {high_ns:.0} ns (a factor of 1.5 around the study's median): the hypervisor moved the vCPUs"
             );
         }
         if !self.shares_processors {
-            rule += "; where the proxy waited more than 5 % of it for a processor that none of its own threads had, only its \
-                     CPU time counts";
+            rule += "; only the CPU time counts if the proxy waited more than 5 % of the slice for a processor, waits for its \
+                     own threads excluded";
         }
         rule
     }
@@ -99,12 +98,12 @@ impl HandoverLimits {
 }
 
 /// Whether the host took more of a slice than allowed.
-pub fn took_ticks(slice: &SliceRecord) -> bool {
+pub fn lost_ticks(slice: &SliceRecord) -> bool {
     slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
 }
 
 /// Whether the generator was stopped during a slice.
-pub fn stood_still(slice: &SliceRecord) -> bool {
+pub fn was_stalled(slice: &SliceRecord) -> bool {
     slice.latest_own_lag_ns > MOST_STILL_NS
 }
 
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn steal_run_delay_and_a_generator_that_stood_still_are_told_apart() {
+    fn steal_run_delay_and_a_stalled_generator_are_distinguished() {
         let slices = [
             slice(),
             SliceRecord { steal_ticks: 1, ..slice() },
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_says_its_limits_and_without_readings_does_not_speak_of_them() {
+    fn the_rule_states_its_handover_limits_only_with_readings() {
         let (_, rule) = judged(&[slice()]);
         assert!(rule.contains("40 to 90 ns"), "{rule}");
         let (by, rule) = judged(&[SliceRecord { handover_ns: None, ..slice() }]);

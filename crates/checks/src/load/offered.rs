@@ -9,7 +9,7 @@ use crate::{Check, Measured, finding};
 /// exempt: the plan states the setting, and the result their count.
 pub(super) const OFFERED: Check<LoadResult> = Check {
     id: "offered",
-    protects_from: "a generator that quietly offers less than it was asked to",
+    protects_from: "a load below the requested one",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
         let book = &result.book;
@@ -38,10 +38,10 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         );
         let measured = Measured::percent(share, least);
         vec![if is_asked_for(result, share, least) {
-            let advice = "as asked for: the numbers describe the requests that were sent, and nobody who was turned away";
+            let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             finding("offered", Severity::Warn, measured, sentence, advice)
         } else {
-            let advice = "the subject cannot take this rate on these connections: lower the rate or raise the connections";
+            let advice = "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
             finding("offered", Severity::Fail, measured, sentence, advice)
         }]
     },
@@ -60,8 +60,8 @@ fn is_asked_for(result: &LoadResult, share: f64, least: f64) -> bool {
 /// The load must match the plan at all times, not only on average.
 pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
     id: "load-constant",
-    protects_from: "a stall and the flood after it that even out in the mean",
-    source: "RFC 9411: the sustained rate deviates by less than 5 %; judged in twentieths of the trial",
+    protects_from: "a stall and the burst after it, which cancel in the mean",
+    source: "RFC 9411: the sustained rate deviates by less than 5 %, here in each twentieth of the trial",
     judge: |result, limits| {
         if result.plan.loop_ == Loop::Closed || result.windows.is_empty() {
             return Vec::new();
@@ -96,10 +96,10 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             if is_explained { Severity::Warn } else { Severity::Fail },
             Measured::percent(worst, most),
             format!(
-                "in some twentieth of the trial what was sent differs by {:.1} % from what was planned",
+                "the number of requests sent deviates from the plan by up to {:.1} % in a twentieth of the trial",
                 worst * 100.0
             ),
-            "the generator stalled, or its connections were all busy: look at send-lag and connections-busy",
+            "the generator stalled or all connections were busy: see send-lag and connections-busy",
         )]
     },
     withhold: None,
@@ -108,7 +108,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
 /// All requested connections must be open.
 pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
     id: "connections-lost",
-    protects_from: "a load on fewer connections than were asked for",
+    protects_from: "a load on fewer connections than requested",
     source: "RFC 9411: concurrent connections deviate by less than 10 %",
     judge: |result, limits| {
         let plan = &result.plan;
@@ -126,8 +126,12 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
             "connections-lost",
             Severity::Warn,
             Measured::percent(share, most),
-            format!("only {fewest} of {} connections were open at times", plan.connections),
-            "the server closes connections: raise its limits, or ask for --requests-per-connection as it gives",
+            format!(
+                "at times, {:.0} % of the connections were closed ({fewest} of {} open)",
+                share * 100.0,
+                plan.connections
+            ),
+            "the server closes connections: raise its limits, or set --requests-per-connection to match them",
         )]
     },
     withhold: None,
@@ -149,16 +153,16 @@ mod tests {
     #[test]
     fn unsent_requests_fire() {
         assert_eq!(fired("offered", skip("end")).0, Some(Severity::Fail));
-        assert_eq!(fired("offered", skip("busy")).0, Some(Severity::Fail), "nobody asked to skip");
+        assert_eq!(fired("offered", skip("busy")).0, Some(Severity::Fail), "skipping was not requested");
     }
 
     #[test]
-    fn what_the_user_asked_to_skip_is_told_and_not_void() {
-        let spoil = |result: &mut LoadResult| {
+    fn requests_skipped_on_request_warn_and_do_not_void() {
+        let invalidate = |result: &mut LoadResult| {
             skip("busy")(result);
             result.plan.when_busy = "skip".to_owned();
         };
-        assert_eq!(fired("offered", spoil).0, Some(Severity::Warn));
+        assert_eq!(fired("offered", invalidate).0, Some(Severity::Warn));
         let other = |result: &mut LoadResult| {
             skip("end")(result);
             result.plan.when_busy = "skip".to_owned();
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_and_its_flood_fire() {
+    fn a_stall_and_its_burst_fire() {
         let (severity, _) = fired("load-constant", |result| {
             for window in &mut result.windows[40..45] {
                 window.sent = 0;
@@ -186,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_of_the_subject_is_told_and_not_void() {
+    fn a_stall_of_the_subject_warns_and_does_not_void() {
         let (severity, _) = fired("load-constant", |result| {
             for window in &mut result.windows[40..45] {
                 window.sent = 0;

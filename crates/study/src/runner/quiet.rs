@@ -15,7 +15,7 @@ use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 use hoptax_stats::quantile;
 
-use crate::disturbance::{HandoverLimits, stood_still, took_ticks, was_delayed};
+use crate::disturbance::{HandoverLimits, lost_ticks, was_delayed, was_stalled};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
@@ -99,11 +99,11 @@ impl Quiet {
     }
 
     /// Whether the host disturbed this slice and the allowance permits repeating it.
-    pub(super) fn asks_again(&mut self, slice: &SliceRecord) -> bool {
+    pub(super) fn repeats(&mut self, slice: &SliceRecord) -> bool {
         let is_apart =
             slice.handover_ns.zip(self.close()).is_some_and(|(reading, close)| close.is_apart(reading));
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
-        if !is_apart && !took_ticks(slice) && !stood_still(slice) && !self.is_seldom_delayed(slice) {
+        if !is_apart && !lost_ticks(slice) && !was_stalled(slice) && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
             return false;
         }
@@ -128,9 +128,9 @@ mod tests {
     use super::*;
 
     /// A slice of 100 ms with this reading.
-    fn asks_again(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
+    fn repeats(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
         quiet.readings.push(handover_ns);
-        quiet.asks_again(&SliceRecord {
+        quiet.repeats(&SliceRecord {
             wall_s: 0.1,
             handover_ns: Some(handover_ns),
             steal_ticks,
@@ -144,27 +144,27 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_took_is_measured_again_until_the_time_for_it_is_spent() {
+    fn disturbed_slices_are_measured_again_until_the_time_for_it_is_spent() {
         let mut quiet = quiet(&[]);
-        let again = (0..1000).take_while(|_| asks_again(&mut quiet, 60.0, 1)).count();
+        let again = (0..1000).take_while(|_| repeats(&mut quiet, 60.0, 1)).count();
         // Five seconds of slices of 100 ms.
         assert!((49..=50).contains(&again), "{again}");
-        assert!(!asks_again(&mut quiet, 60.0, 0));
-        assert!(asks_again(&mut quiet, 60.0, 1), "a slice that counts earns time for two others");
+        assert!(!repeats(&mut quiet, 60.0, 0));
+        assert!(repeats(&mut quiet, 60.0, 1), "a slice that counts earns time for two others");
     }
 
     #[test]
-    fn processors_that_are_mostly_apart_are_measured_where_they_are() {
+    fn processors_that_are_mostly_apart_are_measured_without_waiting() {
         let mut quiet = quiet(&[370.0; 10]);
-        assert!(!asks_again(&mut quiet, 350.0, 0));
-        assert!(!asks_again(&mut quiet, 50.0, 0), "closer is never asked again");
+        assert!(!repeats(&mut quiet, 350.0, 0));
+        assert!(!repeats(&mut quiet, 50.0, 0), "closer is never measured again");
     }
 
     #[test]
-    fn processors_that_were_close_for_a_tenth_of_the_slices_are_asked_again_when_apart() {
+    fn processors_that_were_close_for_a_tenth_of_the_slices_are_waited_for_when_apart() {
         let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0]);
-        assert!(asks_again(&mut quiet, 370.0, 0));
-        assert!(!asks_again(&mut quiet, 55.0, 0));
+        assert!(repeats(&mut quiet, 370.0, 0));
+        assert!(!repeats(&mut quiet, 55.0, 0));
     }
 
     #[test]
@@ -173,17 +173,17 @@ mod tests {
         let still = SliceRecord { wall_s: 0.1, ..SliceRecord::default() };
         let mut seldom = quiet(&[]);
         let again =
-            (0..200).filter(|number| seldom.asks_again(if number % 10 == 0 { &delayed } else { &still }));
+            (0..200).filter(|number| seldom.repeats(if number % 10 == 0 { &delayed } else { &still }));
         assert_eq!(again.count(), 20);
         let mut always = quiet(&[]);
-        let again = (0..200).filter(|_| always.asks_again(&delayed)).count();
+        let again = (0..200).filter(|_| always.repeats(&delayed)).count();
         assert!(again < 20, "{again}");
     }
 
     #[test]
-    fn a_slice_in_which_the_generator_stood_still_is_measured_again() {
+    fn a_slice_with_a_stalled_generator_is_measured_again() {
         let stalled = SliceRecord { wall_s: 0.2, latest_own_lag_ns: 1_000_000_000, ..SliceRecord::default() };
-        assert!(quiet(&[]).asks_again(&stalled));
+        assert!(quiet(&[]).repeats(&stalled));
     }
 
     #[test]
