@@ -1,9 +1,12 @@
 //! Decides which slices are set aside, by what the host did to the machine or the generator during them, never by what
 //! was measured of the subject.
 
+use std::collections::BTreeMap;
+
 use hoptax_result::Disturbance;
 use hoptax_stats::median;
 
+use crate::placement::{MAX_HANDOVER_RATIO, is_noisier_apart};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Largest share of a slice that the host may take from a processor: one tick in a slice of a second or more, none in a
@@ -17,14 +20,14 @@ const MOST_RUN_DELAY: f64 = 0.05;
 /// generator by milliseconds. If it lags by this much, it or the whole machine was stopped, and the requests due
 /// meanwhile carry no information on the subject.
 const MOST_STILL_NS: u64 = 100_000_000;
-/// Largest ratio of a handover to the usual one, either way. Readings of one placement of the processors are within a
-/// fifth of each other; those of another placement are several times as long.
-const MOST_HANDOVER: f64 = 1.5;
-
 /// The rule of a study, based on the host's readings over all of it.
+///
+/// Costs are differences within a block, so all slices of a block must share one placement of the processors; blocks
+/// may differ. Where slices are noisier with the processors further apart than usual, those are set aside in any case.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     handover: Option<HandoverLimits>,
+    has_readings: bool,
     /// Where proxies share processors with callers on purpose, waiting for a processor is no disturbance.
     shares_processors: bool,
 }
@@ -33,17 +36,32 @@ impl Rule {
     /// The rule of a study with these rounds.
     pub fn of(rounds: &[RoundRecord], shares_processors: bool) -> Self {
         let slices = rounds.iter().flat_map(|round| &round.slices);
-        let readings: Vec<f64> = slices.filter_map(|slice| slice.handover_ns).collect();
-        Self { handover: HandoverLimits::around(median(&readings)), shares_processors }
+        let readings: Vec<f64> = slices.clone().filter_map(|slice| slice.handover_ns).collect();
+        let is_noisier = is_noisier_apart(slices).unwrap_or(true);
+        let handover = HandoverLimits::around(median(&readings)).filter(|_| is_noisier);
+        Self { handover, has_readings: !readings.is_empty(), shares_processors }
     }
 
-    /// What disturbed a slice; empty if the slice counts.
-    pub fn disturbances(&self, slice: &SliceRecord) -> Vec<Disturbance> {
+    /// What disturbed each slice of a round, in their order; empty if the slice counts.
+    pub fn disturbances(&self, record: &RoundRecord) -> Vec<Vec<Disturbance>> {
+        let mut readings: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
+        for slice in &record.slices {
+            readings.entry((slice.load, slice.block)).or_default().extend(slice.handover_ns);
+        }
+        let of_block =
+            |slice: &SliceRecord| HandoverLimits::around(median(readings.get(&(slice.load, slice.block))?));
+        record.slices.iter().map(|slice| self.of_slice(slice, of_block(slice))).collect()
+    }
+
+    /// What disturbed a slice of a block with these limits.
+    fn of_slice(&self, slice: &SliceRecord, of_block: Option<HandoverLimits>) -> Vec<Disturbance> {
+        let is_moved = |reading: f64| {
+            self.handover.is_some_and(|limits| limits.is_apart(reading))
+                || of_block.is_some_and(|limits| !limits.hold(reading))
+        };
         let is_disturbed = |disturbance: &Disturbance| match disturbance {
             Disturbance::Steal => lost_ticks(slice),
-            Disturbance::Handover => {
-                slice.handover_ns.zip(self.handover).is_some_and(|(reading, limits)| !limits.hold(reading))
-            }
+            Disturbance::Handover => slice.handover_ns.is_some_and(is_moved),
             Disturbance::RunDelay => !self.shares_processors && was_delayed(slice),
             Disturbance::Stalled => was_stalled(slice),
         };
@@ -52,25 +70,30 @@ impl Rule {
 
     /// The rule in words, for the result.
     pub fn text(&self) -> String {
-        let mut rule =
-            "slices are set aside for steal above 1 % on a processor in use (counted in ticks of 10 ms) and for generator \
-             stalls of 100 ms and more"
-                .to_owned();
-        if let Some(HandoverLimits { low_ns, high_ns }) = self.handover {
-            rule += &format!(
-                ", and if the cache-line round trip between generator and proxy just before or after the slice is not within \
-                 {low_ns:.0} to {high_ns:.0} ns (a factor of 1.5 around the study's median): the hypervisor moved the vCPUs"
-            );
+        let mut causes = vec![
+            "steal above 1 % on a processor in use (in ticks of 10 ms)".to_owned(),
+            "a generator stall of 100 ms or more".to_owned(),
+        ];
+        if let Some(HandoverLimits { high_ns, .. }) = self.handover {
+            causes.push(format!(
+                "a cache-line round trip between generator and proxy above {high_ns:.0} ns ({MAX_HANDOVER_RATIO} times the study's \
+                 median, where slices are noisier)"
+            ));
         }
+        if self.has_readings {
+            causes.push(format!(
+                "a cache-line round trip that differs by a factor of {MAX_HANDOVER_RATIO} from the rest of the block"
+            ));
+        }
+        let mut rule = format!("slices are set aside for {}", causes.join("; "));
         if !self.shares_processors {
-            rule += "; only the CPU time counts if the proxy waited more than 5 % of the slice for a processor, waits for its \
-                     own threads excluded";
+            rule += ". Only CPU time counts if the proxy's run delay exceeds 5 %, waits for its own threads excluded";
         }
         rule
     }
 }
 
-/// The range of handovers at the study's usual placement of the processors.
+/// The range of handovers at one placement of the processors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandoverLimits {
     /// The shortest, nanoseconds.
@@ -83,7 +106,7 @@ impl HandoverLimits {
     /// The limits around the usual handover, if there is one.
     pub fn around(usual_ns: Option<f64>) -> Option<Self> {
         let usual_ns = usual_ns?;
-        Some(Self { low_ns: usual_ns / MOST_HANDOVER, high_ns: usual_ns * MOST_HANDOVER })
+        Some(Self { low_ns: usual_ns / MAX_HANDOVER_RATIO, high_ns: usual_ns * MAX_HANDOVER_RATIO })
     }
 
     /// Whether a reading is within the limits.
@@ -124,12 +147,16 @@ mod tests {
     fn judged(slices: &[SliceRecord]) -> (Vec<Vec<Disturbance>>, String) {
         let rounds = [RoundRecord { slices: slices.to_vec(), ..RoundRecord::default() }];
         let rule = Rule::of(&rounds, false);
-        (slices.iter().map(|slice| rule.disturbances(slice)).collect(), rule.text())
+        (rule.disturbances(&rounds[0]), rule.text())
     }
 
-    /// Whether each slice with the given handover is set aside.
-    fn apart(readings: &[f64]) -> Vec<bool> {
-        let with = |handover_ns: &f64| SliceRecord { handover_ns: Some(*handover_ns), ..slice() };
+    /// Whether each slice is set aside, given its block and its handover.
+    fn apart(readings: &[(u32, f64)]) -> Vec<bool> {
+        let with = |(block, handover_ns): &(u32, f64)| SliceRecord {
+            block: *block,
+            handover_ns: Some(*handover_ns),
+            ..slice()
+        };
         let slices: Vec<SliceRecord> = readings.iter().map(with).collect();
         judged(&slices).0.iter().map(|by| by.as_slice() == [Disturbance::Handover]).collect()
     }
@@ -151,22 +178,40 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_were_moved_apart_set_aside_even_when_the_study_began_so() {
-        let aside = apart(&[500.0, 480.0, 60.0, 70.0, 60.0, 91.0, 60.0]);
+    fn blocks_further_apart_than_usual_are_set_aside_even_when_the_study_began_with_them() {
+        let first = [(0, 500.0), (0, 480.0)];
+        let later = [(1, 60.0), (1, 70.0), (1, 60.0), (2, 80.0), (2, 60.0)];
+        let aside = apart(&[first.as_slice(), &later].concat());
         assert_eq!(aside, [true, true, false, false, false, false, false]);
     }
 
     #[test]
-    fn processors_that_were_seldom_together_set_those_slices_aside() {
-        let aside = apart(&[350.0, 360.0, 60.0, 370.0, 380.0, 400.0, 340.0]);
-        assert_eq!(aside, [false, false, true, false, false, false, false]);
+    fn blocks_closer_together_than_usual_count() {
+        let aside = apart(&[(0, 350.0), (0, 360.0), (0, 370.0), (1, 60.0), (1, 61.0), (2, 350.0)]);
+        assert_eq!(aside, [false; 6]);
+    }
+
+    #[test]
+    fn slices_at_another_placement_than_the_rest_of_their_block_are_set_aside() {
+        let aside = apart(&[
+            (0, 350.0),
+            (0, 60.0),
+            (0, 370.0),
+            (1, 60.0),
+            (1, 61.0),
+            (1, 350.0),
+            (1, 62.0),
+            (2, 350.0),
+            (2, 350.0),
+        ]);
+        assert_eq!(aside, [false, true, false, false, false, true, false, false, false]);
     }
 
     #[test]
     fn the_rule_states_its_handover_limits_only_with_readings() {
         let (_, rule) = judged(&[slice()]);
-        assert!(rule.contains("40 to 90 ns"), "{rule}");
+        assert!(rule.contains("above 90 ns") && rule.contains("round trip"), "{rule}");
         let (by, rule) = judged(&[SliceRecord { handover_ns: None, ..slice() }]);
-        assert!(by[0].is_empty() && !rule.contains("cache line"), "{rule}");
+        assert!(by[0].is_empty() && !rule.contains("round trip"), "{rule}");
     }
 }
