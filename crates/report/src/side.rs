@@ -230,11 +230,11 @@ mod tests {
         assert!(null(&result).is_none());
         let same = result.arms.iter().find(|arm| arm.kind == ArmKind::Same).cloned().unwrap();
         for (number, estimate) in [(2, -0.8), (3, 0.2), (4, 0.9), (5, 0.0)] {
-            let mut twin = same.clone();
-            twin.id = format!("same#{number}");
-            twin.cost.cpu_us_per_request =
+            let mut copy = same.clone();
+            copy.id = format!("same#{number}");
+            copy.cost.cpu_us_per_request =
                 Some(Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 });
-            result.arms.push(twin);
+            result.arms.push(copy);
         }
         let table = null(&result).unwrap();
         // Ten rounds: a half-width is 2.262 standard errors, so these are 0.45, -3.62, 0.90, 4.07 and 0.

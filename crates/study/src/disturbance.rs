@@ -11,15 +11,15 @@ use crate::record::{RoundRecord, SliceRecord};
 
 /// Largest share of a slice that the host may take from a processor: one tick in a slice of a second or more, none in a
 /// shorter one.
-const MOST_STEAL: f64 = 0.01;
+const MAX_STEAL_SHARE: f64 = 0.01;
 /// Length of a tick, seconds.
 const TICK_S: f64 = 0.01;
 /// Largest share of a slice that a proxy may wait for its processor.
-const MOST_RUN_DELAY: f64 = 0.05;
+const MAX_RUN_DELAY_SHARE: f64 = 0.05;
 /// Largest lag of the generator itself with a request, nanoseconds. Beside busy tasks a scheduler may delay the
 /// generator by milliseconds. If it lags by this much, it or the whole machine was stopped, and the requests due
 /// meanwhile carry no information on the subject.
-const MOST_STILL_NS: u64 = 100_000_000;
+const MAX_OWN_LAG_NS: u64 = 100_000_000;
 /// The rule of a study, based on the host's readings over all of it.
 ///
 /// Costs are differences within a block, so all slices of a block must share one placement of the processors; blocks
@@ -122,17 +122,17 @@ impl HandoverLimits {
 
 /// Whether the host took more of a slice than allowed.
 pub fn lost_ticks(slice: &SliceRecord) -> bool {
-    slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
+    slice.steal_ticks as f64 * TICK_S > MAX_STEAL_SHARE * slice.wall_s
 }
 
 /// Whether the generator was stopped during a slice.
 pub fn was_stalled(slice: &SliceRecord) -> bool {
-    slice.latest_own_lag_ns > MOST_STILL_NS
+    slice.latest_own_lag_ns > MAX_OWN_LAG_NS
 }
 
 /// Whether the proxy waited for its processor for longer than allowed.
 pub fn was_delayed(slice: &SliceRecord) -> bool {
-    slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s
+    slice.proxy_run_delay_ns as f64 / 1e9 > MAX_RUN_DELAY_SHARE * slice.wall_s
 }
 
 #[cfg(test)]

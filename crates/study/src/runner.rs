@@ -252,7 +252,7 @@ fn all_rounds(
                     if stop.load(Ordering::Relaxed) {
                         return Ok(());
                     }
-                    is_again = quiet.asks_again(&slice);
+                    is_again = quiet.repeats(&slice);
                     on_event(&Event::SliceEnded { slice: &slice, is_again });
                     subjects.check(plan, &[subject])?;
                 }

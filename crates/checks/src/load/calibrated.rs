@@ -14,20 +14,20 @@ pub(super) const CEILING: Check<LoadResult> = Check {
         let (Some(target), Some(calibration)) = (result.rate.target, &result.environment.calibration) else {
             return Vec::new();
         };
-        let most = limits.of(&thresholds::CEILING_SHARE);
+        let max = limits.of(&thresholds::CEILING_SHARE);
         // One worker was calibrated; more workers than processors do not raise the ceiling.
         let workers = result.plan.workers.min(result.environment.cpus.max(1));
         let Some(ceiling) = calibration.ceiling.map(|rate| rate * f64::from(workers)) else {
             return vec![no_ceiling(calibration)];
         };
         let share = target / ceiling;
-        if share <= most {
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "ceiling",
             Severity::Warn,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
                 "{target:.0} requests/s is {:.0} % of {ceiling:.0}/s, the highest calibrated rate that was sent on time",
                 share * 100.0
@@ -43,8 +43,8 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
     let lag_us = calibration.tried.iter().filter_map(|one| one.send_lag_p99_us).reduce(f64::min);
     let rates = calibration.tried.iter().map(|one| one.rate);
     let tried = match (lag_us, rates.clone().reduce(f64::min), rates.reduce(f64::max)) {
-        (Some(lag_us), Some(least), Some(largest)) => {
-            format!("at {least:.0} to {largest:.0}/s, send lag p99 was {lag_us:.0} us or more")
+        (Some(lag_us), Some(lowest), Some(highest)) => {
+            format!("at {lowest:.0} to {highest:.0}/s, send lag p99 was {lag_us:.0} us or more")
         }
         _ => "it lists no rates".to_owned(),
     };

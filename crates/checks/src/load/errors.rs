@@ -49,14 +49,14 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
     judge: |result, limits| {
         let count = result.failures.get("mismatch").copied().unwrap_or(0);
         let share = count as f64 / result.book.sent.max(1) as f64;
-        let most = limits.of(&thresholds::MISMATCH_SHARE);
-        if share <= most {
+        let max = limits.of(&thresholds::MISMATCH_SHARE);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "wrong-answers",
             Severity::Fail,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
                 "{count} answers ({:.3} %) did not match {}",
                 share * 100.0,

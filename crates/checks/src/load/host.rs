@@ -35,8 +35,8 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
     source: "kernel documentation, accounting/psi: the total of `some`, not its averages",
     judge: |result, limits| {
         let Some(share) = result.generator.pressure_share else { return Vec::new() };
-        let most = limits.of(&thresholds::PRESSURE);
-        if share <= most {
+        let max = limits.of(&thresholds::PRESSURE);
+        if share <= max {
             return Vec::new();
         }
         // CPU pressure does not show which task waited. `run-delay` judges the generator, and the subject may be
@@ -44,7 +44,7 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
         vec![finding(
             "cpu-pressure",
             Severity::Info,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!("some task waited for a processor for {:.0} % of the time (CPU pressure)", share * 100.0),
             "if subject and generator share the machine, response times include that wait",
         )]
@@ -59,14 +59,14 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
     source: "kernel documentation, admin-guide/cgroup-v2: nr_throttled of cpu.stat",
     judge: |result, limits| {
         let Some(periods) = result.generator.throttled else { return Vec::new() };
-        let most = limits.of(&thresholds::THROTTLED);
-        if periods as f64 <= most {
+        let max = limits.of(&thresholds::THROTTLED);
+        if periods as f64 <= max {
             return Vec::new();
         }
         vec![finding(
             "throttled",
             Severity::Fail,
-            Measured::count(periods as f64, most, "periods"),
+            Measured::count(periods as f64, max, "periods"),
             format!("a CPU limit (cgroup) throttled the generator in {periods} periods"),
             "raise or remove the container's CPU limit",
         )]

@@ -73,14 +73,14 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
     judge: |result, limits| {
         let book = &result.book;
         let share = if book.sent == 0 { 0.0 } else { book.blocked as f64 / book.sent as f64 };
-        let most = limits.of(&thresholds::BLOCKED_SHARE);
-        if share <= most {
+        let max = limits.of(&thresholds::BLOCKED_SHARE);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "connections-busy",
             Severity::Warn,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
                 "{:.1} % of the requests waited for one of the {} connections: response time includes that wait, \
                  service time does not",

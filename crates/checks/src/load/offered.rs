@@ -13,18 +13,18 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
         let book = &result.book;
-        let least = limits.of(&thresholds::OFFERED_SHARE);
+        let min = limits.of(&thresholds::OFFERED_SHARE);
         if book.planned == 0 {
             return vec![finding(
                 "offered",
                 Severity::Fail,
-                Measured::percent(0.0, least),
+                Measured::percent(0.0, min),
                 "no request was planned in the recorded time".to_owned(),
                 "raise the rate or the duration",
             )];
         }
         let share = book.sent as f64 / book.planned as f64;
-        if share >= least {
+        if share >= min {
             return Vec::new();
         }
         let reasons: Vec<String> =
@@ -36,8 +36,8 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
             share * 100.0,
             if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") }
         );
-        let measured = Measured::percent(share, least);
-        vec![if is_asked_for(result, share, least) {
+        let measured = Measured::percent(share, min);
+        vec![if is_asked_for(result, share, min) {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             finding("offered", Severity::Warn, measured, sentence, advice)
         } else {
@@ -49,12 +49,12 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
 };
 
 /// Whether enough requests would have been sent if the user had not asked to skip.
-fn is_asked_for(result: &LoadResult, share: f64, least: f64) -> bool {
+fn is_asked_for(result: &LoadResult, share: f64, min: f64) -> bool {
     let skipped =
         |reason: &str, asked: bool| if asked { result.unsent.get(reason).copied().unwrap_or(0) } else { 0 };
     let asked =
         skipped("busy", result.plan.when_busy != "wait") + skipped("late", result.plan.when_late == "skip");
-    share + asked as f64 / result.book.planned as f64 >= least
+    share + asked as f64 / result.book.planned as f64 >= min
 }
 
 /// The load must match the plan at all times, not only on average.
@@ -66,7 +66,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         if result.plan.loop_ == Loop::Closed || result.windows.is_empty() {
             return Vec::new();
         }
-        let most = limits.of(&thresholds::LOAD_DEVIATION);
+        let max = limits.of(&thresholds::LOAD_DEVIATION);
         let worst = result
             .windows
             .chunks(result.windows.len().div_ceil(20))
@@ -78,7 +78,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
                 deviation - 2.0 / planned.max(1.0)
             })
             .fold(0.0, f64::max);
-        if worst <= most {
+        if worst <= max {
             return Vec::new();
         }
         let skips = result.plan.when_busy != "wait" || result.plan.when_late == "skip";
@@ -89,12 +89,12 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             result.windows.iter().map(|window| window.planned.saturating_sub(window.sent)).sum();
         // This holds only if the generator itself handled every request well within a twentieth of the trial.
         let part_us = result.recorded_s * 1e6 / 20.0;
-        let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < most * part_us);
+        let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < max * part_us);
         let is_explained = skips || (held_up >= missing && is_prompt);
         vec![finding(
             "load-constant",
             if is_explained { Severity::Warn } else { Severity::Fail },
-            Measured::percent(worst, most),
+            Measured::percent(worst, max),
             format!(
                 "the number of requests sent deviates from the plan by up to {:.1} % in a twentieth of the trial",
                 worst * 100.0
@@ -118,14 +118,14 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
         let fewest = result.windows.iter().filter_map(|window| window.connections).min();
         let (true, Some(fewest)) = (keeps, fewest) else { return Vec::new() };
         let share = 1.0 - fewest as f64 / f64::from(plan.connections.max(1));
-        let most = limits.of(&thresholds::CONNECTIONS_LOST);
-        if share <= most {
+        let max = limits.of(&thresholds::CONNECTIONS_LOST);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "connections-lost",
             Severity::Warn,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
                 "at times, {:.0} % of the connections were closed ({fewest} of {} open)",
                 share * 100.0,

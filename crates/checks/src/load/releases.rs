@@ -13,14 +13,14 @@ pub(super) const ARRIVALS: Check<LoadResult> = Check {
     judge: |result, limits| {
         let Some(pacing) = &result.pacing else { return Vec::new() };
         let Some(distance) = pacing.exponential_distance else { return Vec::new() };
-        let most = limits.of(&thresholds::ARRIVALS_DISTANCE).max(1.63 / (pacing.gaps.max(1) as f64).sqrt());
-        if distance <= most {
+        let max = limits.of(&thresholds::ARRIVALS_DISTANCE).max(1.63 / (pacing.gaps.max(1) as f64).sqrt());
+        if distance <= max {
             return Vec::new();
         }
         vec![finding(
             "arrivals",
             Severity::Warn,
-            Measured::count(distance, most, ""),
+            Measured::count(distance, max, ""),
             format!(
                 "arrivals are not Poisson: the distance of the gaps from an exponential distribution is {distance:.3}"
             ),
@@ -43,14 +43,14 @@ pub(super) const LITTLE: Check<LoadResult> = Check {
         // hence four standard deviations.
         let chance = 4.0 * (scale / (in_flight.looks.max(1)) as f64).sqrt();
         let share = (difference - chance).max(0.0) / scale.max(f64::MIN_POSITIVE);
-        let most = limits.of(&thresholds::LITTLE_SHARE);
-        if share <= most {
+        let max = limits.of(&thresholds::LITTLE_SHARE);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "in-flight",
             Severity::Warn,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
                 "the mean number of requests in flight was {:.3} as sampled and {:.3} as computed by Little's law",
                 in_flight.seen, in_flight.computed

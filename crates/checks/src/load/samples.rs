@@ -171,14 +171,14 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
     source: "Lancet (ATC 2019): Spearman's correlation of consecutive requests; Seila (1982): intervals from batches",
     judge: |result, limits| {
         let Some(correlation) = result.serial_correlation else { return Vec::new() };
-        let most = limits.of(&thresholds::CORRELATION);
-        if correlation.abs() <= most {
+        let max = limits.of(&thresholds::CORRELATION);
+        if correlation.abs() <= max {
             return Vec::new();
         }
         vec![finding(
             "correlated-samples",
             Severity::Info,
-            Measured::count(correlation, most, ""),
+            Measured::count(correlation, max, ""),
             format!("consecutive response times are correlated (rank correlation {correlation:.2})"),
             "none needed: intervals are computed from batches, which allow for correlation",
         )]
@@ -187,9 +187,9 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
 };
 
 /// Two shares as a range in percent, or as one if they print alike.
-fn percent_range(least: f64, greatest: f64) -> String {
-    let (least, greatest) = (format!("{:.0}", least * 100.0), format!("{:.0}", greatest * 100.0));
-    if least == greatest { format!("{least} %") } else { format!("{least} to {greatest} %") }
+fn percent_range(min: f64, max: f64) -> String {
+    let (min, max) = (format!("{:.0}", min * 100.0), format!("{:.0}", max * 100.0));
+    if min == max { format!("{min} %") } else { format!("{min} to {max} %") }
 }
 
 /// The half-width of a quantile's interval, as a share of the quantile.

@@ -16,14 +16,14 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
             return Vec::new();
         };
         let change = drift.last_third_p50_us / drift.first_third_p50_us - 1.0;
-        let most = limits.of(&thresholds::DRIFT_SHARE);
-        if change.abs() <= most {
+        let max = limits.of(&thresholds::DRIFT_SHARE);
+        if change.abs() <= max {
             return Vec::new();
         }
         vec![finding(
             "drift",
             Severity::Warn,
-            Measured::percent(change, most),
+            Measured::percent(change, max),
             format!(
                 "response time p50 changed by {:+.1} %, from {:.0} us in the first third to {:.0} us in the last",
                 change * 100.0,

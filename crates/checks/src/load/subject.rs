@@ -45,7 +45,7 @@ pub(super) const DELAYED: Check<LoadResult> = Check {
     protects_from: "TCP timers reported as the subject's work",
     source: "Nagle's algorithm with delayed acknowledgements, 40 ms (RFC 896, RFC 1122); minimum retransmission timeout, 200 ms",
     judge: |result, limits| {
-        let least = limits.of(&thresholds::DELAYED_SHARE);
+        let max = limits.of(&thresholds::DELAYED_SHARE);
         let near = |peak_us: f64| {
             [(40_000.0, "a delayed acknowledgement"), (200_000.0, "a retransmission")]
                 .into_iter()
@@ -53,12 +53,12 @@ pub(super) const DELAYED: Check<LoadResult> = Check {
         };
         // The first mode is the subject's ordinary response time, wherever it
         // lies.
-        let found = result.modes.iter().skip(1).filter(|mode| mode.share > least).filter_map(|mode| {
+        let found = result.modes.iter().skip(1).filter(|mode| mode.share > max).filter_map(|mode| {
             let (_, cause) = near(mode.peak_us)?;
             Some(finding(
                 "delayed-acknowledgement",
                 Severity::Warn,
-                Measured::percent(mode.share, least),
+                Measured::percent(mode.share, max),
                 format!(
                     "{:.1} % of the requests took about {:.0} ms, the signature of {cause}",
                     mode.share * 100.0,

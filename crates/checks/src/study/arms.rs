@@ -37,11 +37,11 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
     protects_from: "comparing arms under different loads",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
-        let least = limits.of(&thresholds::OFFERED_SHARE);
+        let min = limits.of(&thresholds::OFFERED_SHARE);
         let min_for_cpu = limits.of(&thresholds::OFFERED_CPU_SHARE);
         each_load(result, |load| {
             let share = load.book.sent as f64 / load.book.planned.max(1) as f64;
-            if load.book.planned == 0 || share >= least {
+            if load.book.planned == 0 || share >= min {
                 return None;
             }
             let message = format!(
@@ -50,7 +50,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
                 load.book.unsent
             );
             let advice = "the arm does not sustain this load on these connections: lower the rate or raise the connections";
-            let one = finding("offered", Severity::Fail, Measured::percent(share, least), message, advice);
+            let one = finding("offered", Severity::Fail, Measured::percent(share, min), message, advice);
             // Requests that could not be sent are the slow ones, so times are wrong at once. CPU time per request follows the rate,
             // and slowly.
             let measures = if share >= min_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };

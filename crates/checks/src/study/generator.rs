@@ -33,8 +33,9 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
 /// Judges the generator's own lag at a quantile against response times at the same quantile. Half of the baseline's
 /// response time fails: the number would describe the generator.
 fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limits) -> Option<Finding> {
-    let most = limits.of(&thresholds::OWN_LAG_US);
-    let of_response = |share: f64| response.map_or(most, |response| (response.estimate * share).max(most));
+    let floor_us = limits.of(&thresholds::OWN_LAG_US);
+    let of_response =
+        |share: f64| response.map_or(floor_us, |response| (response.estimate * share).max(floor_us));
     let warn = of_response(limits.of(&thresholds::OWN_LAG_SHARE));
     let fail = of_response(limits.of(&thresholds::OWN_LAG_FAIL_SHARE));
     let (severity, threshold) = severity_above(lag_us, warn, fail)?;

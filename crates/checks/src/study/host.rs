@@ -65,7 +65,7 @@ fn delayed_share(result: &StudyResult) -> f64 {
 /// Too many slices were disturbed.
 pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     id: "set-aside",
-    protects_from: "a result from the undisturbed slices of a busy machine",
+    protects_from: "a result based on a selection of slices from a busy machine",
     source: "own",
     judge: |result, limits| {
         let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();

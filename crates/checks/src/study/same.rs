@@ -51,9 +51,9 @@ fn of_measure(
     }
     let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
     let level = level_of(other)?.estimate;
-    let most = level * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
+    let max = level * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
     let is_rare = chance < limits.of(&thresholds::SAME_RARE);
-    let severity = match (is_rare, cost.estimate.abs() > most) {
+    let severity = match (is_rare, cost.estimate.abs() > max) {
         (true, true) => Severity::Fail,
         _ => Severity::Warn,
     };
@@ -115,10 +115,10 @@ mod tests {
         let (severity, _) = fired("same-differs", |result| {
             differs(-0.3, 0.28)(result);
             for number in 2..=20 {
-                let mut twin = result.arms[1].clone();
-                twin.id = format!("same#{number}");
-                twin.cost.cpu_us_per_request = Some(interval(0.05, 0.28));
-                result.arms.push(twin);
+                let mut copy = result.arms[1].clone();
+                copy.id = format!("same#{number}");
+                copy.cost.cpu_us_per_request = Some(interval(0.05, 0.28));
+                result.arms.push(copy);
             }
         });
         assert_eq!(severity, None);

@@ -59,7 +59,7 @@ const COLUMNS: [Column; 11] = [
     Column::Memory,
     Column::MemoryPerConnection,
 ];
-const GIVEN_UP: [Column; 8] = [
+const DROP_ORDER: [Column; 8] = [
     Column::MemoryPerConnection,
     Column::Memory,
     Column::MaxRatePercent,
@@ -161,14 +161,14 @@ fn side(table: &SideTable, style: Style) -> String {
 fn table(rows: &[Row<'_>], has: &Columns, style: Style) -> String {
     let is_present = |column: &Column| column.measure().is_none_or(|measure| has.has(measure));
     let mut columns: Vec<Column> = COLUMNS.into_iter().filter(is_present).collect();
-    let mut given_up = GIVEN_UP.iter();
+    let mut drop_order = DROP_ORDER.iter();
     loop {
         let lines = render(rows, &columns);
         let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
         if width <= usize::from(style.width) {
             return paint(rows, &lines, style);
         }
-        match given_up.next() {
+        match drop_order.next() {
             Some(column) => columns.retain(|other| other != column),
             None => return paint(rows, &lines, style),
         }

@@ -50,9 +50,9 @@ fn a_load_is_a_rate_or_a_share_of_capacity() {
 #[test]
 fn several_identical_arms_have_their_own_names() {
     let plan = plan("baseline, same, same#2, same#3").unwrap();
-    let twins: Vec<&str> =
+    let copies: Vec<&str> =
         plan.arms.iter().filter(|arm| arm.kind == ArmKind::Same).map(|arm| arm.id.as_str()).collect();
-    assert_eq!(twins, ["same", "same#2", "same#3"]);
+    assert_eq!(copies, ["same", "same#2", "same#3"]);
     for wrong in ["same#1", "same#", "same#x"] {
         assert!(problems(&format!("name: test\narms: [baseline, \"{wrong}\"]\n{LOADS}")).contains(wrong));
     }
@@ -107,7 +107,7 @@ fn a_subject_is_compared_with_no_proxy_at_the_same_protocol() {
     // Also at full speed, where an arm without a proxy uses no CPU time.
     assert!(plan.arms.iter().all(|arm| plan.loads.iter().all(|load| arm.takes_part(load))));
     let alone = problems(&subjects(&["position: both", "position: both, mtls: true"]));
-    assert!(alone.contains("lacks `subject: {position: direct, protocol: http1}`"), "{alone}");
+    assert!(alone.contains("has no `subject: {position: direct, protocol: http1}`"), "{alone}");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn omitted_values_are_chosen_for_the_machine() {
     assert!(matches!(plan.loads[0].open, Some(Open { rate: Rate::OfSlowest(_), .. })));
     assert!(plan.needs_capacities());
     assert_eq!(plan.left_open, LeftOpen { rounds: true, slices: BTreeSet::from([0]) });
-    assert!(plan.outline().contains("of what the slowest arm can take"), "{}", plan.outline());
+    assert!(plan.outline().contains("of the capacity of the slowest arm"), "{}", plan.outline());
     let stated = planned(
         "name: t\nrounds: 3\narms: [baseline, same]\nloads:\n  - {name: a, loop: open, rate: 5, slice: 90ms}\n",
     );

@@ -21,7 +21,7 @@ use crate::placement::is_noisier_apart;
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const READ_INTERVAL: Duration = Duration::from_millis(20);
 /// Initial allowance, so that a bad start can be waited out.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
@@ -29,7 +29,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 const LOST_SHARE: f64 = 1.0;
 
 /// Number of slices with a delayed proxy that are always repeated.
-const MOST_DELAYED_AGAIN: u32 = 8;
+const MAX_DELAYED_REPEATS: u32 = 8;
 
 /// Monitors where the host places the processors of generator and proxy.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Quiet {
                 on_wait();
             }
             let began = Instant::now();
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(READ_INTERVAL);
             waited.time += began.elapsed();
             self.allowance = self.allowance.saturating_sub(began.elapsed());
         }
@@ -119,7 +119,7 @@ impl Quiet {
         let is_delayed = !self.shares_processors && was_delayed(slice);
         self.seen.0 += 1;
         self.seen.1 += u32::from(is_delayed);
-        is_delayed && self.seen.1 <= MOST_DELAYED_AGAIN.max(self.seen.0 / 4)
+        is_delayed && self.seen.1 <= MAX_DELAYED_REPEATS.max(self.seen.0 / 4)
     }
 }
 
