@@ -227,7 +227,7 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
     let is_grpc = protocol == Protocol::Grpc;
     if let Some(why) = brings.against_grpc().filter(|_| is_grpc) {
         return Err(format!(
-            "`{name}` {why} and does not support `protocol: grpc`: write `{{function: '{name}', at: {{protocol: http1}}}}`"
+            "`{name}` does not support `protocol: grpc`, since it {why}: write `{{function: '{name}', at: {{protocol: http1}}}}`"
         ));
     }
     let secured = brings.secures.then_some(TlsWord::None);
