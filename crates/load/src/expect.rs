@@ -1,4 +1,4 @@
-//! What an answer must be to count as one.
+//! The conditions that an answer must meet to count as answered.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,26 +8,26 @@ use hoptax_wire::{ExpectedHeader, Response};
 
 use crate::recording::Failure;
 
-/// What is expected of every answer. A status is below 400 unless told otherwise.
+/// Conditions on every answer. By default the status must be below 400.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// One of these statuses and no other; any below 400 if there is none.
+    /// Permitted statuses; empty for any below 400.
     pub statuses: Vec<u16>,
-    /// A body of this size, bytes.
+    /// Required body size, bytes.
     pub size: Option<u64>,
-    /// These headers.
+    /// Required headers.
     pub headers: Vec<ExpectedHeader>,
-    /// Whether answers are those of gRPC, which have a status of their own that is to be 0.
+    /// Whether answers are gRPC, whose status must be 0.
     pub(crate) is_grpc: bool,
 }
 
 impl Expectation {
-    /// The headers, for every reader of answers.
+    /// The required headers, shared by all connections.
     pub(crate) fn shared_headers(&self) -> Arc<[ExpectedHeader]> {
         self.headers.clone().into()
     }
 
-    /// How an answer falls short, if it does.
+    /// The failure of an answer that does not meet the conditions.
     pub(crate) fn failure(&self, answer: &Response) -> Option<Failure> {
         let as_expected = self.statuses.contains(&answer.status);
         match answer.status {
@@ -63,8 +63,8 @@ impl FromStr for Expectation {
             };
             taken.ok_or_else(|| {
                 format!(
-                    "`{part}` is no expectation: write `status=200`, `status=200|429`, `size=1024`, `header=NAME` or `header=NAME:VALUE`, \
-                     or several with a comma between them"
+                    "`{part}` is not a valid expectation; use `status=200`, `status=200|429`, `size=1024`, `header=NAME` or `header=NAME:VALUE`, \
+                     or several of them separated by commas"
                 )
             })?;
         }
@@ -108,19 +108,19 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_what_was_expected_is_a_failure() {
+    fn an_answer_that_violates_a_condition_is_a_failure() {
         assert_eq!(failure("status=200,size=10", 200, 10), None);
         assert_eq!(failure("size=10", 200, 9), Some(Failure::Mismatch));
         assert_eq!(failure("status=200", 204, 0), Some(Failure::Mismatch));
         assert_eq!(failure("status=200", 503, 0), Some(Failure::Status5xx));
-        assert_eq!(failure("status=429", 429, 0), None, "an expected refusal is an answer");
+        assert_eq!(failure("status=429", 429, 0), None, "a permitted error status is an answer");
         assert_eq!(failure("status=429,size=1", 429, 0), Some(Failure::Mismatch));
         let without = Response { has_headers: false, ..answer(200, 10) };
         assert_eq!(Expectation::default().failure(&without), Some(Failure::Mismatch));
     }
 
     #[test]
-    fn without_a_status_it_must_be_below_400() {
+    fn by_default_the_status_must_be_below_400() {
         let any = Expectation::default();
         let failure = |status| any.failure(&answer(status, 1));
         assert_eq!(
@@ -130,12 +130,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expectation_is_told() {
+    fn invalid_expectations_are_rejected() {
         for text in ["status=404,size=3", "header=Server:envoy", "status=200,header=ETag"] {
             assert_eq!(text.parse::<Expectation>().unwrap().to_string(), text);
         }
         for text in ["", "status", "status=99", "size=-1", "header=", "header=a b", "status=200,"] {
-            assert!(text.parse::<Expectation>().unwrap_err().contains("no expectation"), "{text}");
+            assert!(text.parse::<Expectation>().unwrap_err().contains("not a valid expectation"), "{text}");
         }
     }
 }

@@ -270,11 +270,11 @@ impl<'a> Meter<'a> {
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
             recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
-            answered: self.recording.book.answered + self.recording.early_answers,
+            answered: self.recording.book.answered + self.recording.warmup_answers,
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             late_hops_cpu_ns: [0; MAX_HOPS],
-            parts: counts(&after, &before, self.recording.book.answered + self.recording.early_answers),
+            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_answers),
             origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
             // The counter of a killed companion is gone.
             companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),

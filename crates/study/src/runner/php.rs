@@ -64,7 +64,7 @@ pub(super) fn call(
         let words = last_lines(&output, 8);
         return Err(io::Error::other(format!("the PHP callers failed ({status}):\n{words}")));
     };
-    recording.record_said(&answers, record_from_ns + span_us * 1_000);
+    recording.record_external_calls(&answers, record_from_ns + span_us * 1_000);
     Ok(TaskUse::default())
 }
 

@@ -10,8 +10,8 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use hoptax_host::ask::{AskError, ask};
 use hoptax_host::child::{Child, ChildSpec, last_lines_of};
+use hoptax_host::command::{self, CommandError};
 use serde::Deserialize;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
@@ -83,7 +83,7 @@ pub enum ProxyError {
         /// The configuration.
         config: PathBuf,
         /// The cause.
-        source: AskError,
+        source: CommandError,
     },
     /// It exited on its own.
     #[error("the proxy exited ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
@@ -222,13 +222,13 @@ impl ProxySpec {
         let program = self.envoy.program.clone();
         let mut command = Command::new(&program);
         command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
-        match ask(command, patience, stop) {
+        match command::run(command, patience, stop) {
             Ok(answer) if answer.status.success() => Ok(()),
             Ok(answer) => {
                 let last_lines = last_lines_of(&answer.text, LOG_LINES);
                 Err(ProxyError::Refused { config: self.config(), last_lines })
             }
-            Err(AskError::Run(source)) => Err(ProxyError::Run { program, source }),
+            Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
             Err(source) => Err(ProxyError::Unchecked { program, config: self.config(), source }),
         }
     }
@@ -368,7 +368,7 @@ impl Proxy {
     /// When the kernel does not report whether it is still running.
     pub fn ask_to_end(&mut self) -> Result<(), ProxyError> {
         let path = self.child.log().to_owned();
-        self.child.ask_to_end().map_err(|source| ProxyError::File { path, source })
+        self.child.terminate().map_err(|source| ProxyError::File { path, source })
     }
 
     /// Asks it to end and waits until it has.

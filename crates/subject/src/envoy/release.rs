@@ -12,8 +12,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use hoptax_host::ask::ask;
 use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::command;
 
 /// The default release.
 pub const PINNED_VERSION: &str = "1.40.0";
@@ -142,7 +142,7 @@ impl Envoy {
         let mut command = Command::new(program);
         command.arg("--version");
         // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
-        let answer = ask(command, patience, &AtomicBool::new(false))
+        let answer = command::run(command, patience, &AtomicBool::new(false))
             .map_err(|error| unusable(format!("`--version` failed: {error}")))?;
         let version = parse_version(&answer.text).ok_or_else(|| {
             let cited: String = answer.text.trim().chars().take(CITED_CHARS).collect();

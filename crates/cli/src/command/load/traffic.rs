@@ -1,4 +1,4 @@
-//! From URLs, bodies and lists of requests to traffic.
+//! Builds the traffic of a load from URLs, bodies and request files.
 
 use std::fs;
 
@@ -11,10 +11,10 @@ use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 use crate::security;
 
-/// Bytes of a message, where a body is not given and there must be one.
+/// Default body size of TCP and WebSocket, which need a body, bytes.
 const DEFAULT_BYTES: usize = 64;
 
-/// What the flags ask to be sent.
+/// Builds the traffic from the arguments.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let body = body(arguments)?;
     let resolver = resolver(arguments);
@@ -50,7 +50,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     };
     let mut traffic = if let Some(path) = &arguments.requests {
         let [url] = arguments.urls.as_slice() else {
-            return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
+            return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
         };
         let requests = requests::read(path, url, &arguments.method, &headers)?;
         Traffic::in_turn(all(requests.into_iter().map(|(place, request)| {
@@ -66,13 +66,13 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     traffic.expectation = arguments.expect.clone().unwrap_or_default();
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
-            "the URLs speak different protocols, {} and {other}: give one run to each",
+            "the URLs use different protocols, {} and {other}: start one load for each",
             traffic.protocol()
         )));
     }
     if arguments.streams > 1 && !traffic.protocol().has_streams() {
         return Err(Failure::bad_input(format!(
-            "--streams is for HTTP/2 and gRPC; a connection of {} carries one request at a time: raise --connections",
+            "--streams requires HTTP/2 or gRPC; a connection of {} carries one request at a time: raise --connections",
             traffic.protocol()
         )));
     }
@@ -83,7 +83,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     Ok(traffic)
 }
 
-/// What knows the addresses of hosts, by the flags.
+/// The resolver of host names.
 fn resolver(arguments: &LoadArguments) -> Resolver {
     let family = match (arguments.ipv4, arguments.ipv6) {
         (true, _) => Some(Family::V4),
@@ -93,7 +93,7 @@ fn resolver(arguments: &LoadArguments) -> Resolver {
     Resolver::new(arguments.resolve.clone(), family)
 }
 
-/// All of them, or everything that is wrong.
+/// All values, or all errors.
 fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
     let (mut fine, mut wrong) = (Vec::new(), Vec::new());
     for one in read {
@@ -111,27 +111,25 @@ fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
     }
     if weights.len() != targets.len() {
         return Err(Failure::bad_input(format!(
-            "{} URLs and {} weights: give one weight for each URL, in their order",
+            "{} URLs and {} weights: give one weight for each URL, in the same order",
             targets.len(),
             weights.len()
         )));
     }
     if !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
-        return Err(Failure::bad_input(
-            "weights must be above 0; leave out a URL that is not to be requested",
-        ));
+        return Err(Failure::bad_input("weights must be above 0; remove URLs that are not to be requested"));
     }
     Ok(Traffic::by_weight(targets, weights))
 }
 
-/// The message of a call: the body as it is, or as the proto file says to read it.
+/// The message of a call: the body itself, or the body encoded from JSON by the service definition.
 fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(services) = services else { return Ok(body) };
     let call = services.call(path).map_err(|error| error.to_string())?;
     if messages > 1 && !call.takes_stream() {
-        return Err(format!("`{path}` takes one message, not {messages}: leave out --messages"));
+        return Err(format!("`{path}` accepts one message, not {messages}: remove --messages"));
     }
-    let json = String::from_utf8(body).map_err(|_| "the message is no JSON: it is no text".to_owned())?;
+    let json = String::from_utf8(body).map_err(|_| "the message is not JSON: it is not UTF-8".to_owned())?;
     call.encode(&json).map_err(|error| error.to_string())
 }
 
