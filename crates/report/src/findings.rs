@@ -93,19 +93,24 @@ impl FindingGroup<'_> {
     }
 
     /// Value and limit: `212 us, limit 200 us`, the values as a range. A number that every message states is left
-    /// out: `limit 200 us`. None if the messages state both.
+    /// out: `limit 200 us`. None if the messages state both, or the value and the limit is zero.
     pub(crate) fn measured(&self) -> Option<String> {
         let finding = self.finding;
         let all_state = |number: fn(&Finding) -> f64| self.all.iter().all(|one| states(one, number(one)));
         let (states_value, states_limit) =
-            (all_state(|one| one.value), all_state(|one| one.threshold) && finding.threshold != 0.0);
+            (all_state(|one| one.value), finding.threshold == 0.0 || all_state(|one| one.threshold));
         if states_value && states_limit {
             return None;
         }
         let is_whole = |value: f64| value.fract() == 0.0;
         let is_all_whole =
             is_whole(finding.threshold) && self.all.iter().all(|finding| is_whole(finding.value));
-        let decimals = |value: f64| if value.abs() < 10.0 && !is_all_whole { 2 } else { 0 };
+        let decimals = |value: f64| match value.abs() {
+            _ if is_all_whole => 0,
+            tiny if tiny > 0.0 && tiny < 0.01 => 3,
+            small if small < 10.0 => 2,
+            _ => 0,
+        };
         let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
         let values = range(self.all.iter().map(|finding| (finding.value, decimals(finding.value))));
         let threshold = grouped(finding.threshold, decimals(finding.threshold));

@@ -70,24 +70,21 @@ impl Rule {
 
     /// The rule in words, for the result.
     pub fn text(&self) -> String {
-        let mut causes = vec![
-            "steal above 1 % on a processor in use (in ticks of 10 ms)".to_owned(),
-            "a generator stall of 100 ms or more".to_owned(),
-        ];
-        if let Some(HandoverLimits { high_ns, .. }) = self.handover {
-            causes.push(format!(
-                "a cache-line round trip between generator and proxy above {high_ns:.0} ns ({MAX_HANDOVER_RATIO} times the study's \
-                 median, where slices are noisier)"
-            ));
+        let mut rule =
+            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall of 100 ms or more".to_owned();
+        let of_block = format!("off by a factor of {MAX_HANDOVER_RATIO} from the rest of its block");
+        match self.handover {
+            Some(HandoverLimits { high_ns, .. }) => {
+                rule += &format!(
+                    ", cache-line round trip above {high_ns:.0} ns ({MAX_HANDOVER_RATIO} times the study's median, where slices \
+                     are noisier) or {of_block}"
+                );
+            }
+            None if self.has_readings => rule += &format!(", cache-line round trip {of_block}"),
+            None => {}
         }
-        if self.has_readings {
-            causes.push(format!(
-                "a cache-line round trip that differs by a factor of {MAX_HANDOVER_RATIO} from the rest of the block"
-            ));
-        }
-        let mut rule = format!("slices are set aside for {}", causes.join("; "));
         if !self.shares_processors {
-            rule += ". Only CPU time counts if the proxy's run delay exceeds 5 %, waits for its own threads excluded";
+            rule += "; only CPU time counts: proxy run delay above 5 %, waits for its own threads excluded";
         }
         rule
     }

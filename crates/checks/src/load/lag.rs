@@ -82,12 +82,12 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "{:.1} % of the requests waited for one of the {} connections: response time includes that wait, \
-                 service time does not",
+                "{:.1} % of the requests waited for one of the {} connections",
                 share * 100.0,
                 result.plan.connections
             ),
-            "raise --connections if clients do not share connections in production",
+            "response time includes that wait, service time does not; raise --connections if clients do not share connections \
+             in production",
         )]
     },
     withhold: None,

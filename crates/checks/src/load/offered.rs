@@ -29,12 +29,11 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         }
         let reasons: Vec<String> =
             result.unsent.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let unsent = if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") };
         let sentence = format!(
-            "{} of {} planned requests were sent ({:.1} %); unsent: {}",
-            book.sent,
+            "of {} planned requests, {unsent} were not sent; {:.1} % were sent",
             book.planned,
-            share * 100.0,
-            if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") }
+            share * 100.0
         );
         let measured = Measured::percent(share, min);
         vec![if is_asked_for(result, share, min) {

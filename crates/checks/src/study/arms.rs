@@ -45,9 +45,9 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
                 return None;
             }
             let message = format!(
-                "{:.1} % of the planned requests were sent; no connection was free for {}",
-                share * 100.0,
-                load.book.unsent
+                "no connection was free for {} planned requests; {:.1} % were sent",
+                load.book.unsent,
+                share * 100.0
             );
             let advice = "the arm does not sustain this load on these connections: lower the rate or raise the connections";
             let one = finding("offered", Severity::Fail, Measured::percent(share, min), message, advice);
@@ -148,12 +148,12 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
                 return None;
             }
             let message = format!(
-                "the proxy was busy {:.0} % of the time under the closed loop: the connections, not the proxy, limited the \
-                 rate",
+                "the proxy was busy {:.0} % of the time under the closed loop",
                 share * 100.0
             );
             let measured = Measured::percent(share, limits.of(&thresholds::SATURATED_SHARE));
-            let advice = "raise the connections; its CPU cost includes that a less busy proxy handles fewer events per wake-up";
+            let advice = "the connections, not the proxy, limited the rate: raise the connections; its CPU cost includes that a less busy proxy \
+                          handles fewer events per wake-up";
             Some(Finding {
                 arm: Some(arm.id.clone()),
                 measures: vec![Measure::MaxRate],

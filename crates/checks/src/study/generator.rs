@@ -84,13 +84,13 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
                 f64::INFINITY,
             )?;
             let message = format!(
-                "the processors of generator and origin were busy {:.0} % of the time, and the generator waited for {:.0} % \
-                 of it: they may limit the rate",
-                used.processors_share * 100.0,
-                used.run_delay_share * 100.0
+                "the generator waited for a processor for {:.0} % of the time, and the processors of generator and origin were busy \
+                 for {:.0} %",
+                used.run_delay_share * 100.0,
+                used.processors_share * 100.0
             );
-            let advice =
-                "CPU costs are valid; read maximum rates as lower bounds, or use a machine with more cores";
+            let advice = "CPU costs are valid; these processors may limit the rate: read maximum rates as lower bounds, or use a machine with \
+                          more cores";
             let measured = Measured::percent(used.processors_share, threshold);
             let finding = finding("run-delay", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
@@ -113,11 +113,9 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
             if !is_other(&used.load) || share <= limit {
                 return None;
             }
-            let message = format!(
-                "the processors of the callers were busy {:.0} % of the time: the callers limited the rate",
-                share * 100.0
-            );
-            let advice = "read rates and their ratios as limits of these callers; to measure the path, use fewer callers or more \
+            let message =
+                format!("the processors of the callers were busy {:.0} % of the time", share * 100.0);
+            let advice = "the callers limited the rate: read rates and their ratios as theirs; to measure the path, use fewer callers or more \
                           processors";
             let finding =
                 finding("callers-limit", Severity::Warn, Measured::percent(share, limit), message, advice);

@@ -40,8 +40,7 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
         let advice = "CPU costs are valid, and include the cost of switching to other tasks and back; for rates and response \
                       times, stop other work on the machine";
         if let Some((severity, threshold)) = judged {
-            let message =
-                format!("{waited}; only the CPU time of {:.0} % of the slices counts", delayed * 100.0);
+            let message = format!("{waited}; {:.0} % of the slices count only for CPU time", delayed * 100.0);
             let one =
                 finding("proxy-run-delay", severity, Measured::percent(delayed, threshold), message, advice);
             return vec![Finding { measures: Measure::TIMED.to_vec(), ..one }];

@@ -112,26 +112,24 @@ pub(super) const VAGUE_QUANTILE: Check<StudyResult> = Check {
         let mut found = Vec::new();
         for arm in &result.arms {
             for load in &arm.loads {
-                let vague = vague(&load.response_us, limits);
-                let Some(worst) = vague.iter().map(|(_, share)| *share).reduce(f64::max) else { continue };
-                let measures: Vec<Measure> = vague.into_iter().map(|(measure, _)| measure).collect();
-                let names: Vec<&str> = measures.iter().map(|measure| measure.as_str()).collect();
-                let message = format!(
-                    "the interval of {} is up to ±{:.0} % of the response time, which is withheld; costs are judged by their own \
-                     intervals",
-                    names.join(", "),
-                    worst * 100.0
-                );
-                let measured = Measured::percent(worst, limits.of(&thresholds::INTERVAL_FAIL_SHARE));
-                let advice =
-                    "add rounds or use a quieter machine; do not compare response times with other studies";
-                let one = finding("vague-quantile", Severity::Info, measured, message, advice);
-                found.push(Finding {
-                    arm: Some(arm.id.clone()),
-                    load: Some(load.load.clone()),
-                    measures,
-                    ..one
-                });
+                // One finding per quantile, since findings are reported together for all arms with the same quantile.
+                for (measure, share) in vague(&load.response_us, limits) {
+                    let message = format!(
+                        "the interval of {} is ±{:.0} % of the response time, which is withheld",
+                        measure.as_str(),
+                        share * 100.0
+                    );
+                    let measured = Measured::percent(share, limits.of(&thresholds::INTERVAL_FAIL_SHARE));
+                    let advice = "costs are judged by their own intervals; add rounds or use a quieter machine; do not \
+                                  compare response times with other studies";
+                    let one = finding("vague-quantile", Severity::Info, measured, message, advice);
+                    found.push(Finding {
+                        arm: Some(arm.id.clone()),
+                        load: Some(load.load.clone()),
+                        measures: vec![measure],
+                        ..one
+                    });
+                }
             }
         }
         found
