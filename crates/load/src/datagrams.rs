@@ -63,7 +63,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Sends CONNECTION_CLOSE.
+    /// Sends `CONNECTION_CLOSE`.
     pub(super) fn close_quic(&mut self) {
         if let Some(client) = self.client.datagrams() {
             client.close();

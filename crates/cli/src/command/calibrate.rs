@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     };
     match state::store(&result) {
         Ok(Some(path)) => {
-            print::note(&format!("stored for later results of this machine: {}", path.display()))
+            print::note(&format!("stored for later results of this machine: {}", path.display()));
         }
         Ok(None) => {}
         Err(error) => print::note(&format!("cannot store the calibration for later results: {error}")),

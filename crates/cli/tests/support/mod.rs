@@ -159,7 +159,6 @@ impl Lab {
     }
 
     /// Starts an origin with the server certificate, and returns it with its address.
-
     pub(crate) fn origin(&self, more: &[&str]) -> (Guarded, String) {
         let (cert, key) = (self.file("server.pem"), self.file("server.key"));
         let (origin, url) = origin(&[&["--cert", &cert, "--key", &key], more].concat());
