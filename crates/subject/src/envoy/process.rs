@@ -503,7 +503,7 @@ mod tests {
         let check =
             |patience, stop| spec.validate_within(patience, &AtomicBool::new(stop)).unwrap_err().to_string();
         let error = check(Duration::from_millis(50), false);
-        assert!(error.contains("did not end within") && error.contains("bootstrap.json"), "{error}");
+        assert!(error.contains("timed out after") && error.contains("bootstrap.json"), "{error}");
         let error = check(VALIDATION_PATIENCE, true);
         assert!(error.contains("interrupted"), "{error}");
     }

@@ -318,9 +318,9 @@ mod tests {
             Envoy::at_within(&program, patience).unwrap_err().to_string()
         };
         let error = of("exec sleep 1000", Duration::from_millis(50));
-        assert!(error.contains("did not end within 0.05 s"), "{error}");
+        assert!(error.contains("timed out after 0.05 s"), "{error}");
         let error = of("exec yes", Duration::from_mins(10));
-        assert!(error.contains("more than 1048576 bytes"), "{error}");
+        assert!(error.contains("exceeds 1048576 bytes"), "{error}");
         let error = of("yes | head -c 100000", Duration::from_mins(10));
         assert!(error.len() < 1_000, "{error}");
     }
