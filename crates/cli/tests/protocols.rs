@@ -197,7 +197,7 @@ fn a_proto_file_defines_how_json_becomes_a_message() {
     };
     bad(&[&url("Sing")], "it has `Unary`, `Bidirectional`");
     bad(&["--body", "{\"pay\": 1}", &url("Unary")], "is no `hoptax.echo.v1.Payload`");
-    bad(&["--messages", "2", &url("Unary")], "takes one message");
+    bad(&["--messages", "2", &url("Unary")], "accepts one message");
 }
 
 /// A server of one connection after another that supports only the older version of reflection, and answers every other call
@@ -427,7 +427,7 @@ fn invalid_combinations_of_arguments_are_rejected() {
         (vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"], "no group `P-256`"),
         (
             vec!["--protocol", "http2", "-H", "Connection: close", "http://127.0.0.1:1/"],
-            "speak HTTP/1.1 with --protocol http1",
+            "or use --protocol http1",
         ),
     ] {
         let ran = run(["load"].into_iter().chain(arguments.iter().copied()));

@@ -142,7 +142,7 @@ pub enum TargetError {
     },
     /// A connection-specific header, which HTTP/2 does not allow.
     #[error(
-        "the header `{name}` cannot be sent with HTTP/2: it is specific to a connection of HTTP/1.1; leave it out, or use \
+        "the header `{name}` cannot be sent with HTTP/2: it is specific to a connection of HTTP/1.1; remove it, or use \
          --protocol http1"
     )]
     Header {
