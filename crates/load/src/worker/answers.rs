@@ -401,7 +401,13 @@ pub(super) fn failure_of(error: &ConnectionError) -> Failure {
 
 fn failure_of_socket(error: Errno) -> Failure {
     match error {
-        Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT => Failure::Refused,
+        // The last two: a Unix socket with a full backlog, and no socket at that path.
+        Errno::CONNREFUSED
+        | Errno::HOSTUNREACH
+        | Errno::NETUNREACH
+        | Errno::TIMEDOUT
+        | Errno::AGAIN
+        | Errno::NOENT => Failure::Refused,
         // Local resources and permissions, independent of the server.
         Errno::ADDRNOTAVAIL
         | Errno::ADDRINUSE

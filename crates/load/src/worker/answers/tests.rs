@@ -13,7 +13,9 @@ fn local_resource_limits_are_not_failures_of_the_server() {
     for error in [Errno::ADDRNOTAVAIL, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
         assert_eq!(failure_of(&error.into()), Failure::Generator, "{error}");
     }
-    assert_eq!(failure_of(&Errno::CONNREFUSED.into()), Failure::Refused);
+    for error in [Errno::CONNREFUSED, Errno::AGAIN, Errno::NOENT] {
+        assert_eq!(failure_of(&error.into()), Failure::Refused, "{error}");
+    }
     assert_eq!(failure_of(&Errno::CONNRESET.into()), Failure::Reset);
 }
 
