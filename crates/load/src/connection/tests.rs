@@ -35,7 +35,7 @@ enum Step {
     BreakWrites(usize),
     /// The next opens fail.
     BreakOpens(usize),
-    /// An answer on a stream without a request.
+    /// A response on a stream without a request.
     UnexpectedAnswer(usize),
     /// Events of a closed connection.
     StaleEvents(usize),
