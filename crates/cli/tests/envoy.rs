@@ -382,7 +382,7 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     ] {
         let call = format!("tls/terminate{{group={group}}}");
         let mut spec = spec(&call, &folder.path().join(group), &[Witness::start()]);
-        spec.plan.downstream = Some(lab.mutual("server", GENERATOR, true, false));
+        spec.plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
         let proxy = started(&spec);
         let url = format!("https://{}{REQUEST_PATH}", proxy.address);
         let load = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];

@@ -69,7 +69,7 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     let after = result["plan"]["resumed_after_rounds"][0].as_u64().unwrap();
     assert!((2..=kept as u64).contains(&after), "{after}, {kept}");
     assert_eq!(result["plan"]["seed"], 1);
-    assert!(resumed.stdout.contains(&format!("taken up again after round {after}")), "{}", resumed.stdout);
+    assert!(resumed.stdout.contains(&format!("resumed after round {after}")), "{}", resumed.stdout);
     // Earlier rounds are unchanged.
     assert_eq!(fs::read_to_string(folder.out().join("rounds/0.json")).unwrap(), first);
     let slices = fs::read_to_string(folder.out().join("slices.csv")).unwrap();
@@ -131,7 +131,7 @@ fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
     let mut stderr = String::new();
     std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut stderr).unwrap();
     assert_eq!(code, Some(3), "{stderr}");
-    assert!(stderr.contains("ended by itself") && stderr.contains("companion.log"), "{stderr}");
+    assert!(stderr.contains("exited") && stderr.contains("companion.log"), "{stderr}");
 }
 
 /// Whether a process listens on a port, according to the kernel.

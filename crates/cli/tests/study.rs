@@ -188,7 +188,7 @@ fn the_death_of_envoy_is_an_error_with_its_log_and_the_slices_are_kept() {
     std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
     assert_eq!(status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("envoy.log") && stderr.contains("signal: 9"), "{stderr}");
-    assert!(study.result()["plan"]["ended_early"].as_str().unwrap().contains("the proxy ended by itself"));
+    assert!(study.result()["plan"]["ended_early"].as_str().unwrap().contains("the proxy exited"));
     assert!(fs::read_to_string(study.csv()).unwrap().lines().count() > 8);
 }
 
@@ -209,7 +209,7 @@ fn the_error_of_a_rejected_configuration_quotes_envoy() {
     let envoy = fake_envoy(study.folder.path(), "echo 'unknown field fancy'; exit 1");
     let ran = ran(study.command().arg("--envoy").arg(envoy));
     assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("refuses the configuration"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rejects the configuration"), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("unknown field fancy") && ran.stderr.contains("bootstrap.json"),
         "{}",
@@ -301,7 +301,7 @@ fn an_invalid_study_file_is_exit_code_2_with_every_problem() {
     let ran = study.run();
     assert_eq!(ran.code, Some(2));
     for problem in
-        ["unknown key `arm`; did you mean `arms`?", "lacks the key `arms`", "did you mean `open`?", ":2:1:"]
+        ["unknown key `arm`; did you mean `arms`?", "has no key `arms`", "did you mean `open`?", ":2:1:"]
     {
         assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
     }

@@ -130,7 +130,7 @@ impl Disturbed {
         evidence.for_each_number(&mut |place, number| {
             let is_printed = printed.next().unwrap();
             if number.is_some() && !is_printed {
-                let by = result.findings.iter().filter(|finding| finding.takes_away(place));
+                let by = result.findings.iter().filter(|finding| finding.withholds_number(place));
                 withheld.push(Spot {
                     arm: place.arm.to_owned(),
                     load: place.load.map(str::to_owned),
@@ -155,7 +155,7 @@ impl Disturbed {
     #[track_caller]
     fn withholds(&self, id: &str, arm: &str, load: &str, measure: Measure) {
         let place = Place { arm, compared_with: None, load: Some(load), measure };
-        let is_taken = self.findings(id).any(|finding| finding.takes_away(&place));
+        let is_taken = self.findings(id).any(|finding| finding.withholds_number(&place));
         assert!(
             is_taken,
             "`{id}` does not take {measure:?} of {arm} under {load}: {:#?}",

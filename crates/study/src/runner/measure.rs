@@ -196,7 +196,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Stores the capacities of the arms in the record.
-    pub(super) fn knows(&mut self, capacities: &BTreeMap<usize, f64>) {
+    pub(super) fn set_capacities(&mut self, capacities: &BTreeMap<usize, f64>) {
         self.record.capacities.clone_from(capacities);
     }
 
@@ -214,7 +214,8 @@ impl<'a> Meter<'a> {
         number: usize,
         stop: &AtomicBool,
     ) -> io::Result<SliceRecord> {
-        let not_planned = || io::Error::other("the plan names a subject or a load that is not there");
+        let not_planned =
+            || io::Error::other("the plan names an unknown subject or load; this is a bug in hoptax");
         let plan::Subject { arm, copy } = *self.plan.subjects.get(number).ok_or_else(not_planned)?;
         let load = self.plan.loads.get(block.load).ok_or_else(not_planned)?;
         let subject = subjects.all.get_mut(number).ok_or_else(not_planned)?;
