@@ -200,7 +200,7 @@ pub(crate) struct LoadArguments {
     pub(crate) fail_on: Vec<Condition>,
     /// Keep idle processors from halting, so that wake-ups are fast
     ///
-    /// `auto` does not if the server is on this machine.
+    /// `auto` has no effect if the server is on this machine.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
     /// Record kernel timestamps on one connection in sixteen, to show the time between the generator and the wire
