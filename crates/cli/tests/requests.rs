@@ -5,12 +5,15 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use hoptax_wire::http2::{Body, Server, ServerEvent};
-use support::{Ran, checked, run};
+use support::{Ran, checked, origin, run};
+
+/// What is expected of a body that is `hop`.
+const HASH: &str = "sha256=87a0acaec00fa34a3166f0b62b7352868c16752bf796a6af3baf0362c62361ed";
 
 /// The requests that a server was sent.
 type Kept = Arc<Mutex<Vec<String>>>;
@@ -233,4 +236,41 @@ fn a_name_leads_where_the_flags_say() {
     assert!(other.code == Some(2) && other.stderr.contains("has no address of IPv6"), "{}", other.stderr);
     assert_eq!(run(["load", "-4", "-6", &url]).code, Some(2));
     assert!(run(["load", "--resolve", "shop.test:80", &url]).stderr.contains("`HOST:PORT:ADDRESS`"));
+}
+
+#[test]
+fn the_body_of_an_answer_is_what_was_expected_or_a_mismatch() {
+    let (_origin, url) = origin(&[]);
+    let mut connection = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    connection.write_all(b"GET /?size=64&close=true HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    let contains = format!("size=64,contains={}", &answer[answer.len() - 20..]);
+    let (echo, message) =
+        (format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http", "grpc")), ["--body", "hop"]);
+    let socket = url.replace("http", "ws");
+    let json = ["--body", r#"{"id": [7, "x,y"]}"#];
+    for (flags, url, fits, differs) in [
+        (vec![], &url, contains.as_str(), "contains=nothing of that"),
+        (vec!["--protocol", "http2"], &url, contains.as_str(), "json=/a"),
+        (message.to_vec(), &echo, "contains=hop", "contains=top"),
+        (json.to_vec(), &socket, "json=/id/0=7", "json=/id/0=8"),
+        (json.to_vec(), &socket, r#"json=/id=[7,"x,y"]"#, "json=/id/2"),
+        // The hash of `hop`.
+        (
+            message.to_vec(),
+            &socket,
+            HASH,
+            "sha256=0000000000000000000000000000000000000000000000000000000000000000",
+        ),
+    ] {
+        load(&[&flags[..], &["--expect", fits, url]].concat());
+        let other = [
+            "load", "-q", "50", "-d", "200ms", "--warmup", "0s", "-c", "1", "--json", "-", "--expect",
+            differs,
+        ];
+        let ran = run(other.into_iter().chain(flags.iter().copied()).chain([url.as_str()]));
+        let result = checked("load", &ran.stdout);
+        assert_eq!(result["failures"]["mismatch"], result["book"]["sent"], "{differs}: {result}");
+    }
 }

@@ -272,7 +272,7 @@ impl Connections {
         match self.state(connection) {
             // It was given up before it carried anything, so it could not be opened.
             State::Connecting { .. } | State::Handshaking { .. } => {
-                self.fail(connection, Failure::Unprocessed)
+                self.fail(connection, Failure::Unprocessed);
             }
             State::Open { in_flight: 0, .. } => {
                 self.close(connection);

@@ -184,7 +184,7 @@ impl Traffic {
 
     /// What speaks on a new connection to a host.
     pub(crate) fn client(&self, host: usize, expected: &Arc<[ExpectedHeader]>) -> Client {
-        match (&self.protocol, self.hosts.get(host)) {
+        let mut client = match (&self.protocol, self.hosts.get(host)) {
             (ClientProtocol::WebSocket { .. }, Some(host)) => {
                 let protocol = ClientProtocol::WebSocket { upgrade: host.upgrade.clone() };
                 Client::new(&protocol, expected)
@@ -195,7 +195,9 @@ impl Traffic {
                 Client::new(&ClientProtocol::Http3(setup), expected)
             }
             (protocol, _) => Client::new(protocol, expected),
-        }
+        };
+        client.check_bodies(self.expectation.body.clone());
+        client
     }
 
     /// How many requests there are.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::body::ExpectedBody;
 use crate::encoded::{Encoded, Hidden};
 use crate::http1::{Progress, ResponseReader, Truncated};
 use crate::http2::{Http2, Settings};
@@ -96,6 +97,18 @@ impl Client {
             }
             ClientProtocol::Tcp { answer_bytes } => Self::Tcp(Tcp::new(*answer_bytes)),
             ClientProtocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), upgrade.clone()),
+        }
+    }
+
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        match self {
+            Self::Http1 { reader, .. } => reader.check_bodies(expected),
+            Self::Http2(client) => client.check_bodies(expected),
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => client.check_bodies(expected),
+            Self::Tcp(client) => client.check_bodies(expected),
+            Self::WebSocket(client, _) => client.check_bodies(expected),
         }
     }
 

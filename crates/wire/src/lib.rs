@@ -4,6 +4,7 @@
 //! same interface for every protocol, with or without [`tls`]. Server sides exist for the origin where client and
 //! server share code.
 
+mod body;
 mod client;
 mod encoded;
 pub mod grpc;
@@ -16,6 +17,7 @@ mod tcp;
 pub mod tls;
 pub mod websocket;
 
+pub use body::{ExpectedBody, ExpectedJson};
 pub use client::{Client, ClientProtocol};
 pub use encoded::{Encoded, Hidden};
 #[cfg(feature = "http3")]

@@ -112,7 +112,7 @@ fn a_status_of_grpc_is_in_the_trailers() {
         server.answer(id, &[(":status", "200")], Body::Bytes(vec![0; 9]), &[("grpc-status", "5")], output);
     });
     let expected =
-        Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, has_headers: true };
+        Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, is_as_expected: true };
     assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: expected }]);
 }
 

@@ -154,10 +154,12 @@ pub(crate) struct LoadArguments {
     /// A request body of so many bytes
     #[arg(long, value_name = "BYTES", group = "content", value_parser = clap::value_parser!(u32).range(1..=67_108_864))]
     pub(crate) body_size: Option<u32>,
-    /// What every answer must be to count as one: `status=200`, `size=1024` (bytes of the body), `header=NAME` or
-    /// `header=NAME:VALUE`, or several with commas between; a status below 400 if not given
+    /// What every answer must be to count as one: `status=200`, `size=1024` (bytes of the body), `header=NAME`,
+    /// `header=NAME:VALUE` or `sha256=HEX` (of the body), or several with commas between, and at the end one of
+    /// `contains=TEXT`, `json=/POINTER` and `json=/POINTER=VALUE`; may be given again, and all hold together; a status below
+    /// 400 if not given
     #[arg(long, value_name = "EXPECTATION")]
-    pub(crate) expect: Option<Expectation>,
+    pub(crate) expect: Vec<Expectation>,
     /// Share of requests without an answer above which the result is void, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share)]
     pub(crate) max_error_share: f64,

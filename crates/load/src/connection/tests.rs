@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 const ANSWER: Response =
-    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, has_headers: true };
+    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, is_as_expected: true };
 
 /// What happens next. Numbers pick among what there is to pick from.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
+use crate::body::{BodyKeeper, ExpectedBody};
 use crate::response::{ExpectedHeader, Response};
 
 /// Maximum size of an answer's head. Envoy's own default limit is 60 KiB.
@@ -59,6 +60,7 @@ pub struct ResponseReader {
     /// Whether the request was a `HEAD`, whose answer has no body regardless of its headers.
     request_was_head: bool,
     expected: Option<Arc<[ExpectedHeader]>>,
+    kept: BodyKeeper,
 }
 
 #[derive(Debug, Default)]
@@ -98,10 +100,16 @@ impl ResponseReader {
         Self { expected: Some(headers).filter(|headers| !headers.is_empty()), ..self }
     }
 
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        self.kept = BodyKeeper::new(expected);
+    }
+
     /// Resets the reader for the answer to a request, which is a `HEAD` if `request_is_head`.
     pub fn begin(&mut self, request_is_head: bool) {
         self.state = State::Head;
         self.head.clear();
+        self.kept.begin();
         self.request_was_head = request_is_head;
     }
 
@@ -134,17 +142,21 @@ impl ResponseReader {
                             let taken = (bytes.len() as u64).min(*left);
                             *left -= taken;
                             answer.body_bytes += taken;
-                            bytes = bytes.get(taken as usize..).unwrap_or_default();
+                            let (data, rest) = bytes.split_at(taken as usize);
+                            self.kept.take(data);
+                            bytes = rest;
                             *left == 0
                         }
                         Body::Chunked(chunked) => {
-                            let ChunkedProgress { consumed, data_bytes, complete } = chunked.feed(bytes)?;
+                            let ChunkedProgress { consumed, data_bytes, complete } =
+                                chunked.feed_to(bytes, |data| self.kept.take(data))?;
                             answer.body_bytes += data_bytes;
                             bytes = bytes.get(consumed..).unwrap_or_default();
                             complete
                         }
                         Body::UntilClose => {
                             answer.body_bytes += bytes.len() as u64;
+                            self.kept.take(bytes);
                             return Ok(Progress::Partial);
                         }
                     };
@@ -166,14 +178,21 @@ impl ResponseReader {
     pub fn end(&mut self) -> Result<Option<Response>, Truncated> {
         match std::mem::take(&mut self.state) {
             State::Head if self.head.is_empty() => Ok(None),
-            State::Body { answer, body: Body::UntilClose } => Ok(Some(answer)),
+            State::Body { answer, body: Body::UntilClose } => Ok(Some(self.judged(answer))),
             State::Head | State::Body { .. } => Err(Truncated),
         }
     }
 
     fn complete(&mut self, answer: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
-        if rest.is_empty() { Ok(Progress::Complete(answer)) } else { Err(Malformed::Excess) }
+        if rest.is_empty() { Ok(Progress::Complete(self.judged(answer))) } else { Err(Malformed::Excess) }
+    }
+
+    /// A complete answer, with the result of the check of its body.
+    fn judged(&mut self, answer: Response) -> Response {
+        let is_as_expected = answer.is_as_expected && self.kept.is_as_expected();
+        self.kept.begin();
+        Response { is_as_expected, ..answer }
     }
 
     /// Parses a head at the front of `bytes` (after earlier pieces) and advances `bytes` past it.
@@ -278,12 +297,12 @@ fn parse_head(
         }
     };
     keep_alive &= !matches!(body, Some(Body::UntilClose)) && status != 101;
-    let has_headers = expected.is_none_or(|expected| {
+    let is_as_expected = expected.is_none_or(|expected| {
         expected
             .iter()
             .all(|one| response.headers.iter().any(|header| one.is(header.name.as_bytes(), header.value)))
     });
-    let answer = Response { status, grpc_status: None, body_bytes: 0, keep_alive, has_headers };
+    let answer = Response { status, grpc_status: None, body_bytes: 0, keep_alive, is_as_expected };
     Ok(Some(Head { bytes: head_bytes, answer, body, interim }))
 }
 

@@ -8,6 +8,7 @@ use super::hpack::Decoder;
 use super::request::FieldTable;
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
+use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
@@ -53,6 +54,7 @@ struct State {
     max_streams: u32,
     /// The bodies of answers, if the connection keeps them.
     kept: Option<Vec<u8>>,
+    expected_body: Option<Arc<ExpectedBody>>,
 }
 
 /// A request in flight; `id` is 0 if there is none.
@@ -70,6 +72,8 @@ struct Stream {
     received_bytes: u32,
     /// The rest of the request's body.
     unsent: Vec<u8>,
+    /// The body of the answer, if it is checked.
+    body: BodyKeeper,
 }
 
 impl Http2 {
@@ -88,6 +92,7 @@ impl Http2 {
                 next_id: 1,
                 max_streams: u32::MAX,
                 kept: None,
+                expected_body: None,
             },
         }
     }
@@ -108,6 +113,11 @@ impl Http2 {
     pub fn keeping_bodies(mut self) -> Self {
         self.state.kept = Some(Vec::new());
         self
+    }
+
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        self.state.expected_body = expected;
     }
 
     /// The bodies received, concatenated.
@@ -190,6 +200,7 @@ impl State {
             window_bytes: self.session.first_window_bytes,
             // Reuse the buffer.
             unsent: std::mem::take(&mut stream.unsent),
+            body: BodyKeeper::new(self.expected_body.clone()),
             ..Stream::default()
         };
         stream.unsent.clear();
@@ -337,6 +348,7 @@ impl State {
             return Err(ProtocolError::Http2("data before headers"));
         }
         stream.body_bytes += data.len() as u64;
+        stream.body.take(data);
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(data);
             if kept.len() > MAX_KEPT_BYTES {
@@ -418,9 +430,10 @@ impl State {
             grpc_status: stream.grpc_status,
             body_bytes: stream.body_bytes,
             keep_alive: true,
-            has_headers: stream.matched & all == all,
+            is_as_expected: stream.matched & all == all && stream.body.is_as_expected(),
         };
         stream.id = 0;
+        stream.body = BodyKeeper::default();
         let stream = slot as u32;
         events.push(if wrong_length {
             Event::Lost { stream, loss: Loss::Malformed }

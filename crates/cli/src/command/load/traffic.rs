@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hoptax_load::{Family, Protocol, RequestSpec, Resolver, Target, Traffic};
+use hoptax_load::{Expectation, Family, Protocol, RequestSpec, Resolver, Target, Traffic};
 use hoptax_proto::Services;
 use hoptax_wire::grpc::framed;
 
@@ -63,7 +63,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             all(arguments.urls.iter().map(|url| target(url, &arguments.method, &headers, body.clone())))?;
         weighted(targets, &arguments.weights)?
     };
-    traffic.expectation = arguments.expect.clone().unwrap_or_default();
+    traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
             "the URLs speak different protocols, {} and {other}: give one run to each",
