@@ -332,6 +332,8 @@ pub(crate) enum SchemaOf {
     Sittings,
     /// The result of `hoptax load`
     Load,
+    /// A line of `hoptax load --every`
+    LoadInterval,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`

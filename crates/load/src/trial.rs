@@ -23,6 +23,7 @@ pub use live::LiveLine;
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::early_end::EarlyEnd;
+use crate::interval::IntervalSink;
 use crate::log::LogSink;
 use crate::pace::Pace;
 use crate::pool::Pooling;
@@ -53,6 +54,8 @@ pub struct TrialSpec {
     pub pooling: Pooling,
     /// Where the raw log goes, in pieces that together are what follows [`crate::log::MAGIC`].
     pub log: Option<SyncSender<Vec<u8>>>,
+    /// Where intervals go while the trial runs.
+    pub intervals: Vec<IntervalSink>,
     /// Worker threads; at most one per connection is used.
     pub workers: usize,
     /// Time recorded.
@@ -86,6 +89,7 @@ impl TrialSpec {
             connections: 16,
             pooling: Pooling::default(),
             log: None,
+            intervals: Vec::new(),
             workers: 1,
             duration: Duration::from_secs(10),
             requests: None,
@@ -176,6 +180,8 @@ pub fn run(
                     requests: spec.requests.map(|requests| share(requests, number, workers)),
                     live: live.clone(),
                     log,
+                    intervals: spec.intervals.clone(),
+                    workers,
                 };
                 let barrier = &barrier;
                 scope.spawn(move || -> io::Result<(Vec<Recording>, TaskUse)> {

@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Finding, Verdict};
 
 mod evidence;
+mod interval;
 mod latency;
 
 pub use evidence::{
     Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Outliers, Pacing,
     TlsResult, Window,
 };
+pub use interval::{IntervalTimes, LoadInterval};
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 
 /// How requests are released.

@@ -24,6 +24,8 @@ Examples:
   hoptax load -q 1000 --percentiles 95,99.99 http://127.0.0.1:8080/
   hoptax load -q 1000 --arrivals poisson --json result.json http://127.0.0.1:8080/
   hoptax load -q 1000 --openmetrics load.prom http://127.0.0.1:8080/
+  hoptax load -q 1000 --hgrm load.hgrm --hlog load.hlog http://127.0.0.1:8080/
+  hoptax load -q 1000 --every 1s http://127.0.0.1:8080/ | jq .rate
   hoptax load --stages 0:1000@10s,1000:5000@60s http://127.0.0.1:8080/
   hoptax load --resolve shop.test:8080:127.0.0.1 -H @headers.txt http://joe:secret@shop.test:8080/
   hoptax load -q 500 --weights 9,1 http://127.0.0.1:8080/ http://127.0.0.1:8080/slow
@@ -186,6 +188,16 @@ pub(crate) struct LoadArguments {
     /// Write the moments and the outcome of every request to a file, 64 bytes each; `hoptax log FILE` prints it as CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
+    /// Write the percentile distribution of response time to a file, in milliseconds, as `HdrHistogram` prints it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) hgrm: Option<PathBuf>,
+    /// Write the histograms of response and service time of every second to a file, as an interval log of `HdrHistogram`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) hlog: Option<PathBuf>,
+    /// Print a line of JSON for every interval while the load runs: rate, answers, failures, response time, send lag. The table
+    /// then goes to stderr. `hoptax schema load-interval` describes a line
+    #[arg(long, value_name = "DURATION", value_parser = values::interval)]
+    pub(crate) every: Option<Duration>,
     #[command(flatten)]
     pub(crate) security: SecurityArguments,
     /// Write the result to a file in the text format of `OpenMetrics`, which Prometheus reads

@@ -46,6 +46,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("it must be longer than nothing".to_owned()) } else { Ok(duration) }
 }
 
+/// Shortest interval of `--every`: twice the longest time that a worker sleeps.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// An interval of `--every`.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let interval = duration(text)?;
+    if interval < SHORTEST_INTERVAL { Err("it must be at least 100ms".to_owned()) } else { Ok(interval) }
+}
+
 /// A name that a file can have.
 pub(crate) fn file_name(text: &str) -> Result<String, String> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -141,6 +150,7 @@ mod tests {
         assert!(duration("10").unwrap_err().contains("`10s`"));
         assert!(duration("ten").unwrap_err().contains("write it as"));
         assert!(duration("0s").is_err());
+        assert!(interval("99ms").unwrap_err().contains("100ms"));
         assert_eq!(duration_or_none("0s"), Ok(Duration::ZERO));
         assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
     }
