@@ -274,3 +274,82 @@ fn the_body_of_an_answer_is_what_was_expected_or_a_mismatch() {
         assert_eq!(result["failures"]["mismatch"], result["book"]["sent"], "{differs}: {result}");
     }
 }
+
+#[test]
+fn rows_of_data_fill_urls_headers_and_bodies_in_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let data = file("users.csv", "id,name\n7,ann\n88,\"b, c\"\n9,d\n");
+    let (address, kept) = keeping();
+    let url = format!("http://{address}/users/{{{{id}}}}?n={{counter}}");
+    let flags =
+        ["-X", "POST", "-H", "x-name: {{name}}", "--body", "{\"a\":{\"id\":{{id}}}}", "--data", &data];
+    let ran = load(&[&flags[..], &[&url]].concat());
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    for (number, request) in requests.iter().enumerate() {
+        let (id, name) = [("7", "ann"), ("88", "b, c"), ("9", "d")][number % 3];
+        assert!(request.starts_with(&format!("POST /users/{id}?n={number:012} HTTP/1.1\r\n")), "{request}");
+        let body = format!("{{\"a\":{{\"id\":{id}}}}}");
+        assert!(request.contains(&format!("x-name: {name}\r\n")), "{request}");
+        assert!(request.contains(&format!("Content-Length: {}\r\n", body.len())), "{request}");
+        assert!(request.ends_with(&format!("\r\n\r\n{body}")), "{request}");
+    }
+    assert!(requests.len() > 3);
+    let plan = &checked("load", &ran.stdout)["plan"];
+    assert_eq!(plan["data"], serde_json::json!({"rows": 3, "order": "in-turn"}));
+    assert_eq!((&plan["url"], &plan["requests"]), (&url.as_str().into(), &3.into()));
+
+    // Lines of a file, and rows that are drawn: not in turn, and all of them.
+    let lines = file("requests", "/a/{{id}}\n/b/{{id}}\n");
+    let drawn = ["--requests", &lines, "--data", &data, "--data-order", "random", "-q", "400"];
+    let sent = |seed: &str| {
+        let short = ["load", "-d", "200ms", "--warmup", "0s", "-c", "1", "--seed", seed];
+        run(short.into_iter().chain(drawn).chain([url.as_str()]));
+        let requests = std::mem::take(&mut *kept.lock().unwrap());
+        requests.iter().map(|request| request.split(' ').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (first, second) = (sent("1"), sent("2"));
+    for path in ["/a/7", "/a/88", "/a/9", "/b/7", "/b/88", "/b/9"] {
+        assert!(first.iter().any(|sent| sent == path), "{path}: {first:?}");
+    }
+    assert_ne!(first, second);
+}
+
+#[test]
+fn rows_of_data_fill_requests_of_http2_and_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data.csv").display().to_string();
+    std::fs::write(&data, "id\nseven\neight\n").unwrap();
+    let (address, kept) = keeping_fields();
+    load(&[
+        "--protocol",
+        "http2",
+        "-H",
+        "x-id: {{id}}",
+        "--data",
+        &data,
+        &format!("http://{address}/{{{{id}}}}"),
+    ]);
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    assert!(requests.len() > 2);
+    for (number, request) in requests.iter().enumerate() {
+        let id = ["seven", "eight"][number % 2];
+        assert!(request.starts_with(&format!("GET /{id}\n")) && request.contains(&format!("x-id: {id}\n")));
+    }
+    let (_origin, url) = origin(&[]);
+    let url = url.replace("http", "ws");
+    load(&["--body", "{{id}}", "--data", &data, "--expect", "size=5", &url]);
+    for (flags, told) in [
+        (vec!["--body", "{{ids}}"], "did you mean `id`?"),
+        (vec!["--body", "x"], "write `{{id}}`"),
+        (vec!["--body", "{{id}}", "--weights", "1"], "--data-order random"),
+    ] {
+        let ran = run(["load", "--data", &data, "http://127.0.0.1:1/"].into_iter().chain(flags));
+        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    assert_eq!(run(["load", "--data-order", "random", "http://127.0.0.1:1/"]).code, Some(2));
+}

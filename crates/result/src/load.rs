@@ -153,6 +153,9 @@ pub struct LoadPlan {
     pub method: String,
     /// Number of distinct requests.
     pub requests: u32,
+    /// The data that these were filled in from; null without data.
+    #[serde(default)]
+    pub data: Option<DataPlan>,
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
@@ -200,6 +203,16 @@ pub struct LoadPlan {
     pub never_halted: bool,
     /// Tolerated share of failed, timed-out and unfinished requests.
     pub max_error_share: f64,
+}
+
+/// Data that requests were filled in from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataPlan {
+    /// Number of rows.
+    pub rows: u32,
+    /// How rows were chosen: `in-turn` or `random`.
+    pub order: String,
 }
 
 /// HTTP/2 settings.

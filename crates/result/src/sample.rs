@@ -105,6 +105,7 @@ fn plan() -> LoadPlan {
         protocol: "http1".to_owned(),
         method: "GET".to_owned(),
         requests: 1,
+        data: None,
         loop_: Loop::Open,
         arrivals: Some("uniform".to_owned()),
         connections: 16,

@@ -86,6 +86,7 @@ fn plan(reported: &Reported) -> LoadPlan {
         protocol: unknown(),
         method: "GET".to_owned(),
         requests: 1,
+        data: None,
         loop_: Loop::Closed,
         arrivals: None,
         connections: reported.connections.unwrap_or_default(),

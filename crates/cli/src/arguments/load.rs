@@ -10,7 +10,7 @@ use hoptax_load::{
     WhenLate,
 };
 
-use super::values::{ArrivalsChoice, GivenUrl, Headers};
+use super::values::{ArrivalsChoice, DataOrder, GivenUrl, Headers};
 use super::{NeverHalt, SecurityArguments, values};
 
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent of each other")]
@@ -33,6 +33,7 @@ Examples:
   hoptax load --body-size 100 ws://127.0.0.1:8080/
   hoptax load --proto shop.proto --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
   hoptax load --reflection --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
+  hoptax load -q 500 --data users.csv -H 'x-user: {{name}}' http://127.0.0.1:8080/users/{{id}}
   hoptax load -q 500 -X POST --body '{\"id\": \"{counter}\"}' http://127.0.0.1:8080/{random}
 
 Protocols, by the scheme of the URL: http and https (HTTP/1.1, or --protocol http2 or grpc), grpc and grpcs, tcp and tls
@@ -63,6 +64,13 @@ pub(crate) struct LoadArguments {
     /// `method`, `header` and `body` (in base64), as vegeta writes it; what begins with `/` goes to the host of the URL
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["weights", "body", "body_file", "body_size"])]
     pub(crate) requests: Option<PathBuf>,
+    /// A CSV file whose first row names fields: `{{field}}` in URLs, values of headers and bodies, also those of --requests, is
+    /// filled in from its rows
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<PathBuf>,
+    /// How rows of --data are chosen: `in-turn`, from the first again after the last, or `random`
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = DataOrder::InTurn, requires = "data")]
+    pub(crate) data_order: DataOrder,
     /// Requests per second, at most 10,000,000; as fast as possible if not given
     #[arg(short = 'q', long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, without_user};
 
 /// What `--arrivals` asks for.
@@ -15,6 +16,15 @@ pub(crate) enum ArrivalsChoice {
     Drawn(Arrivals),
     /// Recorded in this file.
     Trace(PathBuf),
+}
+
+/// How rows of data are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataOrder {
+    /// One after the other, and from the first again.
+    InTurn,
+    /// Drawn from all of them, each time.
+    Random,
 }
 
 /// A URL as it was given; nothing shows its user information.

@@ -1,5 +1,6 @@
 //! `hoptax load`: offer load to a server and record what came of every request.
 
+mod data;
 mod intervals;
 mod log_file;
 mod reflection;

@@ -81,6 +81,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         protocol: spec.traffic.protocol().to_string(),
         method: first.map(|target| target.method.clone()).unwrap_or_default(),
         requests: spec.traffic.len() as u32,
+        data: spec.traffic.data.clone(),
         loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
         arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: spec.connections as u32,

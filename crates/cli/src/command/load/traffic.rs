@@ -4,10 +4,13 @@ use std::fs;
 
 use hoptax_load::{Expectation, Family, Protocol, RequestSpec, Resolver, Target, Traffic};
 use hoptax_proto::Services;
+use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
 
+use super::data::Rows;
+use super::requests::{Listed, Request};
 use super::{reflection, requests};
-use crate::arguments::LoadArguments;
+use crate::arguments::{DataOrder, GivenUrl, LoadArguments};
 use crate::exit::Failure;
 use crate::security;
 
@@ -24,17 +27,18 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         None if arguments.reflection => Some(reflection::services(arguments, &resolver)?),
         None => None,
     };
-    let target = |url: &str, method: &str, headers: &[(String, String)], body: Vec<u8>| {
+    let target = |request: &Request| {
         let asked = |body| RequestSpec {
-            url,
-            method,
-            headers: headers.to_vec(),
+            url: &request.url,
+            method: &request.method,
+            headers: request.headers.clone(),
             body,
             protocol: arguments.protocol,
             deadline: Some(arguments.timeout),
             server_name: arguments.security.server_name.as_deref(),
             resolver: Some(&resolver),
         };
+        let body = request.body.clone();
         let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
         match target.protocol {
             Protocol::Grpc => {
@@ -48,20 +52,29 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         }
         .map_err(|error| error.to_string())
     };
-    let mut traffic = if let Some(path) = &arguments.requests {
+    let requests: Vec<Listed> = if let Some(path) = &arguments.requests {
         let [url] = arguments.urls.as_slice() else {
             return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
         };
-        let requests = requests::read(path, url, &arguments.method, &headers)?;
-        Traffic::in_turn(all(requests.into_iter().map(|(place, request)| {
-            let request = request?;
-            target(&request.url, &request.method, &request.headers, request.body)
-                .map_err(|error| format!("{place}: {error}"))
-        }))?)
+        requests::read(path, url, &arguments.method, &headers)?
     } else {
-        let targets =
-            all(arguments.urls.iter().map(|url| target(url, &arguments.method, &headers, body.clone())))?;
-        weighted(targets, &arguments.weights)?
+        let request = |url: &GivenUrl| Request {
+            url: url.to_string(),
+            method: arguments.method.clone(),
+            headers: headers.clone(),
+            body: body.clone(),
+        };
+        arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect()
+    };
+    let mut traffic = match &arguments.data {
+        Some(path) => with_data(&Rows::read(path)?, requests, target, arguments)?,
+        None => {
+            let targets = requests.into_iter().map(|(place, request)| {
+                let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
+                target(&request?).map_err(placed)
+            });
+            weighted(all(targets)?, &arguments.weights)?
+        }
     };
     traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
     if let Some(other) = traffic.other_protocol() {
@@ -105,14 +118,54 @@ fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failu
     if wrong.is_empty() { Ok(fine) } else { Err(Failure::bad_input(wrong.join("\n"))) }
 }
 
+/// Requests that are filled in from rows.
+fn with_data(
+    rows: &Rows,
+    requests: Vec<Listed>,
+    target: impl Fn(&Request) -> Result<Target, String>,
+    arguments: &LoadArguments,
+) -> Result<Traffic, Failure> {
+    let (weights, order) = (&arguments.weights, arguments.data_order);
+    if !weights.is_empty() && order == DataOrder::InTurn {
+        return Err(Failure::bad_input(
+            "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
+        ));
+    }
+    if !weights.is_empty() {
+        check_weights(requests.len(), weights)?;
+    }
+    let targets = rows.targets(requests, target)?;
+    let mut traffic = match order {
+        DataOrder::InTurn => Traffic::in_turn(targets),
+        DataOrder::Random => {
+            let each = if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(rows.len()) };
+            Traffic::by_weight(targets, &each)
+        }
+    };
+    traffic.data = Some(DataPlan {
+        rows: rows.len() as u32,
+        order: match order {
+            DataOrder::InTurn => "in-turn",
+            DataOrder::Random => "random",
+        }
+        .to_owned(),
+    });
+    Ok(traffic)
+}
+
 fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
     if weights.is_empty() {
         return Ok(Traffic::in_turn(targets));
     }
-    if weights.len() != targets.len() {
+    check_weights(targets.len(), weights)?;
+    Ok(Traffic::by_weight(targets, weights))
+}
+
+fn check_weights(urls: usize, weights: &[f64]) -> Result<(), Failure> {
+    if weights.len() != urls {
         return Err(Failure::bad_input(format!(
             "{} URLs and {} weights: give one weight for each URL, in their order",
-            targets.len(),
+            urls,
             weights.len()
         )));
     }
@@ -121,7 +174,7 @@ fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
             "weights must be above 0; leave out a URL that is not to be requested",
         ));
     }
-    Ok(Traffic::by_weight(targets, weights))
+    Ok(())
 }
 
 /// The message of a call: the body as it is, or as the proto file says to read it.
