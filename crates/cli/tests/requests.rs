@@ -25,13 +25,16 @@ fn keeping() -> (String, Kept) {
     let kept = Kept::default();
     let ours = Arc::clone(&kept);
     thread::spawn(move || {
-        for connection in listener.incoming() {
+        for (number, connection) in listener.incoming().enumerate() {
             let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
             thread::spawn(move || {
                 let mut buffer = vec![0; 65_536];
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nSet-Cookie: session={number}; Path=/\r\n\r\n"
+                );
                 while let Ok(read @ 1..) = connection.read(&mut buffer) {
                     ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
-                    connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                    connection.write_all(answer.as_bytes()).unwrap();
                 }
             });
         }
@@ -59,7 +62,9 @@ fn keeping_fields() -> (String, Kept) {
                         let fields = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
                         let line = format!("{} {}\n", head.method, head.path);
                         ours.lock().unwrap().push(line + &fields.collect::<String>());
-                        let (fields, trailers) = ([(":status", "200")], [("grpc-status", "0")]);
+                        let fields =
+                            [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2; Secure")];
+                        let trailers = [("grpc-status", "0")];
                         server.answer(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
                     }
                     connection.write_all(&output).unwrap();
@@ -352,4 +357,37 @@ fn rows_of_data_fill_requests_of_http2_and_messages() {
         assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
     }
     assert_eq!(run(["load", "--data-order", "random", "http://127.0.0.1:1/"]).code, Some(2));
+}
+
+#[test]
+fn cookies_of_a_connection_are_sent_back_on_it_alone() {
+    let (address, kept) = keeping();
+    let url = format!("http://{address}/");
+    let short = ["load", "-q", "50", "-d", "300ms", "--warmup", "0s", "-c", "2", "--pool", "round-robin"];
+    let session = ["-X", "POST", "--body", "hop", "--cookies", &url];
+    run(short.into_iter().chain(session));
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    let with = |text: &str| requests.iter().filter(|request| request.contains(text)).count();
+    // The first on each connection has none, and all others have that of their connection.
+    assert!(requests.len() > 4, "{requests:?}");
+    assert_eq!(with("Cookie: "), requests.len() - 2, "{requests:?}");
+    assert!(with("\r\nCookie: session=0\r\n\r\nhop") > 0, "{requests:?}");
+    assert!(with("\r\nCookie: session=1\r\n\r\nhop") > 0, "{requests:?}");
+    load(&[&url]);
+    assert!(!first(&kept).contains("Cookie"));
+
+    let (address, kept) = keeping_fields();
+    let url = format!("http://{address}/");
+    load(&["--protocol", "http2", "--cookies", &url]);
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    assert!(!requests[0].contains("cookie") && requests.len() > 1);
+    assert!(requests[1..].iter().all(|request| request.contains("cookie: a=1; b=2\n")), "{requests:?}");
+
+    for (flags, told) in [
+        (vec!["--cookies", "ws://127.0.0.1:1/"], "is for HTTP/1.1 and HTTP/2"),
+        (vec!["--cookies", "-H", "cookie: a=1", "http://127.0.0.1:1/"], "two such headers"),
+    ] {
+        let ran = run(["load"].into_iter().chain(flags));
+        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+    }
 }

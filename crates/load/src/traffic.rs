@@ -29,6 +29,8 @@ pub struct Traffic {
     pub(crate) protocol: ClientProtocol,
     /// What is expected of every answer.
     pub expectation: Expectation,
+    /// Whether cookies that answers set are sent back on their connection.
+    pub keeps_cookies: bool,
     /// The data that the requests were filled in from.
     pub data: Option<DataPlan>,
 }
@@ -114,6 +116,7 @@ impl Traffic {
             order,
             protocol: ClientProtocol::Http1,
             expectation: Expectation::default(),
+            keeps_cookies: false,
             data: None,
         };
         traffic.set_streams(1, 1);
@@ -201,6 +204,9 @@ impl Traffic {
             (protocol, _) => Client::new(protocol, expected),
         };
         client.check_bodies(self.expectation.body.clone());
+        if self.keeps_cookies {
+            client.keep_cookies();
+        }
         client
     }
 

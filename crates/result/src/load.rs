@@ -156,6 +156,9 @@ pub struct LoadPlan {
     /// The data that these were filled in from; null without data.
     #[serde(default)]
     pub data: Option<DataPlan>,
+    /// Whether cookies that answers set were sent back on their connection.
+    #[serde(default)]
+    pub cookies: bool,
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,

@@ -106,6 +106,7 @@ fn plan() -> LoadPlan {
         method: "GET".to_owned(),
         requests: 1,
         data: None,
+        cookies: false,
         loop_: Loop::Open,
         arrivals: Some("uniform".to_owned()),
         connections: 16,

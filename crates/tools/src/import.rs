@@ -87,6 +87,7 @@ fn plan(reported: &Reported) -> LoadPlan {
         method: "GET".to_owned(),
         requests: 1,
         data: None,
+        cookies: false,
         loop_: Loop::Closed,
         arrivals: None,
         connections: reported.connections.unwrap_or_default(),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
+
 use crate::body::ExpectedBody;
 use crate::encoded::{Encoded, Hidden};
 use crate::http1::{Progress, ResponseReader, Truncated};
@@ -112,6 +114,15 @@ impl Client {
         }
     }
 
+    /// From now on, cookies that answers set are sent back on this connection. Only HTTP/1.1 and HTTP/2 do so.
+    pub fn keep_cookies(&mut self) {
+        match self {
+            Self::Http1 { reader, .. } => reader.keep_cookies(),
+            Self::Http2(client) => client.keep_cookies(),
+            _ => {}
+        }
+    }
+
     /// Appends the protocol's opening bytes.
     pub fn open(&mut self, output: &mut Vec<u8>) {
         match self {
@@ -154,6 +165,9 @@ impl Client {
             Self::Http1 { reader, has_begun } => {
                 reader.begin(request.is_head);
                 *has_begun = false;
+                if let Some(cookies) = reader.cookies() {
+                    return put_with_cookies(bytes, cookies, output);
+                }
             }
             Self::Http2(client) => return client.send(stream, request, bytes, output),
             #[cfg(feature = "http3")]
@@ -257,5 +271,14 @@ impl Client {
             Self::Http3(_) => u32::MAX,
             _ => 1,
         }
+    }
+}
+
+/// Appends a request of HTTP/1.1 with a header `Cookie` at the end of its head.
+fn put_with_cookies(request: &[u8], cookies: &[u8], output: &mut Vec<u8>) {
+    let head_end = memmem::find(request, b"\r\n\r\n").map_or(request.len(), |at| at + 2);
+    let (head, rest) = request.split_at(head_end);
+    for bytes in [head, b"Cookie: ", cookies, b"\r\n", rest] {
+        output.extend_from_slice(bytes);
     }
 }

@@ -6,6 +6,7 @@
 
 mod body;
 mod client;
+mod cookies;
 mod encoded;
 pub mod grpc;
 pub mod http1;

@@ -155,6 +155,9 @@ pub(crate) struct LoadArguments {
     /// A request header, `Name: value`, or `@FILE` for a file with one per line; may be given again
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub(crate) headers: Vec<Headers>,
+    /// Send cookies that answers set back on their connection, which is then a session; for HTTP/1.1 and HTTP/2
+    #[arg(long)]
+    pub(crate) cookies: bool,
     /// Request body
     #[arg(long, value_name = "TEXT", group = "content")]
     pub(crate) body: Option<String>,

@@ -82,6 +82,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         method: first.map(|target| target.method.clone()).unwrap_or_default(),
         requests: spec.traffic.len() as u32,
         data: spec.traffic.data.clone(),
+        cookies: spec.traffic.keeps_cookies,
         loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
         arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: spec.connections as u32,

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
 use crate::body::{BodyKeeper, ExpectedBody};
+use crate::cookies::Cookies;
 use crate::response::{ExpectedHeader, Response};
 
 /// Maximum size of an answer's head. Envoy's own default limit is 60 KiB.
@@ -61,6 +62,8 @@ pub struct ResponseReader {
     request_was_head: bool,
     expected: Option<Arc<[ExpectedHeader]>>,
     kept: BodyKeeper,
+    /// If they are sent back.
+    cookies: Option<Box<Cookies>>,
 }
 
 #[derive(Debug, Default)]
@@ -103,6 +106,16 @@ impl ResponseReader {
     /// From now on, answers state whether their body matches. Bodies are kept only for that.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         self.kept = BodyKeeper::new(expected);
+    }
+
+    /// From now on, cookies that answers set are sent back on this connection.
+    pub fn keep_cookies(&mut self) {
+        self.cookies.get_or_insert_default();
+    }
+
+    /// The value of the header `Cookie` of the next request, if it is to have one.
+    pub(crate) fn cookies(&self) -> Option<&[u8]> {
+        self.cookies.as_ref()?.header()
     }
 
     /// Resets the reader for the answer to a request, which is a `HEAD` if `request_is_head`.
@@ -198,7 +211,8 @@ impl ResponseReader {
     /// Parses a head at the front of `bytes` (after earlier pieces) and advances `bytes` past it.
     fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
         if self.head.is_empty() {
-            let Some(head) = parse_head(bytes, self.request_was_head, self.expected.as_deref())? else {
+            let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
+            let Some(head) = parse_head(bytes, self.request_was_head, expected, cookies)? else {
                 return self.keep_head(bytes);
             };
             *bytes = bytes.get(head.bytes..).unwrap_or_default();
@@ -208,7 +222,8 @@ impl ResponseReader {
         // Bytes beyond the limit cannot be part of an acceptable head, but may be body: do not look at them.
         let taken = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(before) + 1);
         self.head.extend_from_slice(bytes.get(..taken).unwrap_or_default());
-        let Some(head) = parse_head(&self.head, self.request_was_head, self.expected.as_deref())? else {
+        let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
+        let Some(head) = parse_head(&self.head, self.request_was_head, expected, cookies)? else {
             return if self.head.len() > MAX_HEAD_BYTES { Err(Malformed::HeadTooLarge) } else { Ok(None) };
         };
         *bytes = bytes.get(head.bytes.saturating_sub(before)..).unwrap_or_default();
@@ -230,6 +245,7 @@ fn parse_head(
     bytes: &[u8],
     request_was_head: bool,
     expected: Option<&[ExpectedHeader]>,
+    cookies: Option<&mut Cookies>,
 ) -> Result<Option<Head>, Malformed> {
     if bytes.is_empty() {
         return Ok(None);
@@ -278,6 +294,10 @@ fn parse_head(
                 }
             }
         }
+    }
+    if let Some(cookies) = cookies {
+        let set = response.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("set-cookie"));
+        set.for_each(|header| cookies.set(header.value));
     }
     let interim = (100..200).contains(&status) && status != 101;
     let no_body = request_was_head || interim || matches!(status, 101 | 204 | 304);

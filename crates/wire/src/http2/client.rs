@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
-use super::hpack::Decoder;
+use super::hpack::{Decoder, put_integer, put_string};
 use super::request::FieldTable;
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
 use crate::body::{BodyKeeper, ExpectedBody};
+use crate::cookies::Cookies;
 use crate::encoded::Encoded;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
 /// Maximum size of bodies that are kept.
 const MAX_KEPT_BYTES: usize = 16 << 20;
+
+/// Index of `cookie` in the static table of HPACK (RFC 7541, appendix A).
+const COOKIE_INDEX: usize = 32;
 
 /// The client's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,8 @@ struct State {
     /// The bodies of answers, if the connection keeps them.
     kept: Option<Vec<u8>>,
     expected_body: Option<Arc<ExpectedBody>>,
+    /// If they are sent back.
+    cookies: Option<Box<Cookies>>,
 }
 
 /// A request in flight; `id` is 0 if there is none.
@@ -93,6 +99,7 @@ impl Http2 {
                 max_streams: u32::MAX,
                 kept: None,
                 expected_body: None,
+                cookies: None,
             },
         }
     }
@@ -118,6 +125,11 @@ impl Http2 {
     /// From now on, answers state whether their body matches. Bodies are kept only for that.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         self.state.expected_body = expected;
+    }
+
+    /// From now on, cookies that answers set are sent back on this connection.
+    pub fn keep_cookies(&mut self) {
+        self.state.cookies.get_or_insert_default();
     }
 
     /// The bodies received, concatenated.
@@ -212,6 +224,10 @@ impl State {
         put_head(output, 0, kind::HEADERS, flag::END_HEADERS | end, id);
         let block_from = output.len();
         self.table.put(request, bytes, output);
+        if let Some(cookies) = self.cookies.as_ref().and_then(|cookies| cookies.header()) {
+            put_integer(output, 0, 4, COOKIE_INDEX);
+            put_string(output, cookies);
+        }
         let length = output.len() - block_from;
         if length <= MAX_PAYLOAD_BYTES {
             output[from..from + 3].copy_from_slice(&(length as u32).to_be_bytes()[1..]);
@@ -375,11 +391,17 @@ impl State {
         let slot = self.known(id)?;
         let (mut status, mut grpc_status, mut length, mut matched) = (0, None, None, 0_u64);
         let expected = self.expected.as_deref().unwrap_or_default();
+        let mut cookies = self.cookies.as_deref_mut();
         let each = |name: &[u8], value: &[u8]| {
             match name {
                 b":status" => status = decimal(value).unwrap_or(0) as u16,
                 b"grpc-status" => grpc_status = Some(decimal(value).map_or(u16::MAX, |status| status as u16)),
                 b"content-length" => length = decimal(value),
+                b"set-cookie" => {
+                    if let Some(cookies) = &mut cookies {
+                        cookies.set(value);
+                    }
+                }
                 _ => {}
             }
             for (bit, header) in expected.iter().enumerate() {

@@ -66,6 +66,9 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         };
         arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect()
     };
+    let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
+    let has_cookies =
+        requests.iter().flat_map(|(_, request)| request).any(|request| request.headers.iter().any(is_cookie));
     let mut traffic = match &arguments.data {
         Some(path) => with_data(&Rows::read(path)?, requests, target, arguments)?,
         None => {
@@ -89,11 +92,31 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             traffic.protocol()
         )));
     }
+    if arguments.cookies {
+        keep_cookies(&mut traffic, has_cookies)?;
+    }
     traffic.set_streams(arguments.streams, arguments.answer_size);
     if traffic.is_secure() {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
     }
     Ok(traffic)
+}
+
+/// Has connections keep cookies, unless requests have some already.
+fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure> {
+    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2) {
+        return Err(Failure::bad_input(format!(
+            "--cookies is for HTTP/1.1 and HTTP/2, not {}",
+            traffic.protocol()
+        )));
+    }
+    if has_cookies {
+        return Err(Failure::bad_input(
+            "--cookies and a header `Cookie` would send two such headers: leave one of them out",
+        ));
+    }
+    traffic.keeps_cookies = true;
+    Ok(())
 }
 
 /// What knows the addresses of hosts, by the flags.
