@@ -36,8 +36,11 @@ rounds: ROUNDS
 arms: [baseline, same, lua]
 loads:
   - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 70ms}
-  - {name: fixed-rate, loop: open, rate: 2000, connections: 64, blocks: 3, slice: 400ms}
+  - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: 400ms}
 ";
+
+/// The fewest rounds of which intervals are stated as they are of more.
+const ROUNDS: u32 = 3;
 
 /// Two of these studies at once would spoil each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -226,7 +229,7 @@ impl Drop for Hog {
 fn a_hog_on_the_generators_processor_takes_the_tails_and_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(5);
+    let study = Study::new(ROUNDS);
     let hog = Hog::on(placement.caller()[0]);
     let spoilt = study.end(study.start());
     drop(hog);
@@ -243,7 +246,7 @@ fn a_hog_on_the_generators_processor_takes_the_tails_and_no_cpu_time() {
 fn a_hog_on_the_proxys_processor_takes_rates_and_times_and_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(5);
+    let study = Study::new(ROUNDS);
     let hog = Hog::on(placement.proxy[0]);
     let spoilt = study.end(study.start());
     drop(hog);
@@ -306,7 +309,7 @@ fn a_generator_that_is_stopped_for_a_second_loses_the_slice_that_it_was_stopped_
 #[test]
 fn timers_that_fire_at_ticks_take_the_times_of_the_open_loop() {
     let _alone = alone();
-    let study = Study::new(5);
+    let study = Study::new(ROUNDS);
     let mut running = study.start();
     // Stands in for a kernel whose timers fire at its tick, of which there are 250 in a second: this one may be so late with
     // those of the generator's thread.
@@ -347,7 +350,7 @@ fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
 
 /// Runs a study in this process, on a machine whose host takes what `ticks` says.
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
-    let (file, positions) = file::read("spoilt", &STUDY.replace("ROUNDS", "5")).unwrap();
+    let (file, positions) = file::read("spoilt", &STUDY.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let placement = Placement::split(&processors::allowed().unwrap(), 1);

@@ -53,14 +53,15 @@ pub fn study(result: &StudyResult) -> String {
     text
 }
 
-/// Several sittings as Markdown.
+/// Several sittings as Markdown: the price list of all together, then CPU time by sitting.
 pub fn sittings(result: &SittingsResult) -> String {
     let mut text = format!("# {}: sittings on one machine\n\n", escape(&result.study));
     for line in sittings::sittings(result) {
         text += &format!("- {}\n", escape(&line));
     }
     text.push('\n');
-    for table in sittings::tables(result, &CostMeasure::ALL) {
+    text += &side(&sittings::price_list(result));
+    for table in sittings::tables(result, &[CostMeasure::CpuUs, CostMeasure::CpuShare]) {
         text += &side(&table);
     }
     text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));

@@ -1,6 +1,6 @@
 //! Tables of several sittings of a study: each cost by sitting and combined.
 
-use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, Verdict};
+use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingArm, SittingCost, SittingsResult, Verdict};
 
 use crate::numbers::{decimals, difference, ends, grouped};
 use crate::side::SideTable;
@@ -19,7 +19,7 @@ fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
         if is_several { &["together", "another sitting", "between sittings"] } else { &[] };
     let header = std::iter::once("arm".to_owned()).chain(sittings);
     let rows = result.arms.iter().filter_map(|arm| {
-        let cost = arm.costs.iter().find(|cost| cost.measure == measure)?;
+        let cost = arm.costs.iter().find(|cost| (cost.measure, &cost.load) == (measure, &None))?;
         let mut cells: Vec<String> = cost
             .estimates
             .iter()
@@ -42,25 +42,73 @@ fn together_cells(cost: &SittingCost) -> [String; 3] {
     let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
         return ["one sitting only".to_owned(), "-".to_owned(), "-".to_owned()];
     };
-    let unit = if cost.measure == CostMeasure::CpuShare { 100.0 } else { 1.0 };
     let combined = scaled(cost.combined, cost.measure);
     [
         difference(&combined),
         ends(&scaled(another, cost.measure)),
-        grouped(between * unit, decimals(combined.half_width())),
+        grouped(between * unit(cost.measure), decimals(combined.half_width())),
     ]
 }
 
-/// Converts a share to percent; other measures are unchanged.
-fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
-    if measure != CostMeasure::CpuShare {
-        return interval;
+/// The unit of a measure in tables: a share is shown in percent, bytes in MiB or kB.
+fn unit(measure: CostMeasure) -> f64 {
+    match measure {
+        CostMeasure::CpuShare => 100.0,
+        CostMeasure::MemoryBytes => 1.0 / f64::from(1 << 20),
+        CostMeasure::MemoryPerConnectionBytes => 1e-3,
+        _ => 1.0,
     }
-    let percent = |share: f64| share * 100.0;
-    Interval {
-        estimate: percent(interval.estimate),
-        low: percent(interval.low),
-        high: percent(interval.high),
+}
+
+/// An interval in the unit of tables.
+fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
+    let unit = unit(measure);
+    Interval { estimate: interval.estimate * unit, low: interval.low * unit, high: interval.high * unit }
+}
+
+/// A price list: one row per arm, one column per cost, each combined from all sittings. CPU time has a column for each
+/// further load as well. Columns without any cost are left out.
+pub(crate) fn price_list(result: &SittingsResult) -> SideTable {
+    let mut loads: Vec<&str> = Vec::new();
+    for load in result.arms.iter().flat_map(|arm| &arm.costs).filter_map(|cost| cost.load.as_deref()) {
+        if !loads.contains(&load) {
+            loads.push(load);
+        }
+    }
+    let find = |costs: &[SittingCost], (measure, load): (CostMeasure, Option<&str>)| {
+        let found = costs.iter().find(|cost| cost.measure == measure && cost.load.as_deref() == load);
+        found.map(|cost| scaled(cost.combined, measure))
+    };
+    let cpu = CostMeasure::CpuUs;
+    // The CPU time of an arm is that under one of the loads, which needs no second column.
+    let is_other = |load: &&str| {
+        result.arms.iter().any(|arm| find(&arm.costs, (cpu, Some(*load))) != find(&arm.costs, (cpu, None)))
+    };
+    let of_arm = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
+    let by_load = loads.into_iter().filter(is_other).map(|load| (cpu, Some(load)));
+    let columns: Vec<_> = of_arm
+        .chain(by_load)
+        .filter(|column| result.arms.iter().any(|arm| find(&arm.costs, *column).is_some()))
+        .collect();
+    let heading = |(measure, load): &(CostMeasure, Option<&str>)| match load {
+        Some(load) => format!("{} under {load}", measure.words()),
+        None => measure.words().to_owned(),
+    };
+    let row = |arm: &SittingArm| {
+        let cell = |column: &(CostMeasure, Option<&str>)| {
+            find(&arm.costs, *column).map_or_else(|| "-".to_owned(), |cost| difference(&cost))
+        };
+        let cells = std::iter::once(arm.compared_with.clone()).chain(columns.iter().map(cell));
+        (arm.id.clone(), cells.collect())
+    };
+    SideTable {
+        title: "what each arm adds to a request".to_owned(),
+        header: ["arm", "compared with"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(columns.iter().map(heading))
+            .collect(),
+        rows: result.arms.iter().map(row).collect(),
     }
 }
 
@@ -115,7 +163,7 @@ pub(crate) fn machine(result: &SittingsResult) -> String {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{SittingArm, SittingEstimate, SittingRecord, SittingsMachine, SittingsResult};
+    use hoptax_result::{SittingEstimate, SittingRecord, SittingsMachine, SittingsResult};
 
     use super::*;
 
@@ -130,6 +178,7 @@ pub(crate) mod fixture {
         };
         SittingCost {
             measure,
+            load: None,
             estimates: vec![one(19.4), one(20.2), one(21.2)],
             holds_for: HoldsFor::Machine,
             combined: around(20.27 * unit, 2.24 * unit),
@@ -155,6 +204,7 @@ pub(crate) mod fixture {
         };
         let withheld = SittingCost {
             measure: CostMeasure::CpuUs,
+            load: None,
             estimates: vec![None, None, Some(last)],
             holds_for: HoldsFor::Sitting,
             combined: last.interval,
@@ -176,7 +226,14 @@ pub(crate) mod fixture {
             confidence: 0.95,
             sittings: vec![sitting(1), sitting(2), sitting(3)],
             arms: vec![
-                arm("jwt", vec![cost(CostMeasure::CpuUs, 1.0), cost(CostMeasure::CpuShare, 0.045)]),
+                arm(
+                    "jwt",
+                    vec![
+                        cost(CostMeasure::CpuUs, 1.0),
+                        cost(CostMeasure::CpuShare, 0.045),
+                        SittingCost { load: Some("in-use".to_owned()), ..cost(CostMeasure::CpuUs, 2.0) },
+                    ],
+                ),
                 arm("cors", vec![withheld]),
             ],
         }
@@ -213,6 +270,15 @@ mod tests {
         assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "one sitting only"]);
         // 0.045 of the numbers above, in percent.
         assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
+    }
+
+    #[test]
+    fn the_price_list_has_a_column_for_each_cost_and_each_further_load() {
+        let list = price_list(&fixture::three());
+        let under = "CPU time per request, us under in-use";
+        assert_eq!(list.header[2..], [CostMeasure::CpuUs.words(), CostMeasure::CpuShare.words(), under]);
+        assert_eq!(list.rows[0].1, ["baseline", "+20.3 ±2.2", "+91 ±10", "+40.5 ±4.5"]);
+        assert_eq!(list.rows[1].1, ["baseline", "+1.50 ±0.30", "-", "-"]);
     }
 
     #[test]

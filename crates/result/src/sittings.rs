@@ -101,6 +101,10 @@ pub struct SittingArm {
 pub struct SittingCost {
     /// The measure, with its unit.
     pub measure: CostMeasure,
+    /// The load that it was measured under, for [`CostMeasure::BY_LOAD`]; null for the cost of the arm itself, which is
+    /// that under the load of the measure, or of none.
+    #[serde(default)]
+    pub load: Option<String>,
     /// One entry per sitting, in their order; null if it lacks the cost.
     pub estimates: Vec<Option<SittingEstimate>>,
     /// The scope of `combined`. A cost that only one sitting has holds for that sitting.
@@ -140,20 +144,30 @@ pub enum CostMeasure {
     ResponseP99Us,
     /// Highest rate of the closed loop, requests per second.
     MaxRate,
+    /// Resident memory of all proxies of one copy at the end of a round, bytes.
+    MemoryBytes,
+    /// Resident memory per connection that the generator opens to the first proxy, bytes.
+    MemoryPerConnectionBytes,
 }
 
 impl CostMeasure {
     /// All cost measures, in the order of results.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::CpuUs,
         Self::CpuShare,
         Self::ResponseP50Us,
         Self::ResponseP90Us,
         Self::ResponseP99Us,
         Self::MaxRate,
+        Self::MemoryBytes,
+        Self::MemoryPerConnectionBytes,
     ];
 
-    /// Its name with its unit, as in table headings.
+    /// The measures that results have for each load as well.
+    pub const BY_LOAD: [Self; 5] =
+        [Self::CpuUs, Self::CpuShare, Self::ResponseP50Us, Self::ResponseP90Us, Self::ResponseP99Us];
+
+    /// Its name with the unit of tables, as in their headings. Tables show a share in percent and bytes in MiB or kB.
     pub fn words(self) -> &'static str {
         match self {
             Self::CpuUs => "CPU time per request, us",
@@ -162,6 +176,8 @@ impl CostMeasure {
             Self::ResponseP90Us => "p90 of response time, us",
             Self::ResponseP99Us => "p99 of response time, us",
             Self::MaxRate => "max rate, requests/s",
+            Self::MemoryBytes => "memory, MiB",
+            Self::MemoryPerConnectionBytes => "memory per connection, kB",
         }
     }
 }

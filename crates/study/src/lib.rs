@@ -17,6 +17,7 @@ pub mod event;
 pub mod file;
 pub mod length;
 pub mod measure;
+pub mod placement;
 pub mod plan;
 pub mod precision;
 pub mod provenance;

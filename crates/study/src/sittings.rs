@@ -69,8 +69,12 @@ pub fn combine(mut parts: Vec<Part>) -> Option<SittingsResult> {
         }
     }
     let arms = ids.into_iter().filter_map(|arm| {
-        let costs: Vec<SittingCost> =
-            CostMeasure::ALL.into_iter().filter_map(|measure| cost(&parts, &arm.id, measure)).collect();
+        let of_arm = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
+        let by_load = arm.loads.iter().flat_map(|load| {
+            CostMeasure::BY_LOAD.into_iter().map(|measure| (measure, Some(load.load.as_str())))
+        });
+        let costs = of_arm.chain(by_load).filter_map(|(measure, load)| cost(&parts, &arm.id, measure, load));
+        let costs: Vec<SittingCost> = costs.collect();
         Some(SittingArm { id: arm.id.clone(), compared_with: arm.compared_with.clone()?, costs })
     });
     let arms: Vec<SittingArm> = arms.filter(|arm| !arm.costs.is_empty()).collect();
@@ -101,10 +105,10 @@ fn record(part: &Part) -> SittingRecord {
     }
 }
 
-/// One cost of an arm in all sittings. None if no sitting has it.
-fn cost(parts: &[Part], arm: &str, measure: CostMeasure) -> Option<SittingCost> {
+/// One cost of an arm in all sittings, under a load or of the arm itself. None if no sitting has it.
+fn cost(parts: &[Part], arm: &str, measure: CostMeasure, load: Option<&str>) -> Option<SittingCost> {
     let estimates: Vec<Option<SittingEstimate>> =
-        parts.iter().map(|part| estimate(&part.result, arm, measure)).collect();
+        parts.iter().map(|part| estimate(&part.result, arm, measure, load)).collect();
     let stated: Vec<SittingEstimate> = estimates.iter().copied().flatten().collect();
     let sittings: Vec<Sitting> = stated
         .iter()
@@ -113,6 +117,7 @@ fn cost(parts: &[Part], arm: &str, measure: CostMeasure) -> Option<SittingCost> 
     match random_effects(&sittings, CONFIDENCE) {
         Some(found) => Some(SittingCost {
             measure,
+            load: load.map(str::to_owned),
             estimates,
             holds_for: HoldsFor::Machine,
             combined: found.cost,
@@ -121,6 +126,7 @@ fn cost(parts: &[Part], arm: &str, measure: CostMeasure) -> Option<SittingCost> 
         }),
         None => stated.first().filter(|_| stated.len() == 1).map(|only| SittingCost {
             measure,
+            load: load.map(str::to_owned),
             holds_for: HoldsFor::Sitting,
             combined: only.interval,
             between_sittings: None,
@@ -130,15 +136,26 @@ fn cost(parts: &[Part], arm: &str, measure: CostMeasure) -> Option<SittingCost> 
     }
 }
 
-fn estimate(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<SittingEstimate> {
+fn estimate(
+    result: &StudyResult,
+    arm: &str,
+    measure: CostMeasure,
+    load: Option<&str>,
+) -> Option<SittingEstimate> {
     let arm = result.arms.iter().find(|one| one.id == arm)?;
+    let cost = match load {
+        None => &arm.cost,
+        Some(load) => &arm.loads.iter().find(|one| one.load == load)?.cost,
+    };
     let interval: Interval = match measure {
-        CostMeasure::CpuUs => arm.cost.cpu_us_per_request,
-        CostMeasure::CpuShare => arm.cost.cpu_share,
-        CostMeasure::ResponseP50Us => arm.cost.response_us.p50,
-        CostMeasure::ResponseP90Us => arm.cost.response_us.p90,
-        CostMeasure::ResponseP99Us => arm.cost.response_us.p99,
-        CostMeasure::MaxRate => arm.cost.max_rate,
+        CostMeasure::CpuUs => cost.cpu_us_per_request,
+        CostMeasure::CpuShare => cost.cpu_share,
+        CostMeasure::ResponseP50Us => cost.response_us.p50,
+        CostMeasure::ResponseP90Us => cost.response_us.p90,
+        CostMeasure::ResponseP99Us => cost.response_us.p99,
+        CostMeasure::MaxRate => cost.max_rate,
+        CostMeasure::MemoryBytes => cost.memory_bytes,
+        CostMeasure::MemoryPerConnectionBytes => cost.memory_per_connection_bytes,
     }?;
     let standard_error =
         standard_error(&interval, result.plan.rounds_completed, result.plan.quantile_confidence())?;
@@ -148,6 +165,7 @@ fn estimate(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sit
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
+    use hoptax_result::{ArmLoad, Cost};
 
     use super::*;
     use crate::file;
@@ -172,8 +190,10 @@ loads:
         let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
         // R: qt(0.975, 9) = 2.262157.
         let half_width = 0.2 * 2.262_157;
-        lua.cost.cpu_us_per_request =
-            lua_us.map(|us| Interval { estimate: us, low: us - half_width, high: us + half_width });
+        let around = |us: f64| Interval { estimate: us, low: us - half_width, high: us + half_width };
+        lua.cost.cpu_us_per_request = lua_us.map(around);
+        let cost = Cost { cpu_us_per_request: lua_us.map(|us| around(2.0 * us)), ..Cost::default() };
+        lua.loads = vec![ArmLoad { load: "saturation".to_owned(), cost, ..ArmLoad::default() }];
         Part { folder: started_at.to_owned(), result }
     }
 
@@ -199,6 +219,18 @@ loads:
         assert!((cost.combined.estimate - 20.266_667).abs() < 1e-5, "{cost:?}");
         assert!((cost.combined.half_width() - 2.240_32).abs() < 1e-4, "{cost:?}");
         assert!((cost.another_sitting.unwrap().half_width() - 4.480_63).abs() < 1e-4, "{cost:?}");
+    }
+
+    #[test]
+    fn costs_under_each_load_are_combined_as_well() {
+        let result =
+            combine(vec![part("2026-01-01T00:00:00Z", Some(19.4)), part("2026-01-02T00:00:00Z", Some(20.2))])
+                .unwrap();
+        let arm = result.arms.iter().find(|arm| arm.id == "lua").unwrap();
+        let under: Vec<_> =
+            arm.costs.iter().filter(|cost| cost.load.as_deref() == Some("saturation")).collect();
+        let [under] = under.as_slice() else { panic!("{under:?}") };
+        assert!((under.combined.estimate - 2.0 * lua(&result).combined.estimate).abs() < 1e-6, "{under:?}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Waits for the host to place processors close together, and repeats slices that it disturbed.
 //!
 //! A host may move the processors of generator and proxy apart and together again, every few seconds or every few
-//! minutes. Where they are close, costs vary several times less. So once the host has had them close for a tenth of the
-//! slices, slices wait for that placement, and are repeated if the host moves the processors apart during them, while
-//! the time allowance lasts. Waiting depends only on the host's readings, never on measurements of the subject. In the
-//! end the slices that count are those measured at the most frequent placement ([`crate::disturbance`]).
+//! minutes. On many hosts, slices are several times less noisy where they are close. There, while they are further apart
+//! than usual (than at the median of the slices so far), slices wait, and are repeated if the host moves the processors
+//! apart during them, while the time allowance lasts. It is the same until replicates show that slices are no noisier apart
+//! ([`crate::placement`]). Nothing waits for processors to be closer than usual: on a host that has them close for a third of the
+//! time, that doubles the length of a study. Which slices count in the end: [`crate::disturbance`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
-use hoptax_stats::quantile;
+use hoptax_stats::median;
 
 use crate::disturbance::{HandoverLimits, stood_still, took_ticks, was_delayed};
+use crate::placement::is_noisier_apart;
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
@@ -24,7 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
 /// is never quiet cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
-const LOST_SHARE: f64 = 2.0;
+const LOST_SHARE: f64 = 1.0;
 
 /// Number of slices with a delayed proxy that are always repeated.
 const MOST_DELAYED_AGAIN: u32 = 8;
@@ -33,8 +35,8 @@ const MOST_DELAYED_AGAIN: u32 = 8;
 #[derive(Debug)]
 pub(super) struct Quiet {
     probe: Option<HandoverProbe>,
-    /// One reading per slice so far, nanoseconds.
-    readings: Vec<f64>,
+    /// The slices so far.
+    slices: Vec<SliceRecord>,
     /// The remaining allowance.
     allowance: Duration,
     /// Whether proxies share processors with callers on purpose; waiting for a processor is then no disturbance.
@@ -59,26 +61,26 @@ impl Quiet {
     pub(super) fn over(placement: &Placement, has_link: bool, earlier: &[RoundRecord]) -> io::Result<Self> {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
-        let slices = earlier.iter().flat_map(|round| &round.slices);
-        let readings = slices.filter_map(|slice| slice.handover_ns).collect();
-        Ok(Self { probe, readings, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
+        let slices = earlier.iter().flat_map(|round| &round.slices).copied().collect();
+        Ok(Self { probe, slices, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
     }
 
-    /// The handovers of the close placement; None before the first slice.
-    fn close(&self) -> Option<HandoverLimits> {
-        HandoverLimits::around(quantile(&self.readings, 0.1))
+    /// Whether the processors are further apart than usual, where that makes slices noisier. The first slice is where it is.
+    fn is_too_far(&self, reading_ns: f64) -> bool {
+        let readings: Vec<f64> = self.slices.iter().filter_map(|slice| slice.handover_ns).collect();
+        let usual = HandoverLimits::around(median(&readings));
+        usual.is_some_and(|usual| usual.is_apart(reading_ns))
+            && is_noisier_apart(self.slices.iter()).unwrap_or(true)
     }
 
-    /// Waits until the processors are close, if there is reason and allowance; calls `on_wait` first.
+    /// Waits until the processors are as close as usual, if there is reason and allowance; calls `on_wait` first.
     pub(super) fn wait(&mut self, stop: &AtomicBool, on_wait: &mut dyn FnMut()) -> Waited {
         let mut waited = Waited::default();
-        let close = self.close();
-        let Some(probe) = self.probe.as_mut() else { return waited };
         loop {
+            let Some(probe) = self.probe.as_mut() else { return waited };
             let reading = probe.read();
             waited.handover_ns = Some(reading);
-            let is_apart = close.is_some_and(|close| close.is_apart(reading));
-            if !is_apart || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
+            if !self.is_too_far(reading) || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
                 return waited;
             }
             if waited.time.is_zero() {
@@ -93,15 +95,13 @@ impl Quiet {
 
     /// The reading of a slice: the longer of the one before it and one taken now.
     pub(super) fn after(&mut self, before: Waited) -> Option<f64> {
-        let reading = before.handover_ns?.max(self.probe.as_mut()?.read());
-        self.readings.push(reading);
-        Some(reading)
+        Some(before.handover_ns?.max(self.probe.as_mut()?.read()))
     }
 
     /// Whether the host disturbed this slice and the allowance permits repeating it.
     pub(super) fn asks_again(&mut self, slice: &SliceRecord) -> bool {
-        let is_apart =
-            slice.handover_ns.zip(self.close()).is_some_and(|(reading, close)| close.is_apart(reading));
+        let is_apart = slice.handover_ns.is_some_and(|reading| self.is_too_far(reading));
+        self.slices.push(*slice);
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
         if !is_apart && !took_ticks(slice) && !stood_still(slice) && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
@@ -128,19 +128,17 @@ mod tests {
     use super::*;
 
     /// A slice of 100 ms with this reading.
+    fn slice(handover_ns: f64) -> SliceRecord {
+        SliceRecord { wall_s: 0.1, handover_ns: Some(handover_ns), ..SliceRecord::default() }
+    }
+
     fn asks_again(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
-        quiet.readings.push(handover_ns);
-        quiet.asks_again(&SliceRecord {
-            wall_s: 0.1,
-            handover_ns: Some(handover_ns),
-            steal_ticks,
-            ..SliceRecord::default()
-        })
+        quiet.asks_again(&SliceRecord { steal_ticks, ..slice(handover_ns) })
     }
 
     fn quiet(readings: &[f64]) -> Quiet {
-        let readings = readings.to_vec();
-        Quiet { probe: None, readings, allowance: FIRST_WAIT, shares_processors: false, seen: (0, 0) }
+        let slices = readings.iter().map(|reading| slice(*reading)).collect();
+        Quiet { probe: None, slices, allowance: FIRST_WAIT, shares_processors: false, seen: (0, 0) }
     }
 
     #[test]
@@ -149,8 +147,8 @@ mod tests {
         let again = (0..1000).take_while(|_| asks_again(&mut quiet, 60.0, 1)).count();
         // Five seconds of slices of 100 ms.
         assert!((49..=50).contains(&again), "{again}");
-        assert!(!asks_again(&mut quiet, 60.0, 0));
-        assert!(asks_again(&mut quiet, 60.0, 1), "a slice that counts earns time for two others");
+        assert!(!asks_again(&mut quiet, 60.0, 0) && !asks_again(&mut quiet, 60.0, 0));
+        assert!(asks_again(&mut quiet, 60.0, 1), "slices that count earn time for others");
     }
 
     #[test]
@@ -161,9 +159,16 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_were_close_for_a_tenth_of_the_slices_are_asked_again_when_apart() {
-        let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0, 370.0]);
+    fn processors_that_are_mostly_close_are_asked_again_when_apart() {
+        let mut quiet = quiet(&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0]);
         assert!(asks_again(&mut quiet, 370.0, 0));
+        assert!(!asks_again(&mut quiet, 55.0, 0));
+    }
+
+    #[test]
+    fn processors_that_are_close_for_a_third_of_the_slices_are_measured_where_they_are() {
+        let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0]);
+        assert!(!asks_again(&mut quiet, 370.0, 0));
         assert!(!asks_again(&mut quiet, 55.0, 0));
     }
 

@@ -52,8 +52,8 @@ impl Judged<'_> {
 }
 
 fn judge<'a>(record: &'a RoundRecord, rule: &Rule) -> Vec<Judged<'a>> {
-    let slices = record.slices.iter().enumerate();
-    slices.map(|(number, slice)| Judged { number, slice, by: rule.disturbances(slice) }).collect()
+    let slices = record.slices.iter().enumerate().zip(rule.disturbances(record));
+    slices.map(|((number, slice), by)| Judged { number, slice, by }).collect()
 }
 
 fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>]) -> StudyRound {
