@@ -17,7 +17,7 @@ pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments}
 pub(crate) use load::LoadArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
-pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl};
+pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream};
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hoptax_result::{DataPlan, Http2Plan};
-use hoptax_wire::http2::Settings;
+use hoptax_wire::http2::{Messages, Settings};
 #[cfg(feature = "http3")]
 use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
@@ -29,6 +29,8 @@ pub struct Traffic {
     pub(crate) protocol: ClientProtocol,
     /// What is expected of every answer.
     pub expectation: Expectation,
+    /// How messages of gRPC calls are sent, where they are timed.
+    pub messages: Option<Messages>,
     /// Whether cookies that answers set are sent back on their connection.
     pub keeps_cookies: bool,
     /// The data that the requests were filled in from.
@@ -116,6 +118,7 @@ impl Traffic {
             order,
             protocol: ClientProtocol::Http1,
             expectation: Expectation::default(),
+            messages: None,
             keeps_cookies: false,
             data: None,
         };
@@ -206,6 +209,9 @@ impl Traffic {
         client.check_bodies(self.expectation.body.clone());
         if self.keeps_cookies {
             client.keep_cookies();
+        }
+        if let Some(messages) = self.messages {
+            client.time_messages(messages);
         }
         client
     }

@@ -132,6 +132,8 @@ pub(crate) struct InFlight {
     pub(crate) written_ns: u64,
     /// When the first byte of the answer was read; 0 before.
     pub(crate) first_byte_ns: u64,
+    /// When the last message of the answer was read; 0 before, and where messages are not timed.
+    pub(crate) message_ns: u64,
     /// Whether it is part of the record.
     pub(crate) recorded: bool,
     /// Whether it had to wait for a connection.

@@ -109,6 +109,10 @@ pub struct LoadResult {
     pub response_intervals: QuantileIntervals,
     /// Response time until the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
     pub outcomes: BTreeMap<String, Latency>,
+    /// Times between messages of gRPC answers, and from the first byte written to the first of them; null unless
+    /// `--grpc-stream` is given. The count is that of messages.
+    #[serde(default)]
+    pub messages: Option<Latency>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
     /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial with stages.
@@ -159,6 +163,9 @@ pub struct LoadPlan {
     /// Whether cookies that answers set were sent back on their connection.
     #[serde(default)]
     pub cookies: bool,
+    /// Streams of gRPC whose messages are timed: `server`, or `both=N` with N messages in turn; null for none.
+    #[serde(default)]
+    pub grpc_stream: Option<String>,
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,

@@ -7,7 +7,7 @@ use memchr::memmem;
 use crate::body::ExpectedBody;
 use crate::encoded::{Encoded, Hidden};
 use crate::http1::{Progress, ResponseReader, Truncated};
-use crate::http2::{Http2, Settings};
+use crate::http2::{Http2, Messages, Settings};
 #[cfg(feature = "http3")]
 use crate::http3::{self, Http3, Setup};
 use crate::response::{Event, ExpectedHeader, ProtocolError, Response};
@@ -120,6 +120,13 @@ impl Client {
             Self::Http1 { reader, .. } => reader.keep_cookies(),
             Self::Http2(client) => client.keep_cookies(),
             _ => {}
+        }
+    }
+
+    /// From now on, sends the messages of gRPC calls like this and reports those of answers. Other protocols have none.
+    pub fn time_messages(&mut self, messages: Messages) {
+        if let Self::Http2(client) = self {
+            client.time_messages(messages);
         }
     }
 

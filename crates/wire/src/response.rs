@@ -52,6 +52,11 @@ pub enum Event {
         /// Its stream.
         stream: u32,
     },
+    /// A message of a gRPC answer is complete; only where messages are timed.
+    Message {
+        /// Its stream.
+        stream: u32,
+    },
     /// An answer is complete, and its stream is free.
     Answered {
         /// Its stream.

@@ -10,7 +10,7 @@ use hoptax_load::{
     WhenLate,
 };
 
-use super::values::{ArrivalsChoice, DataOrder, GivenUrl, Headers};
+use super::values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, Headers};
 use super::{NeverHalt, SecurityArguments, values};
 
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent of each other")]
@@ -32,6 +32,7 @@ Examples:
   hoptax load --protocol http2 --streams 32 -c 4 --ca lab/ca.pem https://127.0.0.1:8443/
   hoptax load --body-size 100 ws://127.0.0.1:8080/
   hoptax load --proto shop.proto --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
+  hoptax load --grpc-stream both --messages 100 --proto shop.proto grpc://127.0.0.1:8080/shop.v1.Shop/Chat
   hoptax load --reflection --body '{\"id\": 7}' grpc://127.0.0.1:8080/shop.v1.Shop/Buy
   hoptax load -q 500 --data users.csv -H 'x-user: {{name}}' http://127.0.0.1:8080/users/{{id}}
   hoptax load -q 500 -X POST --body '{\"id\": \"{counter}\"}' http://127.0.0.1:8080/{random}
@@ -101,6 +102,10 @@ pub(crate) struct LoadArguments {
     /// How often the message is sent in a call of gRPC that takes a stream of them
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) messages: u32,
+    /// Time the messages of gRPC calls: `server` for a stream of answers, `both` for a conversation, in which each of --messages is
+    /// sent after the answer to the one before
+    #[arg(long, value_name = "SIDES", value_enum)]
+    pub(crate) grpc_stream: Option<GrpcStream>,
     /// Connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,

@@ -27,6 +27,15 @@ pub(crate) enum DataOrder {
     Random,
 }
 
+/// Which messages of gRPC calls are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GrpcStream {
+    /// A stream of answers.
+    Server,
+    /// A conversation.
+    Both,
+}
+
 /// A URL as it was given; nothing shows its user information.
 #[derive(Clone)]
 pub(crate) struct GivenUrl(String);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
-use super::hpack::{Decoder, put_integer, put_string};
-use super::request::FieldTable;
+use super::hpack::Decoder;
+use super::messages::{Call, Messages};
+use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
 use crate::body::{BodyKeeper, ExpectedBody};
@@ -15,9 +16,6 @@ use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
 /// Maximum size of bodies that are kept.
 const MAX_KEPT_BYTES: usize = 16 << 20;
-
-/// Index of `cookie` in the static table of HPACK (RFC 7541, appendix A).
-const COOKIE_INDEX: usize = 32;
 
 /// The client's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +59,8 @@ struct State {
     expected_body: Option<Arc<ExpectedBody>>,
     /// If they are sent back.
     cookies: Option<Box<Cookies>>,
+    /// If messages are timed.
+    messages: Option<Messages>,
 }
 
 /// A request in flight; `id` is 0 if there is none.
@@ -80,6 +80,8 @@ struct Stream {
     unsent: Vec<u8>,
     /// The body of the answer, if it is checked.
     body: BodyKeeper,
+    /// Its messages, if they are timed.
+    call: Option<Box<Call>>,
 }
 
 impl Http2 {
@@ -100,6 +102,7 @@ impl Http2 {
                 kept: None,
                 expected_body: None,
                 cookies: None,
+                messages: None,
             },
         }
     }
@@ -130,6 +133,11 @@ impl Http2 {
     /// From now on, cookies that answers set are sent back on this connection.
     pub fn keep_cookies(&mut self) {
         self.state.cookies.get_or_insert_default();
+    }
+
+    /// From now on, sends the messages of calls like this and reports those of answers.
+    pub fn time_messages(&mut self, messages: Messages) {
+        self.state.messages = Some(messages);
     }
 
     /// The bodies received, concatenated.
@@ -213,6 +221,7 @@ impl State {
             // Reuse the buffer.
             unsent: std::mem::take(&mut stream.unsent),
             body: BodyKeeper::new(self.expected_body.clone()),
+            call: self.messages.map(|messages| Box::new(Call::new(messages, body))),
             ..Stream::default()
         };
         stream.unsent.clear();
@@ -225,8 +234,7 @@ impl State {
         let block_from = output.len();
         self.table.put(request, bytes, output);
         if let Some(cookies) = self.cookies.as_ref().and_then(|cookies| cookies.header()) {
-            put_integer(output, 0, 4, COOKIE_INDEX);
-            put_string(output, cookies);
+            put_cookies(cookies, output);
         }
         let length = output.len() - block_from;
         if length <= MAX_PAYLOAD_BYTES {
@@ -255,6 +263,7 @@ impl State {
     fn send_body(&mut self, slot: usize, body: Option<&[u8]>, output: &mut Vec<u8>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         let kept = std::mem::take(&mut stream.unsent);
+        let is_last = stream.call.as_ref().is_none_or(|call| !call.is_open());
         let mut rest = body.unwrap_or(&kept);
         while !rest.is_empty() {
             let window = self.session.window_bytes.min(stream.window_bytes).max(0) as usize;
@@ -263,7 +272,7 @@ impl State {
                 break;
             }
             let (piece, behind) = rest.split_at(length);
-            let end = if behind.is_empty() { flag::END_STREAM } else { 0 };
+            let end = if behind.is_empty() && is_last { flag::END_STREAM } else { 0 };
             put_head(output, length, kind::DATA, end, stream.id);
             output.extend_from_slice(piece);
             self.session.window_bytes -= length as i64;
@@ -374,6 +383,15 @@ impl State {
         let updates = (!end).then_some(stream.id);
         let own_window_bytes = self.settings.stream_window_bytes;
         receive_on_stream(&mut stream.received_bytes, length, own_window_bytes, updates, output)?;
+        if let Some(call) = &mut stream.call {
+            for _ in 0..call.receive(data) {
+                events.push(Event::Message { stream: slot as u32 });
+                if let Some(message) = call.next() {
+                    stream.unsent.extend_from_slice(message);
+                }
+            }
+            self.send_body(slot, None, output);
+        }
         if end {
             self.finish(slot, output, events);
         }
@@ -439,7 +457,8 @@ impl State {
     /// The server has sent the complete answer.
     fn finish(&mut self, slot: usize, output: &mut Vec<u8>, events: &mut Vec<Event>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
-        if !stream.unsent.is_empty() {
+        let is_open = stream.call.as_ref().is_some_and(|call| call.is_open());
+        if !stream.unsent.is_empty() || is_open {
             // The server answered without the rest of the request.
             put_number(output, kind::RST_STREAM, stream.id, CANCEL);
             stream.unsent.clear();
@@ -452,10 +471,12 @@ impl State {
             grpc_status: stream.grpc_status,
             body_bytes: stream.body_bytes,
             keep_alive: true,
-            is_as_expected: stream.matched & all == all && stream.body.is_as_expected(),
+            is_as_expected: stream.matched & all == all
+                && stream.body.is_as_expected()
+                && stream.call.as_ref().is_none_or(|call| call.is_answered()),
         };
         stream.id = 0;
-        stream.body = BodyKeeper::default();
+        (stream.body, stream.call) = (BodyKeeper::default(), None);
         let stream = slot as u32;
         events.push(if wrong_length {
             Event::Lost { stream, loss: Loss::Malformed }

@@ -6,6 +6,15 @@ use std::ops::Range;
 use super::hpack::{ENTRY_BYTES, TABLE_BYTES, put_integer, put_string, static_index};
 use crate::encoded::Encoded;
 
+/// Index of `cookie` in the static table (RFC 7541, appendix A).
+const COOKIE_INDEX: usize = 32;
+
+/// Appends a header field with the cookies of a connection, which is never indexed.
+pub(super) fn put_cookies(cookies: &[u8], output: &mut Vec<u8>) {
+    put_integer(output, 0x10, 4, COOKIE_INDEX);
+    put_string(output, cookies);
+}
+
 /// A header field of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {

@@ -6,11 +6,12 @@ use hoptax_load::{Expectation, Family, Protocol, RequestSpec, Resolver, Target, 
 use hoptax_proto::Services;
 use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
+use hoptax_wire::http2::Messages;
 
 use super::data::Rows;
 use super::requests::{Listed, Request};
 use super::{reflection, requests};
-use crate::arguments::{DataOrder, GivenUrl, LoadArguments};
+use crate::arguments::{DataOrder, GivenUrl, GrpcStream, LoadArguments};
 use crate::exit::Failure;
 use crate::security;
 
@@ -43,7 +44,10 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         match target.protocol {
             Protocol::Grpc => {
                 let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
-                Target::from_spec(&asked(framed(&message).repeat(arguments.messages as usize)))
+                // A conversation sends its message again itself.
+                let is_conversation = arguments.grpc_stream == Some(GrpcStream::Both);
+                let times = if is_conversation { 1 } else { arguments.messages as usize };
+                Target::from_spec(&asked(framed(&message).repeat(times)))
             }
             Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
                 Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
@@ -92,6 +96,14 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             traffic.protocol()
         )));
     }
+    traffic.messages = match arguments.grpc_stream {
+        None => None,
+        Some(_) if traffic.protocol() != Protocol::Grpc => {
+            return Err(Failure::bad_input(format!("--grpc-stream is for gRPC, not {}", traffic.protocol())));
+        }
+        Some(GrpcStream::Server) => Some(Messages::Whole),
+        Some(GrpcStream::Both) => Some(Messages::InTurn(arguments.messages)),
+    };
     if arguments.cookies {
         keep_cookies(&mut traffic, has_cookies)?;
     }
