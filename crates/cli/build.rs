@@ -1,7 +1,7 @@
-//! Tells the program which commit it is built from, as `HOPTAX_COMMIT`.
+//! Sets `HOPTAX_COMMIT` to the commit that a release build is made from.
 //!
-//! A development build is told none: it is mostly of files that no commit has, and it would be linked anew after each commit. So
-//! is a build without git, and one whose files another repository holds.
+//! Development builds have no commit: they mostly contain uncommitted changes, and each commit would cause a new link. Builds
+//! without git, or inside another repository, have none either.
 
 use std::env;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn main() {
     if env::var("PROFILE").as_deref() != Ok("release") || is_own() != Some(true) {
         return;
     }
-    // A commit changes the log of HEAD, and whatever makes a commit another one than its files is in the crates.
+    // A commit changes the log of HEAD. All files that make the tree dirty are in the crates.
     println!("cargo::rerun-if-changed={}", root.join("crates").display());
     let log = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]);
     if let Some(log) = log.filter(|log| Path::new(log).exists()) {

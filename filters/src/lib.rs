@@ -1,15 +1,15 @@
-//! Filters for Envoy in WebAssembly, chosen by the plugin's configuration: `empty` does nothing, `headers` adds a header to
-//! request and answer, and `rate-limit 100` lets a hundred requests a second pass and answers the others with 429.
+//! WebAssembly filters for Envoy, selected by the plugin configuration: `empty` does nothing, `headers` adds a header to request
+//! and response, and `rate-limit 100` allows 100 requests per second and rejects the others with status 429.
 //!
-//! The bucket of the rate limit is in memory that all workers of a proxy share, so that together they let pass what one
-//! bucket would: each change is made only if nobody else has changed it meanwhile.
+//! The token bucket of the rate limit is in shared data of the proxy, so all workers share one limit. Updates are
+//! compare-and-swap operations.
 
 use std::time::{Duration, SystemTime};
 
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::{Action, ContextType, LogLevel, Status};
 
-/// The key under which the bucket is shared.
+/// The key of the token bucket in the shared data.
 const BUCKET: &str = "hoptax.bucket";
 
 proxy_wasm::main! {{
@@ -17,7 +17,7 @@ proxy_wasm::main! {{
     proxy_wasm::set_root_context(|_| Box::new(Root { filter: Filter::Empty }));
 }}
 
-/// What a filter does.
+/// The kind of a filter.
 #[derive(Clone, Copy)]
 enum Filter {
     Empty,
@@ -26,7 +26,7 @@ enum Filter {
 }
 
 impl Filter {
-    /// By the words of a configuration; None when they mean nothing.
+    /// Parses a configuration; None if it is invalid.
     fn read(configuration: &str) -> Option<Self> {
         let mut words = configuration.split_whitespace();
         let filter = match words.next()? {
@@ -49,7 +49,7 @@ impl RootContext for Root {
     fn on_configure(&mut self, _: usize) -> bool {
         let configuration = self.get_plugin_configuration().unwrap_or_default();
         let filter = std::str::from_utf8(&configuration).ok().and_then(Filter::read);
-        // A proxy whose filter does not know what to do is refused rather than measured.
+        // An invalid configuration is rejected, so it is never measured.
         filter.map(|filter| self.filter = filter).is_some()
     }
 
@@ -92,7 +92,7 @@ impl HttpContext for Request {
 }
 
 impl Request {
-    /// Takes a token from the bucket, if there is one.
+    /// Takes a token from the bucket; false if it is empty.
     fn take(&self, per_second: f64) -> bool {
         let now = self.get_current_time();
         loop {
@@ -102,14 +102,14 @@ impl Request {
             match self.set_shared_data(BUCKET, Some(&bucket.bytes()), version) {
                 Ok(()) => return passes,
                 Err(Status::CasMismatch) => {}
-                // What cannot be counted must not pass unseen.
+                // A request that cannot be counted is rejected.
                 Err(_) => return false,
             }
         }
     }
 }
 
-/// A bucket of tokens.
+/// A token bucket.
 struct Bucket {
     tokens: f64,
     filled: Duration,

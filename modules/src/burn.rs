@@ -1,35 +1,35 @@
-//! Using a stated CPU time, by the thread's own clock.
+//! Uses a stated CPU time, measured by the CPU clock of the thread.
 //!
-//! `CLOCK_THREAD_CPUTIME_ID` is the account that the scheduler keeps of a thread, the same that a study reads from the
-//! outside. It stands still while the thread is preempted. Reading it is a system call of some tenths of a microsecond, so
-//! the time between two readings is spent looking at the monotonic clock, which costs no system call.
+//! `CLOCK_THREAD_CPUTIME_ID` is the scheduler's CPU time of a thread, which a study reads from outside. It does not advance while
+//! the thread is preempted. Reading it is a system call of some tenths of a microsecond. Between two readings, the thread
+//! therefore polls the monotonic clock, which needs no system call.
 //!
-//! What comes before the first reading and after the last is the same for every budget, and a budget of nothing is one
-//! reading, which is the first and the last. So what two budgets burn differs by as much as they do, but for what the last
-//! reading comes too late. That is taken off the next budgets of the same thread: the mean is exact.
+//! The work before the first reading and after the last is the same for every budget. With a budget of zero, there is a single
+//! reading. The burned times of two budgets therefore differ by the difference of the budgets, except for the overshoot of the
+//! last reading. The overshoot is subtracted from later budgets of the same thread, so the mean is exact.
 
-/// What is taken off later budgets at the most, nanoseconds. It is far above what the clock and interrupts of the machine come
-/// to, so that the mean is exact, and far below a slice of a study, so that a slice pays for its own. What a host takes
-/// from the machine may be more; a study sets such slices aside.
-const PAY_BACK_NS: i64 = 1_000_000;
+/// Maximum overshoot that is subtracted from later budgets, nanoseconds. It is far above the cost of clock readings and interrupts,
+/// so the mean is exact, and far below the length of a slice, so an overshoot does not affect later slices. Steal by the
+/// hypervisor can exceed it; a study sets such slices aside.
+const MAX_CREDIT_NS: i64 = 1_000_000;
 
-/// What a thread still has to burn, or burned in advance.
+/// The CPU time that a thread still has to burn, or has burned in advance.
 #[derive(Debug)]
 pub(crate) struct Burner {
-    /// Nanoseconds; negative for what was burned in advance.
+    /// Nanoseconds; negative if burned in advance.
     owed_ns: i64,
 }
 
 impl Burner {
-    /// One that has burned nothing.
+    /// A burner that has burned nothing.
     pub(crate) const fn new() -> Self {
         Self { owed_ns: 0 }
     }
 
-    /// Burns `budget_ns` of the CPU time that `clock` tells, less what was burned too much before, and returns what was burned.
-    /// `wait` is to use CPU time for about as many nanoseconds as it is given.
+    /// Burns `budget_ns` of CPU time, minus earlier overshoot, and returns the burned time, nanoseconds. `clock` reads the CPU time
+    /// of the thread. `wait` uses CPU time for approximately the given nanoseconds.
     ///
-    /// What is burned too much, because of an interrupt for example, is taken off the next budgets, up to 1 ms.
+    /// Overshoot, for example because of an interrupt, is subtracted from later budgets, up to 1 ms.
     pub(crate) fn burn(
         &mut self,
         budget_ns: i64,
@@ -43,7 +43,7 @@ impl Burner {
             wait(due_ns - burned_ns);
             burned_ns = clock() - began;
         }
-        self.owed_ns = (due_ns - burned_ns).max(-PAY_BACK_NS);
+        self.owed_ns = (due_ns - burned_ns).max(-MAX_CREDIT_NS);
         burned_ns
     }
 }
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock whose reading takes 300 ns, and a wait that is late by as much as it is told.
+    /// A clock with a reading time of 300 ns, and a wait that ends late by a given time.
     struct Machine {
         now_ns: Cell<i64>,
         late_ns: Cell<i64>,
@@ -78,22 +78,22 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_the_budget_although_each_burn_ends_late() {
+    fn the_mean_equals_the_budget_although_each_burn_overshoots() {
         let (machine, mut burner) = (Machine::new(150), Burner::new());
         let burned_ns: i64 = (0..1000).map(|_| machine.burn(&mut burner, 5000)).sum();
-        // The last one ends 450 ns late at most, and nothing takes that off.
+        // The last burn overshoots by at most 450 ns, which no later budget compensates.
         assert!((5_000_000..=5_000_450).contains(&burned_ns), "{burned_ns}");
     }
 
     #[test]
-    fn nothing_to_burn_is_one_reading_of_the_clock() {
+    fn a_budget_of_zero_reads_the_clock_once() {
         let (machine, mut burner) = (Machine::new(0), Burner::new());
         assert_eq!(machine.burn(&mut burner, 0), 0);
         assert_eq!(machine.readings.get(), 1);
     }
 
     #[test]
-    fn a_wait_that_ends_early_is_gone_on_with() {
+    fn a_wait_that_ends_early_is_repeated() {
         let (machine, mut burner) = (Machine::new(-900), Burner::new());
         let burned_ns = machine.burn(&mut burner, 5000);
         assert!(burned_ns >= 5000, "{burned_ns}");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_interruption_is_paid_back_for_a_millisecond_and_no_more() {
+    fn a_long_interruption_is_compensated_up_to_a_millisecond() {
         let (machine, mut burner) = (Machine::new(20_000_000), Burner::new());
         assert!(machine.burn(&mut burner, 5000) >= 20_000_000);
         machine.late_ns.set(0);

@@ -1,11 +1,11 @@
-//! What Envoy calls, and what it is asked, by the C interface of Envoy 1.40 for dynamic modules
-//! (`source/extensions/dynamic_modules/abi/abi.h` of its sources, version v0.2.0).
+//! Event hooks and callbacks of Envoy 1.40's C interface for dynamic modules
+//! (`source/extensions/dynamic_modules/abi/abi.h` in its sources, version v0.2.0).
 //!
-//! Envoy refuses a module that lacks one of these hooks, so those that a filter of request headers has no use for are here as
-//! well. They do not name their parameters: in C's calling convention it is the caller that passes and removes them.
+//! Envoy rejects a module that lacks one of these hooks, so unused hooks are defined too. They omit their parameters: in the C
+//! calling convention, the caller passes and removes them.
 //!
-//! Everything unsafe here rests on one promise of Envoy's: the pointers that it passes are valid during the call, and a
-//! configuration is destroyed after the last filter that was made from it.
+//! All unsafe code here relies on two guarantees of Envoy: pointers that it passes are valid during the call, and a
+//! configuration is destroyed after the last filter created from it.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
@@ -15,21 +15,21 @@ use crate::burn::Burner;
 
 /// The version of the interface.
 const VERSION: &CStr = c"v0.2.0";
-/// The statistic that counts the requests.
+/// The name of the counter of requests.
 const REQUESTS: &str = "burn.requests";
-/// The statistic that sums up the CPU time, nanoseconds.
+/// The name of the counter of burned CPU time, nanoseconds.
 const BURNED_NS: &str = "burn.cpu_ns";
-/// The filter is done, and the request goes on.
+/// The status with which the request continues through the filter chain.
 const CONTINUE: u32 = 0;
-/// A callback did what it was asked.
+/// The result of a successful callback.
 const SUCCESS: u32 = 0;
 
 thread_local! {
-    /// One for each worker: what a thread burned too much, it alone can make up for.
+    /// One burner per worker thread, as only the same thread can compensate its overshoot.
     static BURNER: RefCell<Burner> = const { RefCell::new(Burner::new()) };
 }
 
-/// Bytes that somebody else owns.
+/// Borrowed bytes.
 #[repr(C)]
 struct Buffer {
     start: *const u8,
@@ -37,17 +37,17 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// The bytes; None where there are none, as they may begin nowhere then.
+    /// The bytes; None if empty, as `start` may then be null.
     ///
     /// # Safety
-    /// As many bytes as `length` says must be readable from `start` while the slice is in use, if there are any.
+    /// If `length` is not 0, `length` bytes must be readable from `start` while the slice is in use.
     unsafe fn bytes(&self) -> Option<&[u8]> {
-        // SAFETY: As the caller promises.
+        // SAFETY: Guaranteed by the caller.
         (self.length > 0).then(|| unsafe { std::slice::from_raw_parts(self.start, self.length) })
     }
 }
 
-/// A filter as it is configured.
+/// The configuration of a filter.
 struct Configuration {
     budget_ns: i64,
     requests: usize,
@@ -55,7 +55,7 @@ struct Configuration {
 }
 
 unsafe extern "C" {
-    /// Defines a counter and writes its number to `id`.
+    /// Defines a counter and writes its id to `id`.
     fn envoy_dynamic_module_callback_http_filter_config_define_counter(
         envoy: *mut c_void,
         name: Buffer,
@@ -63,7 +63,7 @@ unsafe extern "C" {
         labels_length: usize,
         id: *mut usize,
     ) -> u32;
-    /// Adds to a counter.
+    /// Adds `value` to a counter.
     fn envoy_dynamic_module_callback_http_filter_increment_counter(
         envoy: *mut c_void,
         id: usize,
@@ -71,48 +71,48 @@ unsafe extern "C" {
         labels_length: usize,
         value: u64,
     ) -> u32;
-    /// The C library's.
+    /// `clock_gettime(2)` of the C library.
     fn clock_gettime(clock: i32, time: *mut TimeSpec) -> i32;
 }
 
-/// A time as `clock_gettime` writes it on 64-bit Linux.
+/// `struct timespec` on 64-bit Linux.
 #[repr(C)]
 struct TimeSpec {
     seconds: i64,
     nanoseconds: i64,
 }
 
-/// Linux' number for the CPU time of the calling thread.
+/// The id of the CPU clock of the calling thread on Linux.
 const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
 
-/// CPU time of this thread, nanoseconds.
+/// CPU time of the calling thread, nanoseconds.
 fn thread_cpu_ns() -> i64 {
     let mut time = TimeSpec { seconds: 0, nanoseconds: 0 };
-    // SAFETY: `time` is valid for writing and has the layout that the C library expects. The call fails for unknown clocks only.
+    // SAFETY: `time` is writable and has the layout that the C library expects. The call fails only for unknown clocks.
     unsafe { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.seconds * 1_000_000_000 + time.nanoseconds
 }
 
-/// Uses the processor. There is no hint of a waiting loop in it: a host may take the processor from a guest that gives it.
+/// Busy-waits. The loop has no PAUSE instruction, at which a hypervisor may deschedule the processor.
 fn wait(nanoseconds: i64) {
     let (began, long) = (Instant::now(), Duration::from_nanos(nanoseconds.unsigned_abs()));
     while began.elapsed() < long {}
 }
 
-/// Envoy has loaded the module.
+/// Called when Envoy loads the module. Returns the version of the interface.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_program_init() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// A filter is configured: the text of its configuration is the budget in microseconds. Null refuses it.
+/// Called for a filter configuration, whose text is the budget in microseconds. Null rejects the configuration.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_config_new(
     envoy: *mut c_void,
     _name: Buffer,
     text: Buffer,
 ) -> *const Configuration {
-    // SAFETY: Envoy gives a text that is valid during the call.
+    // SAFETY: Envoy passes a text that is valid during the call.
     let budget_us =
         unsafe { text.bytes() }.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse::<u32>().ok());
     let define = |name: &str| {
@@ -139,14 +139,14 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_new(
     }
 }
 
-/// A configuration is not needed any longer.
+/// Called when a configuration is no longer used.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_config_destroy(configuration: *mut Configuration) {
-    // SAFETY: It is the one that `config_new` gave, and Envoy destroys it once.
+    // SAFETY: The pointer is from `config_new`, and Envoy destroys it once.
     drop(unsafe { Box::from_raw(configuration) });
 }
 
-/// A request has come: its filter is the configuration itself, as it has nothing of its own.
+/// Called for each request. The filter has no state of its own, so it is represented by its configuration.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_new(
     configuration: *const Configuration,
@@ -155,20 +155,20 @@ extern "C" fn envoy_dynamic_module_on_http_filter_new(
     configuration
 }
 
-/// The headers of a request are there: burns.
+/// Called for the headers of a request: burns the budget.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
     envoy: *mut c_void,
     filter: *const Configuration,
     _is_last: bool,
 ) -> u32 {
-    // SAFETY: It is the one that `filter_new` gave, and is destroyed after the filter.
+    // SAFETY: The pointer is from `filter_new`, and the configuration is destroyed after the filter.
     let configuration = unsafe { &*filter };
     let burned_ns =
         BURNER.with_borrow_mut(|burner| burner.burn(configuration.budget_ns, thread_cpu_ns, wait));
     for (counter, value) in [(configuration.requests, 1), (configuration.burned_ns, burned_ns.unsigned_abs())]
     {
-        // SAFETY: The filter lives during the call, and no labels are given. An unknown counter is an answer, not a fault.
+        // SAFETY: The filter is valid during the call, and no labels are given. For an unknown counter, Envoy returns an error.
         unsafe {
             envoy_dynamic_module_callback_http_filter_increment_counter(
                 envoy,
@@ -182,7 +182,7 @@ extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
     CONTINUE
 }
 
-/// Hooks that have nothing to do. The interface ignores what they return, or takes it for what becomes of the request.
+/// Unused hooks. Envoy ignores their return value, or uses it as the status of the request.
 macro_rules! idle_hooks {
     ($($name:ident)*) => {
         $(

@@ -1,7 +1,7 @@
-//! A filter for Envoy that uses a stated CPU time for each request, as a dynamic module: what a study measures of it is known
-//! beforehand, as the response time of Envoy's own `fault/delay` is.
+//! An Envoy dynamic module with a filter that uses a stated CPU time per request. Its cost is known before a study measures it,
+//! like the response time of Envoy's own `fault/delay`.
 //!
-//! [`burn`] is the filter's work, [`hooks`] what Envoy calls. Tests need no Envoy, so they are built without the latter.
+//! [`burn`] uses the CPU time; [`hooks`] is the interface to Envoy. Tests run without Envoy and are built without [`hooks`].
 
 mod burn;
 #[cfg(not(test))]

@@ -1,4 +1,4 @@
-//! The experiments, and their answers as far as they are known in advance.
+//! The experiments of a calibration, with their known answers.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) struct Spec {
     pub(crate) quantiles: &'static [f64],
     /// The theoretical response times.
     pub(crate) theory: Theory,
-    /// Whether to report service time, where it hides what happened.
+    /// Whether to report the service time, which hides the freeze.
     pub(crate) shows_service: bool,
 }
 
@@ -88,7 +88,7 @@ impl Theory {
 
 /// Quantiles of continuous distributions.
 const QUANTILES: &[f64] = &[0.5, 0.9, 0.95, 0.99];
-/// How long to wait for answers.
+/// Default time to wait for responses after the end.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
 fn spec(name: &'static str, summary: &'static str, query: impl Into<String>, load: Load) -> Spec {
@@ -110,7 +110,7 @@ fn spec(name: &'static str, summary: &'static str, query: impl Into<String>, loa
 /// An origin that answers immediately, for the floor and the ceiling.
 pub(crate) fn plain(rate: f64, connections: usize, length: Duration) -> Spec {
     let load = Load::Open(rate, Arrivals::Uniform);
-    Spec { connections, length, ..spec("plain", "An origin that answers at once", "size=64", load) }
+    Spec { connections, length, ..spec("plain", "An origin that responds immediately", "size=64", load) }
 }
 
 /// The experiments with known answers. Lengths suit a run of two minutes and are multiplied by `factor`.
@@ -148,7 +148,7 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
             theory: Theory::Exponential { mean_us: 2_000.0 },
             ..spec(
                 "exponential-queue",
-                "One server, 1 ms of service in the mean, Poisson arrivals at half its rate (M/M/1)",
+                "One server, 1 ms of service on average, Poisson arrivals at half its rate (M/M/1)",
                 "service=exp:1ms",
                 poisson(500.0),
             )
@@ -172,7 +172,7 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
             theory: Theory::Turns { users: 8.0, service_us: 1_000.0 },
             ..spec(
                 "closed-loop",
-                "Eight connections in a closed loop at one server of 1 ms: each waits for the other seven",
+                "Eight connections in a closed loop, one server with 1 ms of service: each request waits for seven others",
                 "service=1ms",
                 Load::Closed(None),
             )
@@ -183,7 +183,7 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
             theory: Theory::Users { model: ClosedLoop::new(8, 10.0), service_us: 4_000.0 },
             ..spec(
                 "thinking-loop",
-                "Eight users who think for 40 ms in the mean, at one server of 4 ms in the mean (M/M/1//8)",
+                "Eight users with 40 ms of think time, one server with 4 ms of service, both on average (M/M/1//8)",
                 "service=exp:4ms",
                 Load::Closed(Some(Think::Exponential(Duration::from_millis(40)))),
             )
@@ -191,7 +191,7 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
     ]
 }
 
-/// Coordinated omission: with few connections, almost no service time shows that the server froze for a second.
+/// Coordinated omission: with few connections, service times barely show that the server froze for a second.
 fn freeze(factor: f64) -> Spec {
     let seconds = 20.0 * factor.max(0.2);
     let freeze_seconds = seconds / 20.0;
@@ -210,7 +210,7 @@ fn freeze(factor: f64) -> Spec {
         shows_service: true,
         ..spec(
             "freeze",
-            "One server of 0.4 ms at 1,000/s on 16 connections that stands still for a twentieth of the time",
+            "One server with 0.4 ms of service at 1,000/s on 16 connections, frozen for a twentieth of the time",
             format!("service=400us&freeze={}ns@{}ns", freeze.length_ns, freeze.after_ns),
             Load::Open(1_000.0, Arrivals::Uniform),
         )
@@ -227,7 +227,7 @@ fn cut_off() -> Spec {
         quantiles: &[0.5, 0.9, 0.95, 0.99],
         ..spec(
             "cut-off",
-            "The same server, which stands still from half a second before the end on; answers are waited for 0.5 s",
+            "The same server, frozen from half a second before the end; the drain lasts 0.5 s",
             "service=400us&freeze=3s@5.5s",
             Load::Open(1_000.0, Arrivals::Uniform),
         )

@@ -1,6 +1,6 @@
-//! Calibration by experiments with known answers: the error of the load generator on this machine, the smallest latency
-//! that it can resolve, and the highest rate that it can send on time. Also measures the machine's speeds at the
-//! operations that make up the cost of a function.
+//! Calibrates the load generator on this machine by experiments with known answers: its error, the lowest latency that it
+//! can resolve, and the highest rate that it can send on time. Also measures the machine's speeds at the operations that
+//! make up the cost of a function.
 //!
 //! The origin of an experiment uses no CPU time for its delays: it schedules each answer, from a delay or from a
 //! simulated queue, and records the schedule. Each measured response time is then compared with the scheduled one,
@@ -51,8 +51,8 @@ pub enum CalibrateError {
     /// An error of the origin.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// The origin ended without its accounts, which is a bug in hoptax.
-    #[error("the origin ended without its account; this is a fault of hoptax")]
+    /// The origin ended without its records, which is a bug in hoptax.
+    #[error("the origin ended without its records; this is a bug in hoptax")]
     OriginLost,
     /// The requests cannot be built.
     #[error(transparent)]
@@ -63,13 +63,13 @@ pub enum CalibrateError {
     /// A system call failed.
     #[error("cannot calibrate: {0}")]
     System(io::Error),
-    /// Requests failed that cannot fail.
+    /// Requests failed, so the records of generator and origin do not match.
     #[error(
-        "experiment `{0}`: the accounts of generator and origin do not fit: requests failed; is the machine overloaded?"
+        "experiment `{0}`: requests failed, so the records of generator and origin do not match; is the machine overloaded?"
     )]
     Accounts(&'static str),
-    /// It was interrupted.
-    #[error("it was interrupted")]
+    /// The calibration was interrupted.
+    #[error("interrupted")]
     Interrupted,
 }
 
@@ -136,7 +136,7 @@ pub fn run(
         floors.extend(floor_at(rate, &trial.recording));
     }
     on_step("speeds");
-    // Speeds are measured with and without it.
+    // Speeds are measured with and without a spinner, which `speeds` starts itself.
     drop(awake);
     let speeds = speeds(options.placement, options.factor, options.seed, options.keep_awake, stop)?;
     let format = "hoptax.calibration/1".to_owned();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_that_sleeps_through_requests_is_found_out() {
+    fn late_requests_appear_in_the_error_of_an_experiment() {
         let spec = experiments::all(1.0).remove(3);
         // One request in twenty is a millisecond late.
         let requests: Vec<Request> = (0..10_000)
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_on_time_counts_although_a_smaller_one_was_late() {
+    fn the_ceiling_may_lie_above_a_rate_that_was_late() {
         let tried = |rate, sent_share, send_lag_p99_us| RateTried {
             rate,
             sent_share,
@@ -295,10 +295,10 @@ mod tests {
     }
 
     #[test]
-    fn a_short_calibration_runs_and_no_request_is_back_before_it_can_be() {
+    fn in_a_short_calibration_no_response_is_early() {
         let allowed = hoptax_host::processors::allowed().unwrap();
         let placement = Placement::split(&allowed, 1);
-        // On a thread of its own, since it stays pinned.
+        // On its own thread, which stays pinned.
         let run = std::thread::spawn(move || {
             let options = Options {
                 placement: &placement,
@@ -315,7 +315,7 @@ mod tests {
         });
         let (result, steps) = run.join().unwrap();
         assert_eq!(result.experiments.len(), 8);
-        assert!(!result.never_halted, "nothing can keep them awake");
+        assert!(!result.never_halted, "without `keep_awake`, processors may halt");
         assert!(steps.iter().any(|step| step == "closed-loop"));
         let named = |name: &str| result.experiments.iter().find(|one| one.name == name).unwrap();
         let least = |one: &Experiment| one.error.map_or(0.0, |error| error.min_us);

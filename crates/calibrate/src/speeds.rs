@@ -38,7 +38,7 @@ const BURSTS: f64 = 7.0;
 const BURST: Duration = Duration::from_millis(6);
 const CONFIDENCE: f64 = 0.95;
 
-/// Keeps processors awake until the returned value is dropped.
+/// Keeps these processors awake until the returned value is dropped.
 pub type KeepAwake<'a> = &'a (dyn Fn(&[u32]) -> io::Result<Box<dyn Any>> + Sync);
 
 /// Measures the speeds of this machine, in about twelve seconds times `factor`.
@@ -57,9 +57,9 @@ pub fn speeds(
     stop: &AtomicBool,
 ) -> Result<MachineSpeeds, CalibrateError> {
     let (Some(&own), Some(&other)) = (placement.proxy.first(), placement.generator.first()) else {
-        return Err(io::Error::other("there is no processor to measure on").into());
+        return Err(io::Error::other("no processor to measure on").into());
     };
-    // On a thread of its own, since it is pinned.
+    // On its own thread, which is pinned.
     thread::scope(|scope| {
         let measured = scope.spawn(|| {
             processors::pin(&[own])?;
@@ -88,7 +88,7 @@ fn measure(
     }
     works.sort_by_key(|work| work.kind);
     works.iter_mut().try_for_each(Work::size)?;
-    let usual = take_turns(&mut works, bursts, &mut random, stop)?;
+    let usual = alternate(&mut works, bursts, &mut random, stop)?;
     let mut speeds: Vec<Speed> = works
         .iter()
         .zip(usual)
@@ -105,7 +105,7 @@ fn measure(
         let _awake = keep_awake(&[own, other])?;
         let mut works = wake::works(other)?;
         works.iter_mut().try_for_each(Work::size)?;
-        let awake = take_turns(&mut works, bursts, &mut random, stop)?;
+        let awake = alternate(&mut works, bursts, &mut random, stop)?;
         for (work, ns) in works.iter().zip(awake) {
             if let Some(speed) = speeds.iter_mut().find(|speed| speed.kind == work.kind) {
                 speed.never_halted_ns = Some(ns);
@@ -121,7 +121,7 @@ fn measure(
 }
 
 /// Alternates between all works, and returns the time of one operation of each, nanoseconds.
-fn take_turns(
+fn alternate(
     works: &mut [Work],
     bursts: usize,
     random: &mut SmallRng,
@@ -146,7 +146,7 @@ fn take_turns(
     }
     let interval = |repetitions: &Vec<f64>| {
         mean_over_rounds(repetitions, CONFIDENCE)
-            .ok_or_else(|| io::Error::other("the clock gave times that make no interval").into())
+            .ok_or_else(|| io::Error::other("the measured times give no interval").into())
     };
     repetitions.iter().map(interval).collect()
 }
@@ -218,17 +218,17 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_that_was_disturbed_does_not_show() {
+    fn a_disturbed_burst_does_not_change_the_result() {
         let disturbed = |number: u64| if number.is_multiple_of(5) { 9_000.0 } else { 100.0 };
         let mut works = [fixed(disturbed), fixed(|_| 250.0)];
         let mut random = SmallRng::seed_from_u64(1);
-        let found = take_turns(&mut works, 7, &mut random, &AtomicBool::new(false)).unwrap();
+        let found = alternate(&mut works, 7, &mut random, &AtomicBool::new(false)).unwrap();
         let expected = [100.0, 250.0].map(|ns| Interval { estimate: ns, low: ns, high: ns });
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn every_kind_is_measured_and_what_does_more_takes_longer() {
+    fn every_kind_is_measured_and_larger_operations_take_longer() {
         let found = speeds(&here(), 0.1, 1, None, &AtomicBool::new(false)).unwrap();
         let ns = |kind| found.of(kind).map(|speed| speed.ns.estimate).unwrap();
         assert!(found.speeds.iter().all(|speed| speed.ns.estimate > 0.0), "{found:#?}");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_awake_is_measured_where_it_can_be() {
+    fn wake_ups_are_also_measured_with_processors_kept_awake() {
         let placement = here();
         let keep_awake = |processors: &[u32]| -> io::Result<Box<dyn Any>> {
             assert_eq!(processors.len(), 2);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn on_one_processor_nothing_is_said_of_waking() {
+    fn wake_ups_are_not_measured_on_a_single_processor() {
         let own = *processors::allowed().unwrap().last().unwrap();
         let alone = Placement { proxy: vec![own], generator: vec![own] };
         let found = speeds(&alone, 0.1, 1, None, &AtomicBool::new(false)).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_it_is_told_to() {
+    fn the_stop_flag_interrupts_the_measurement() {
         let found = speeds(&here(), 1.0, 1, None, &AtomicBool::new(true));
         assert!(matches!(found, Err(CalibrateError::Interrupted)));
     }

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constant_service_is_as_tabled() {
+    fn constant_service_agrees_with_a_simulation() {
         // Response time divided by service time at utilisations of 0.3, 0.5, 0.7 and 0.8, from a simulation of two
         // million requests.
         for (utilisation, p90, p99, p99_9) in [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_is_as_tabled() {
+    fn a_closed_loop_agrees_with_known_quantiles() {
         let eight = ClosedLoop::new(8, 10.0);
         assert!((eight.rate - 0.6617).abs() < 1e-4, "{}", eight.rate);
         for (p, expected) in [(0.350, 1.0), (0.594, 2.0), (0.856, 4.0), (0.987, 8.0)] {

@@ -47,7 +47,7 @@ pub(crate) fn run(
     thread::scope(|scope| {
         let server = scope.spawn(|| {
             processors::pin(&placement.proxy)?;
-            Ok::<_, CalibrateError>(origin.run_and_keep(&ended)?.1)
+            Ok::<_, CalibrateError>(origin.run_recorded(&ended)?.1)
         });
         let sent = offer(spec, seed, &url, placement, stop);
         ended.store(true, Ordering::Relaxed);
@@ -75,7 +75,7 @@ fn offer(
         Load::Open(rate, arrivals) => Release::Open(Schedule::new(arrivals.clone(), *rate, seed, 0, 1)),
     };
     let (sender, pieces) = log::channel();
-    let keeper = thread::spawn(move || pieces.into_iter().flatten().collect::<Vec<u8>>());
+    let collector = thread::spawn(move || pieces.into_iter().flatten().collect::<Vec<u8>>());
     let start_ns = now_ns() + SETTLE_NS;
     let end_ns = start_ns + spec.length.as_nanos() as u64;
     let run = Run {
@@ -84,7 +84,7 @@ fn offer(
     };
     let mut recording = Recording::new();
     worker.run(run, &mut recording, stop)?;
-    let bytes = keeper.join().map_err(|_| io::Error::other("the thread that keeps the log has ended"))?;
+    let bytes = collector.join().map_err(|_| io::Error::other("the log thread has panicked"))?;
     let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
     let entries = entries.iter().filter_map(Entry::from_bytes).collect();
     Ok((entries, start_ns, recording))

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_send_is_an_error_although_the_origin_kept_its_word() {
+    fn a_late_send_counts_as_error_even_if_the_origin_was_on_time() {
         // Planned at 1000, sent 500 late, delayed by 100 as requested, returned immediately.
         let requests =
             requests(&[entry(0, 500, 600, 0)], 1_000, &[served(0, 1_500, None, 1_600)], None).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_played_again_from_the_planned_times() {
+    fn the_queue_is_replayed_from_the_planned_times() {
         // Both planned at 0 on two connections with a service time of 1000 each: the second waits for the first.
         let entries = [entry(0, 0, 1_000, 0), entry(0, 1, 2_000, 1)];
         let kept = [served(0, 0, Some(1_000), 1_000), served(1, 1, Some(1_000), 2_000)];
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_that_do_not_fit_are_not_joined() {
+    fn records_that_do_not_match_are_not_joined() {
         let one = [entry(0, 0, 10, 0)];
         assert_eq!(requests(&one, 0, &[], None), None);
         assert_eq!(requests(&one, 0, &[served(1, 0, None, 5)], None), None);

@@ -112,11 +112,7 @@ mod tests {
             seconds: 3_600,
         };
         let signed = authority.sign(&request).unwrap();
-        assert_ne!(
-            signed.certificate,
-            authority.sign(&request).unwrap().certificate,
-            "each has a key of its own"
-        );
+        assert_ne!(signed.certificate, authority.sign(&request).unwrap().certificate, "each has its own key");
         let bad = Request { names: vec!["ü".to_owned()], ..request };
         assert!(authority.sign(&bad).is_err());
     }

@@ -227,15 +227,15 @@ impl FromStr for Condition {
         let mut metric = metric_of(metric)?;
         let limit = match &mut metric {
             Metric::Time(..) => time_us(value).ok_or_else(|| {
-                format!("`{value}` is no time: write it with its unit, as `500us`, `5ms` or `1.5s`")
+                format!("`{value}` is not a time: write it with its unit, as `500us`, `5ms` or `1.5s`")
             })?,
             Metric::Rate { .. } => number(value.strip_suffix("/s").unwrap_or(value))
-                .ok_or_else(|| format!("`{value}` is no rate: write requests per second, as `9900`"))?,
+                .ok_or_else(|| format!("`{value}` is not a rate: write requests per second, as `9900`"))?,
             Metric::Requests { as_percent, .. } => {
                 let percent = value.strip_suffix('%');
                 *as_percent = percent.is_some();
                 number(percent.unwrap_or(value)).ok_or_else(|| {
-                    format!("`{value}` is neither a share nor a count: write it as `0.1%` or `10`")
+                    format!("`{value}` is neither a share nor a count: write `0.1%` or `10`")
                 })?
             }
         };
@@ -266,9 +266,9 @@ fn metric_of(text: &str) -> Result<Metric, String> {
     }
     let unknown = || {
         format!(
-            "there is nothing called `{text}` to compare: write `p99` (any percentile, `min`, `mean` or `max`; of response \
-             time, or `service.p99`, `send-lag.p99`, `own-lag.p99`, `first-byte.p99`, `last-byte.p99`, `connect.p99`), \
-             `rate`, `offered`, `errors`, `failed`, `timed-out`, `unfinished`, `unsent`, or a kind of failure: {}, \
+            "there is no metric `{text}`: use `p99` (any percentile, `min`, `mean` or `max` of response time), \
+             `service.p99`, `send-lag.p99`, `own-lag.p99`, `first-byte.p99`, `last-byte.p99`, `connect.p99`, `rate`, \
+             `offered`, `errors`, `failed`, `timed-out`, `unfinished`, `unsent`, or a kind of failure: {}, \
              {STREAM_RESET}...",
             FAILURES.join(", ")
         )
@@ -292,12 +292,12 @@ fn metric_of(text: &str) -> Result<Metric, String> {
         _ => {
             let percentile = statistic.strip_prefix('p').and_then(number).ok_or_else(unknown)?;
             if percentile <= 0.0 || percentile >= 100.0 {
-                return Err(format!("`{statistic}` is no percentile: it must be above 0 and below 100"));
+                return Err(format!("`{statistic}` is not a percentile: it must be above 0 and below 100"));
             }
             let is_usual = [50.0, 90.0, 99.0, 99.9].iter().any(|one| (percentile - one).abs() < 1e-9);
             if !is_usual && !matches!(distribution, Distribution::Response | Distribution::Service) {
                 return Err(format!(
-                    "`{text}`: only p50, p90, p99 and p99.9 are told of anything but response and service time"
+                    "`{text}`: only response and service time have other percentiles than p50, p90, p99 and p99.9"
                 ));
             }
             Statistic::Percentile(percentile)
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_relation_holds_where_it_says() {
+    fn every_relation_is_evaluated_as_written() {
         // 20,000/s; p99 of response time 200 us, of service time 190 us; p99 of send lag 10 us.
         for (condition, fails) in [
             ("p99>199us", true),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_counted_by_kind_and_as_a_share_of_what_was_sent() {
+    fn failures_are_counted_by_kind_and_as_a_share_of_sent_requests() {
         let fail = |result: &mut LoadResult| {
             result.book.answered -= 500;
             result.book.failed += 500;
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_does_not_pass() {
+    fn an_unknown_value_does_not_pass() {
         let withhold = |result: &mut LoadResult| result.latency.response.p99_us = None;
         assert_eq!(outcome("p99>5s", withhold), FailOnOutcome::Unknown);
         assert_eq!(outcome("rate<1", |result| result.rate.achieved = None), FailOnOutcome::Unknown);
@@ -415,10 +415,10 @@ mod tests {
     }
 
     #[test]
-    fn any_percentile_of_response_and_service_time_can_be_asked_for() {
+    fn any_percentile_of_response_and_service_time_can_be_a_condition() {
         let condition: Condition = "service.p97.5>80us".parse().unwrap();
         assert_eq!(condition.percentile(), Some(97.5));
-        let tell = |result: &mut LoadResult| {
+        let add = |result: &mut LoadResult| {
             result.percentiles.push(Percentile {
                 percentile: 97.5,
                 response_us: None,
@@ -428,25 +428,25 @@ mod tests {
                 service_at_least_us: None,
             });
         };
-        assert_eq!(outcome("service.p97.5>80us", tell), FailOnOutcome::Failed);
-        assert_eq!(outcome("p97.5>80us", tell), FailOnOutcome::Unknown);
+        assert_eq!(outcome("service.p97.5>80us", add), FailOnOutcome::Failed);
+        assert_eq!(outcome("p97.5>80us", add), FailOnOutcome::Unknown);
         assert_eq!("connect.p99>1ms".parse::<Condition>().unwrap().percentile(), None);
     }
 
     #[test]
-    fn what_is_no_condition_is_told() {
+    fn invalid_conditions_are_errors() {
         for (text, expected) in [
             ("p99", "write it as `p99>5ms`"),
             ("p99>5", "with its unit"),
             ("p99>fast", "with its unit"),
             ("p100>5ms", "below 100"),
             ("p0>5ms", "above 0"),
-            ("rest>0", "nothing called `rest`"),
+            ("rest>0", "no metric `rest`"),
             ("send-lag>1ms", "`send-lag.p99`"),
-            ("send-lag.p95>1ms", "only p50, p90, p99 and p99.9"),
-            ("rate<fast", "is no rate"),
+            ("send-lag.p95>1ms", "other percentiles than p50, p90, p99 and p99.9"),
+            ("rate<fast", "is not a rate"),
             ("errors>-1%", "neither a share nor a count"),
-            (">5ms", "nothing called ``"),
+            (">5ms", "no metric ``"),
         ] {
             let error = text.parse::<Condition>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -49,7 +49,7 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
 pub fn judge_study(result: &mut StudyResult) {
     let findings = run_checks(study::ALL, result, &Limits::default());
     result.for_each_number(&mut |place, number| {
-        if findings.iter().any(|finding| finding.takes_away(place)) {
+        if findings.iter().any(|finding| finding.withholds_number(place)) {
             number.clear();
         }
     });

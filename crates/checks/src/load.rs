@@ -99,14 +99,14 @@ pub(crate) mod tests {
     pub(crate) fn fired_with(
         id: &str,
         set: &[(&str, f64)],
-        spoil: impl FnOnce(&mut LoadResult),
+        invalidate: impl FnOnce(&mut LoadResult),
     ) -> (Option<Severity>, LoadResult) {
         let mut limits = Limits::default();
         for (name, value) in set {
             limits.set(name, *value).unwrap();
         }
         let mut result = sound();
-        spoil(&mut result);
+        invalidate(&mut result);
         judge_load(&mut result, &limits);
         let severity =
             result.findings.iter().filter(|finding| finding.id == id).map(|found| found.severity).max();
@@ -115,8 +115,11 @@ pub(crate) mod tests {
 
     /// Judges an invalidated result. Returns the worst severity of the findings with this `id`, if
     /// any.
-    pub(crate) fn fired(id: &str, spoil: impl FnOnce(&mut LoadResult)) -> (Option<Severity>, LoadResult) {
-        fired_with(id, &[], spoil)
+    pub(crate) fn fired(
+        id: &str,
+        invalidate: impl FnOnce(&mut LoadResult),
+    ) -> (Option<Severity>, LoadResult) {
+        fired_with(id, &[], invalidate)
     }
 
     #[test]
@@ -141,13 +144,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_loosened_threshold_stands_in_the_result() {
+    fn a_loosened_threshold_is_part_of_the_result() {
         let (_, result) = fired_with("book", &[("steal", 0.5), ("drift-share", 0.01)], |_| {});
         assert_eq!(result.loosened.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["steal"]);
     }
 
     #[test]
-    fn every_check_has_an_id_of_its_own() {
+    fn every_check_has_a_unique_id() {
         let mut ids: Vec<_> = super::ALL.iter().map(|check| check.id).collect();
         ids.sort_unstable();
         ids.dedup();

@@ -208,29 +208,32 @@ pub(crate) mod tests {
     }
 
     /// Judges an invalidated result. Returns the numbers that were withheld.
-    pub(crate) fn taken(spoil: impl FnOnce(&mut StudyResult)) -> Vec<String> {
+    pub(crate) fn withheld(invalidate: impl FnOnce(&mut StudyResult)) -> Vec<String> {
         let mut result = sound();
-        spoil(&mut result);
+        invalidate(&mut result);
         let before = left(&mut result);
         judge_study(&mut result);
         let after = left(&mut result);
-        let mut taken: Vec<String> = before.into_iter().filter(|place| !after.contains(place)).collect();
-        taken.sort();
-        taken.dedup();
-        taken
+        let mut withheld: Vec<String> = before.into_iter().filter(|place| !after.contains(place)).collect();
+        withheld.sort();
+        withheld.dedup();
+        withheld
     }
 
     #[test]
-    fn a_finding_takes_what_is_in_its_scope_and_the_differences_from_it() {
-        let taken = taken(|result| result.arms[2].unproven = vec!["nothing moved".to_owned()]);
-        assert!(taken.iter().all(|place| place.contains("lua")), "{taken:?}");
-        assert!(taken.contains(&"+lua saturation Cpu".to_owned()), "{taken:?}");
+    fn a_finding_withholds_the_numbers_in_its_scope_and_the_differences_from_them() {
+        let withheld = withheld(|result| result.arms[2].unproven = vec!["nothing moved".to_owned()]);
+        assert!(withheld.iter().all(|place| place.contains("lua")), "{withheld:?}");
+        assert!(withheld.contains(&"+lua saturation Cpu".to_owned()), "{withheld:?}");
     }
 
     /// Judges an invalidated result. Returns the worst severity of the findings with this `id`, if any.
-    pub(crate) fn fired(id: &str, spoil: impl FnOnce(&mut StudyResult)) -> (Option<Severity>, StudyResult) {
+    pub(crate) fn fired(
+        id: &str,
+        invalidate: impl FnOnce(&mut StudyResult),
+    ) -> (Option<Severity>, StudyResult) {
         let mut result = sound();
-        spoil(&mut result);
+        invalidate(&mut result);
         judge_study(&mut result);
         let severity =
             result.findings.iter().filter(|finding| finding.id == id).map(|found| found.severity).max();
@@ -257,7 +260,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_failed_baseline_takes_every_cost_with_it() {
+    fn a_failed_baseline_withholds_every_cost() {
         let (_, mut result) = fired("unproven", |result| {
             result.arms[0].unproven = vec!["nothing moved".to_owned()];
         });
@@ -286,7 +289,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_check_has_an_id_of_its_own() {
+    fn every_check_has_a_unique_id() {
         let mut ids: Vec<_> = super::ALL.iter().map(|check| check.id).collect();
         ids.sort_unstable();
         ids.dedup();

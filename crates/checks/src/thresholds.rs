@@ -22,12 +22,12 @@ pub struct Threshold {
 }
 
 /// An upper limit.
-const fn most(name: &'static str, default: f64, about: &'static str) -> Threshold {
+const fn max(name: &'static str, default: f64, about: &'static str) -> Threshold {
     Threshold { name, default, larger_is_tighter: false, about }
 }
 
 /// A lower limit.
-const fn least(name: &'static str, default: f64, about: &'static str) -> Threshold {
+const fn min(name: &'static str, default: f64, about: &'static str) -> Threshold {
     Threshold { name, default, larger_is_tighter: true, about }
 }
 
@@ -41,54 +41,54 @@ macro_rules! thresholds {
 }
 
 thresholds! {
-    OFFERED_SHARE = least("offered-share", 0.99, "Share of the planned requests that must be sent: below, the trial measures the generator. Lancet (ATC 2019) accepts 10 % off its rate, which hides an overloaded client.");
-    OFFERED_CPU_SHARE = least("offered-cpu-share", 0.95, "Share of the planned requests that must be sent for a study's CPU time under a load: 1 % fewer requests were seen to cost 0.5 to 0.8 % more CPU time each, between 30 and 90 % of what a proxy can take.");
-    OWN_LAG_US = most("own-lag-us", 50.0, "Own send lag, 99th percentile, microseconds, that is never too much; see own-lag-share.");
-    OWN_LAG_SHARE = most("own-lag-share", 0.05, "Own send lag, 99th percentile, as a share of the median response time: above this and above own-lag-us, the generator is part of what was measured.");
-    OWN_LAG_FAIL_US = most("own-lag-fail-us", 500.0, "Own send lag, 99th percentile, microseconds, that is not yet a failure; see own-lag-fail-share.");
-    OWN_LAG_FAIL_SHARE = most("own-lag-fail-share", 0.5, "Own send lag, 99th percentile, as a share of the median response time: above this and above own-lag-fail-us, what was measured is the generator.");
-    ARRIVALS_DISTANCE = most("arrivals-distance", 0.02, "Distance (Kolmogorov-Smirnov) of gaps from exponential ones; with few gaps, what chance explains once in a hundred times is allowed.");
-    BLOCKED_SHARE = most("blocked-share", 0.01, "Share of requests that waited for a free connection above which the pool is part of what is measured.");
-    ERROR_SHARE = most("error-share", 0.000_01, "Share of failed requests above which RFC 9411 (sections 7.1 to 7.9) calls a test invalid.");
-    MISMATCH_SHARE = most("mismatch-share", 0.000_01, "Share of answers that are not what was expected: the subject did not do the work.");
-    ADMITTED_ERROR = most("admitted-error", 0.05, "How far what a limit lets pass may be from what it should, as a share.");
-    LOAD_DEVIATION = most("load-deviation", 0.05, "Deviation of what was sent from what was planned in a twentieth of the trial (RFC 9411: sustained rate within 5 %); with few requests, what chance explains is allowed.");
-    CONNECTIONS_LOST = most("connections-lost", 0.1, "Share of the connections that were not open in some hundredth of the trial (RFC 9411: within 10 %).");
-    STEADY_CHANGE = most("steady-change", 0.05, "Change of the median response time at the point from which on the trial is steady, where that lies in its second half.");
-    STEADY_CHANGE_FAIL = most("steady-change-fail", 0.25, "The same, above which quantiles of the whole trial describe no state that there was.");
-    DRIFT_SHARE = most("drift-share", 0.05, "Change of the median from the first to the last third.");
-    CORRELATION = most("serial-correlation", 0.05, "Rank correlation of one response time with the next above which the textbook interval is too narrow; ours rests on batches.");
-    INTERVAL_SHARE = most("interval-share", 0.1, "Half the interval of a quantile as a share of it above which it is said to be vague.");
-    INTERVAL_FAIL_SHARE = most("interval-fail-share", 0.5, "Half the interval of a quantile as a share of it above which it is withheld.");
-    GENERATOR_BUSY = most("generator-busy", 0.70, "CPU time over wall time of a worker above which it may be the bottleneck.");
-    GENERATOR_BUSY_FAIL = most("generator-busy-fail", 0.95, "CPU time over wall time of a worker above which it is.");
-    RUN_DELAY = most("run-delay", 0.01, "Share of the wall time that the generator was ready to run and did not.");
-    RUN_DELAY_FAIL = most("run-delay-fail", 0.10, "The same, above which the generator's times mean nothing.");
-    STEAL = most("steal", 0.005, "Share of the time that the host gave to others above which a single trial is in doubt.");
-    STEAL_FAIL = most("steal-fail", 0.05, "The same, above which it is worthless.");
-    PRESSURE = most("pressure", 0.05, "Share of the time that some task of the machine waited for a processor.");
-    THROTTLED = most("throttled", 0.0, "Periods in which a limit on CPU time stopped the generator.");
-    CEILING_SHARE = most("ceiling-share", 0.67, "Offered rate as a share of the largest that the generator was seen to offer on time: a third is to be left (RFC 9411 asks for a tenth).");
-    FLOOR_SHARE = most("floor-share", 0.1, "Response time of an origin that answers at once as a share of the one reported above which the generator's part is worth knowing.");
-    FLOOR_WARN_SHARE = most("floor-warn-share", 0.5, "The same, above which the number describes the generator and the kernel more than the subject.");
-    LITTLE_SHARE = most("little-share", 0.02, "Difference of requests in flight, seen and computed, as a share; what chance explains is allowed.");
-    CLOCK_READ_NS = most("clock-read-ns", 1_000.0, "What one reading of the clock may take, nanoseconds.");
-    DELAYED_SHARE = most("delayed-share", 0.005, "Share of requests in a mode near 40 or 200 ms.");
-    SAMPLES_ABOVE = least("samples-above", 100.0, "Requests that must lie above a quantile, n (1 - p). Below, it is a few requests' luck.");
-    SAME_COST_FAIL_SHARE = most("same-cost-fail-share", 0.01, "A/A arm: share of the baseline's CPU time per request below which a difference that excludes zero is taken for the one interval in twenty that must, above which the rig sees what is not there.");
-    ROUNDS = least("rounds", 5.0, "Rounds below which the variance between restarts is hardly known (hysteresis; Treadmill, ISCA 2016).");
-    ROUNDS_FAIL = least("rounds-fail", 2.0, "Rounds below which there is no interval.");
-    SET_ASIDE = most("set-aside", 0.25, "Share of slices set aside above which the machine was not quiet.");
-    SET_ASIDE_FAIL = most("set-aside-fail", 0.50, "The same, above which the rest is a selection.");
-    SATURATED_SHARE = least("saturated-share", 0.90, "Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.");
-    PROCESSORS_BUSY = most("processors-busy", 0.95, "Busy share of the processors of generator and origin above which they may hold the proxy back.");
-    CALLERS_BUSY = most("callers-busy", 0.85, "Busy share of the processors of callers in another language above which they set the rate.");
-    DELAYED = most("delayed-slices", 0.25, "Share of slices in which the proxy waited so long for its processor that only their CPU time counts.");
-    DELAYED_FAIL = most("delayed-slices-fail", 0.50, "The same, above which rates and response times rest on a selection.");
-    KNOWN_CPU_SHARE = most("known-cpu-share", 0.01, "How far a cost in CPU time that is known beforehand may be from what is seen, as a share of it.");
-    KNOWN_CPU_FAIL_SHARE = most("known-cpu-fail-share", 0.05, "The same, above which no cost in CPU time is believed.");
-    SAME_RARE = most("same-rare", 0.001, "A/A arms: how often chance alone shows such a difference in a sound study, below which the rig is at fault.");
-    PROXY_RUN_DELAY = most("proxy-run-delay", 0.02, "Share of its slices that a proxy waited for its processor.");
+    OFFERED_SHARE = min("offered-share", 0.99, "Share of the planned requests that must be sent; below it, the trial measures the generator. Lancet (ATC 2019) accepts a rate that is 10 % off, which hides an overloaded client.");
+    OFFERED_CPU_SHARE = min("offered-cpu-share", 0.95, "Share of the planned requests that must be sent for a study's CPU time under a load. Between 30 and 90 % of a proxy's capacity, 1 % fewer requests raised the CPU time of each by 0.5 to 0.8 %.");
+    OWN_LAG_US = max("own-lag-us", 50.0, "Send lag p99 of the generator, microseconds, that is always accepted; see own-lag-share.");
+    OWN_LAG_SHARE = max("own-lag-share", 0.05, "Send lag p99 of the generator as a share of the median response time. Above both this and own-lag-us, the measurement includes the generator.");
+    OWN_LAG_FAIL_US = max("own-lag-fail-us", 500.0, "Send lag p99 of the generator, microseconds, that never fails a trial; see own-lag-fail-share.");
+    OWN_LAG_FAIL_SHARE = max("own-lag-fail-share", 0.5, "Send lag p99 of the generator as a share of the median response time. Above both this and own-lag-fail-us, the measurement describes the generator.");
+    ARRIVALS_DISTANCE = max("arrivals-distance", 0.02, "Kolmogorov-Smirnov distance of gaps from an exponential distribution. With few gaps, the distance that chance exceeds once in a hundred times is allowed.");
+    BLOCKED_SHARE = max("blocked-share", 0.01, "Share of requests that waited for a free connection, above which the measurement includes the pool.");
+    ERROR_SHARE = max("error-share", 0.000_01, "Share of failed requests, above which RFC 9411 (sections 7.1 to 7.9) calls a test invalid.");
+    MISMATCH_SHARE = max("mismatch-share", 0.000_01, "Share of answers that do not match the expectation: the subject did not do the work.");
+    ADMITTED_ERROR = max("admitted-error", 0.05, "Relative deviation of the admitted requests from the number that a limit should admit.");
+    LOAD_DEVIATION = max("load-deviation", 0.05, "Relative deviation of sent from planned requests in a twentieth of the trial (RFC 9411: sustained rate within 5 %). With few requests, chance variation is allowed.");
+    CONNECTIONS_LOST = max("connections-lost", 0.1, "Share of the connections that were closed in some hundredth of the trial (RFC 9411: within 10 %).");
+    STEADY_CHANGE = max("steady-change", 0.05, "Change of the median response time where the steady state begins, if it begins in the second half of the trial.");
+    STEADY_CHANGE_FAIL = max("steady-change-fail", 0.25, "As steady-change; above it, quantiles of the whole trial describe no actual state.");
+    DRIFT_SHARE = max("drift-share", 0.05, "Change of the median from the first to the last third.");
+    CORRELATION = max("serial-correlation", 0.05, "Rank correlation of consecutive response times, above which intervals for independent samples are too narrow. hoptax computes intervals from batches.");
+    INTERVAL_SHARE = max("interval-share", 0.1, "Half-width of a quantile's interval as a share of the quantile, above which the quantile is reported as vague.");
+    INTERVAL_FAIL_SHARE = max("interval-fail-share", 0.5, "As interval-share; above it, the quantile is withheld.");
+    GENERATOR_BUSY = max("generator-busy", 0.70, "CPU time of a worker over wall time, above which the worker may be the bottleneck.");
+    GENERATOR_BUSY_FAIL = max("generator-busy-fail", 0.95, "As generator-busy; above it, the worker is the bottleneck.");
+    RUN_DELAY = max("run-delay", 0.01, "Share of wall time for which the generator was runnable but not running.");
+    RUN_DELAY_FAIL = max("run-delay-fail", 0.10, "As run-delay; above it, the generator's times are invalid.");
+    STEAL = max("steal", 0.005, "Share of CPU time taken by the hypervisor, above which a trial is in doubt.");
+    STEAL_FAIL = max("steal-fail", 0.05, "As steal; above it, a trial is invalid.");
+    PRESSURE = max("pressure", 0.05, "Share of time for which some task of the machine waited for a processor.");
+    THROTTLED = max("throttled", 0.0, "Periods in which a CPU limit (cgroup) stopped the generator.");
+    CEILING_SHARE = max("ceiling-share", 0.67, "Offered rate as a share of the highest calibrated rate that was sent on time. The default leaves a third as headroom; RFC 9411 asks for a tenth.");
+    FLOOR_SHARE = max("floor-share", 0.1, "Response time of an origin that answers at once as a share of the measured one, above which the generator's part is reported.");
+    FLOOR_WARN_SHARE = max("floor-warn-share", 0.5, "As floor-share; above it, the measurement describes generator and kernel more than the subject.");
+    LITTLE_SHARE = max("little-share", 0.02, "Relative difference of the sampled and the computed number of requests in flight. Chance variation is allowed.");
+    CLOCK_READ_NS = max("clock-read-ns", 1_000.0, "Time of one clock reading, nanoseconds.");
+    DELAYED_SHARE = max("delayed-share", 0.005, "Share of requests in a mode near 40 or 200 ms.");
+    SAMPLES_ABOVE = min("samples-above", 100.0, "Minimum number of requests above a quantile, n (1 - p). With fewer, chance determines the quantile.");
+    SAME_COST_FAIL_SHARE = max("same-cost-fail-share", 0.01, "A/A arm: difference that excludes zero, as a share of the baseline's CPU time per request. Up to this share it counts as the one interval in twenty that must exclude zero; above, the setup reports a difference that does not exist.");
+    ROUNDS = min("rounds", 5.0, "Minimum number of rounds to estimate the variance between restarts (hysteresis; Treadmill, ISCA 2016).");
+    ROUNDS_FAIL = min("rounds-fail", 2.0, "Minimum number of rounds for an interval.");
+    SET_ASIDE = max("set-aside", 0.25, "Share of slices set aside, above which the machine was not quiet.");
+    SET_ASIDE_FAIL = max("set-aside-fail", 0.50, "As set-aside; above it, the remaining slices are a selection.");
+    SATURATED_SHARE = min("saturated-share", 0.90, "Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.");
+    PROCESSORS_BUSY = max("processors-busy", 0.95, "Busy share of the processors of generator and origin, above which they may limit the proxy.");
+    CALLERS_BUSY = max("callers-busy", 0.85, "Busy share of the processors of callers in another language, above which the callers limit the rate.");
+    DELAYED = max("delayed-slices", 0.25, "Share of slices of which only the CPU time counts, since the proxy waited for its processor.");
+    DELAYED_FAIL = max("delayed-slices-fail", 0.50, "As delayed-slices; above it, rates and response times are based on a selection.");
+    KNOWN_CPU_SHARE = max("known-cpu-share", 0.01, "Relative deviation of a measured CPU cost from one that is known beforehand.");
+    KNOWN_CPU_FAIL_SHARE = max("known-cpu-fail-share", 0.05, "As known-cpu-share; above it, all CPU costs are withheld.");
+    SAME_RARE = max("same-rare", 0.001, "A/A arms: probability that chance alone shows such a difference in a sound study, below which the setup is at fault.");
+    PROXY_RUN_DELAY = max("proxy-run-delay", 0.02, "Share of its slices for which a proxy waited for its processor.");
 }
 
 /// The thresholds in effect.
@@ -106,10 +106,10 @@ impl Limits {
         let threshold = ALL.iter().find(|threshold| threshold.name == name);
         let threshold = threshold.ok_or_else(|| {
             let hint = hint(name, ALL.iter().map(|threshold| threshold.name));
-            format!("there is no threshold `{name}`{hint}\n`hoptax checks --thresholds` lists them")
+            format!("there is no threshold `{name}`{hint}\n`hoptax checks --thresholds` lists all thresholds")
         })?;
         if !(value.is_finite() && value >= 0.0) {
-            return Err(format!("threshold `{name}` must be a number of 0 or more"));
+            return Err(format!("threshold `{name}` must be a number, and 0 or more"));
         }
         self.set.insert(threshold.name, value);
         Ok(())
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tightening_is_silent_and_loosening_is_not() {
+    fn loosened_thresholds_are_listed_and_tightened_ones_are_not() {
         let mut limits = Limits::default();
         limits.set("own-lag-us", 10.0).unwrap();
         limits.set("offered-share", 0.999).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_told() {
+    fn unknown_names_and_invalid_values_are_errors() {
         let mut limits = Limits::default();
         assert!(limits.set("speed", 1.0).unwrap_err().contains("no threshold `speed`"));
         assert!(limits.set("steal", f64::NAN).is_err() && limits.set("steal", -1.0).is_err());

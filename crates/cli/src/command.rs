@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, one file each; each has a `run` function from arguments to an exit code.
 
 pub(crate) mod calibrate;
 pub(crate) mod certs;

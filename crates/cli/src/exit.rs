@@ -1,4 +1,4 @@
-//! Exit codes, as documented, and failures that carry one.
+//! Exit codes, and the error type of commands, which carries one.
 
 use std::error::Error;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use hoptax_result::Verdict;
 
-/// How the program ends.
+/// Exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// Fine.
-    Fine = 0,
-    /// A condition of `--fail-on` holds, or could not be told.
+    /// Success.
+    Success = 0,
+    /// A condition of `--fail-on` holds or is unknown.
     ConditionFailed = 1,
-    /// Bad input: arguments, a study file, a URL.
+    /// Invalid input: arguments, a study file, a URL.
     BadInput = 2,
     /// The environment lacks something: Envoy, a port, a folder, the server.
     Environment = 3,
@@ -24,10 +24,10 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// The code of a result.
+    /// The exit code for a verdict.
     pub(crate) fn of(verdict: Verdict) -> Self {
         match verdict {
-            Verdict::Sound | Verdict::Caution => Self::Fine,
+            Verdict::Sound | Verdict::Caution => Self::Success,
             Verdict::Void => Self::Void,
         }
     }
@@ -39,7 +39,7 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// Why a command could not do its work.
+/// An error that ends a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,

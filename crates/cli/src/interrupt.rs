@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks for a clean end, the second ends at once.
+//! Ctrl-C and SIGTERM: the first requests a clean end, the second exits immediately.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,58 +14,58 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::{Code, Failure};
 
-/// Whether the user, or whoever started hoptax, asked it to stop.
+/// Whether an interrupt was requested by a signal.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt {
-    asked: Arc<AtomicBool>,
-    /// Folders that are removed when it ends at once.
+    requested: Arc<AtomicBool>,
+    /// Folders to remove on an immediate exit.
     folders: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Interrupt {
-    /// Listens for SIGINT and SIGTERM from now on.
+    /// Starts to listen for SIGINT and SIGTERM.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let of = |error| Failure::environment(format!("cannot listen for signals: {error}"));
-        let interrupt = Self { asked: Arc::default(), folders: Arc::default() };
+        let interrupt = Self { requested: Arc::default(), folders: Arc::default() };
         for signal in [SIGINT, SIGTERM] {
-            flag::register(signal, Arc::clone(&interrupt.asked)).map_err(of)?;
+            flag::register(signal, Arc::clone(&interrupt.requested)).map_err(of)?;
         }
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(of)?;
         let folders = Arc::clone(&interrupt.folders);
-        // A thread and no handler of the signal: what is to be done is not allowed in one.
+        // A thread instead of a signal handler: the cleanup is not async-signal-safe.
         thread::Builder::new()
             .name("interrupt".to_owned())
             .spawn(move || {
                 if signals.forever().nth(1).is_some() {
-                    end_at_once(&folders);
+                    exit_now(&folders);
                 }
             })
             .map_err(of)?;
         Ok(interrupt)
     }
 
-    /// The flag that is set when it was asked.
+    /// The flag that the first signal sets.
     pub(crate) fn flag(&self) -> &Arc<AtomicBool> {
-        &self.asked
+        &self.requested
     }
 
-    /// Whether it was asked.
-    pub(crate) fn was_asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    /// Whether the first signal has arrived.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
     }
 
-    /// Has a folder removed also when the program ends at once.
-    pub(crate) fn remove_at_once(&self, folder: &Path) {
+    /// Registers a folder for removal on an immediate exit.
+    pub(crate) fn remove_on_exit(&self, folder: &Path) {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
     }
 }
 
-/// Kills what was started, removes what nobody else would, and exits.
-#[expect(clippy::exit, reason = "the second Ctrl-C waits for nobody")]
-fn end_at_once(folders: &Mutex<Vec<PathBuf>>) -> ! {
+/// Kills all children, removes the registered folders, and exits.
+#[expect(clippy::exit, reason = "the second Ctrl-C skips the clean end")]
+fn exit_now(folders: &Mutex<Vec<PathBuf>>) -> ! {
     child::kill_all();
     for folder in folders.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        // It may be gone already.
+        // The folder may already be gone.
         let _ = fs::remove_dir_all(folder);
     }
     process::exit(Code::Interrupted as i32)

@@ -1,13 +1,13 @@
-//! The hoptax program: arguments to a library call to an exit code.
+//! The hoptax program: parses arguments, runs a command, and returns its exit code.
 
 mod arguments;
 mod command;
 mod exit;
 mod interrupt;
-mod kept;
 mod print;
 mod progress;
 mod security;
+mod state;
 
 use std::process::ExitCode;
 

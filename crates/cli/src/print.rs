@@ -1,4 +1,4 @@
-//! Where words go: results to stdout, everything else to stderr.
+//! Output: results go to stdout, everything else to stderr.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 
-/// Width of a table where the terminal does not say.
+/// Width of tables if the terminal width is unknown.
 const WIDTH: u16 = 100;
 
-/// Prints a result. A reader that has gone away (`| head`) is no failure.
+/// Prints a result. A closed pipe (`| head`) is not an error.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| {
@@ -27,8 +27,8 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a table, unless stdout is where the JSON goes, and writes the JSON to its file.
-pub(crate) fn or_write_json(
+/// Prints a table and writes JSON to its file; if the file is `-`, prints only the JSON.
+pub(crate) fn table_or_json(
     json: Option<&Path>,
     value: &impl Serialize,
     table: impl FnOnce() -> String,
@@ -51,18 +51,18 @@ fn json_text(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::environment)
 }
 
-/// Says what goes on.
+/// Prints a note to stderr.
 pub(crate) fn note(text: &str) {
-    // Without stderr there is nobody to tell.
+    // If stderr is closed, the note is lost.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Says what went wrong.
+/// Prints an error to stderr.
 pub(crate) fn error(text: &str) {
     note(&format!("hoptax: {text}"));
 }
 
-/// How tables look on this stdout: colour on a terminal unless `NO_COLOR` is set (<https://no-color.org>).
+/// Style of tables on this stdout: colour on a terminal unless `NO_COLOR` is set (<https://no-color.org>).
 pub(crate) fn style() -> Style {
     let is_terminal = io::stdout().is_terminal();
     let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

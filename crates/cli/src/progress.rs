@@ -1,4 +1,4 @@
-//! What is shown while something runs: a bar or a live line in a terminal; of a study, plain lines where there is none.
+//! Progress on stderr: a bar or a live line on a terminal, and plain lines for studies elsewhere.
 
 mod plain;
 
@@ -13,96 +13,99 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::print;
 use plain::PlainLines;
 
-/// How far a study is, for whoever watches stderr.
+/// Progress of a study.
 pub(crate) struct StudyProgress {
     slices_per_round: u64,
-    /// Rounds that there will be, as far as that is known.
+    /// Total number of rounds, if known.
     rounds: Cell<Option<u32>>,
-    /// The round that goes on, or the last that is complete, from 0; none before the first.
+    /// Current or last complete round, from 0; None before the first.
     round: Cell<Option<u32>>,
-    shown: Shown,
+    display: Display,
 }
 
-enum Shown {
+enum Display {
     Bar(ProgressBar),
     Lines(PlainLines),
 }
 
 impl StudyProgress {
-    /// A study of which so many rounds were complete before.
+    /// Starts to report a study that has `rounds_done` complete rounds from earlier sessions.
     pub(crate) fn begin(slices_per_round: u64, rounds_done: u32) -> Self {
-        let shown = if io::stderr().is_terminal() {
-            // One round more, while nothing tells how many there will be.
+        let display = if io::stderr().is_terminal() {
+            // The total is not known yet: assume one more round.
             let bar = study_bar(slices_per_round * u64::from(rounds_done + 1));
             bar.set_position(slices_per_round * u64::from(rounds_done));
-            Shown::Bar(bar)
+            Display::Bar(bar)
         } else {
-            Shown::Lines(PlainLines::begin(slices_per_round, rounds_done))
+            Display::Lines(PlainLines::begin(slices_per_round, rounds_done))
         };
         Self {
             slices_per_round,
             rounds: Cell::new(None),
             round: Cell::new(rounds_done.checked_sub(1)),
-            shown,
+            display,
         }
     }
 
-    /// Takes note of how many rounds there will be, if that is known, before the next begins.
-    pub(crate) fn expect(&self, rounds: Option<u32>) {
+    /// Sets the expected total number of rounds; called before each round.
+    pub(crate) fn set_rounds(&self, rounds: Option<u32>) {
         self.rounds.set(rounds);
         let next = self.round.get().map_or(1, |round| round + 2);
-        match &self.shown {
-            Shown::Bar(bar) => bar.set_length(self.slices_per_round * u64::from(rounds.unwrap_or(next))),
-            Shown::Lines(lines) => lines.expect(rounds),
+        match &self.display {
+            Display::Bar(bar) => bar.set_length(self.slices_per_round * u64::from(rounds.unwrap_or(next))),
+            Display::Lines(lines) => lines.set_rounds(rounds),
         }
     }
 
-    /// Says something without disturbing what is shown.
-    pub(crate) fn say(&self, text: &str) {
-        match &self.shown {
-            Shown::Bar(bar) => bar.suspend(|| print::note(text)),
-            Shown::Lines(_) => print::note(text),
+    /// Prints a note without breaking the bar.
+    pub(crate) fn note(&self, text: &str) {
+        match &self.display {
+            Display::Bar(bar) => bar.suspend(|| print::note(text)),
+            Display::Lines(_) => print::note(text),
         }
     }
 
-    /// Takes note of an event.
-    pub(crate) fn hear(&self, event: &Event<'_>) {
+    /// Updates the display for an event.
+    pub(crate) fn on_event(&self, event: &Event<'_>) {
         if let Event::RoundBegan { round } = event {
             self.round.set(Some(*round));
         }
-        match &self.shown {
-            Shown::Lines(lines) => lines.hear(event),
-            Shown::Bar(bar) => match event {
+        match &self.display {
+            Display::Lines(lines) => lines.on_event(event),
+            Display::Bar(bar) => match event {
                 Event::Checking => bar.set_message("checking configurations"),
-                Event::Sizing => bar.set_message("measuring what each arm can take"),
-                Event::RoundBegan { .. } => bar.set_message(self.now()),
+                Event::Sizing => bar.set_message("measuring the capacity of each arm"),
+                Event::RoundBegan { .. } => bar.set_message(self.round_text()),
                 Event::Waiting => {
-                    bar.set_message(format!("{}, waiting: the host has moved the processors", self.now()));
+                    bar.set_message(format!(
+                        "{}, waiting: the hypervisor has moved the processors apart",
+                        self.round_text()
+                    ));
                 }
                 Event::SliceEnded { is_again, .. } => {
                     bar.inc(u64::from(!is_again));
-                    bar.set_message(self.now());
+                    bar.set_message(self.round_text());
                 }
                 Event::RoundEnded { .. } => {}
             },
         }
     }
 
-    /// The round, in words.
-    fn now(&self) -> String {
+    /// The current round as text.
+    fn round_text(&self) -> String {
         round_of(self.round.get().unwrap_or_default(), self.rounds.get())
     }
 
-    /// Takes the bar away, or ends the lines.
-    pub(crate) fn end(self) {
-        match self.shown {
-            Shown::Bar(bar) => bar.finish_and_clear(),
-            Shown::Lines(lines) => lines.end(),
+    /// Removes the bar, or stops the plain lines.
+    pub(crate) fn finish(self) {
+        match self.display {
+            Display::Bar(bar) => bar.finish_and_clear(),
+            Display::Lines(lines) => lines.finish(),
         }
     }
 }
 
-/// `round 3 of 16`, of a round from 0.
+/// Text such as `round 3 of 16`; `round` counts from 0.
 fn round_of(round: u32, rounds: Option<u32>) -> String {
     match rounds {
         Some(rounds) => format!("round {} of {rounds}", round + 1),
@@ -110,7 +113,7 @@ fn round_of(round: u32, rounds: Option<u32>) -> String {
     }
 }
 
-/// The bar of a study.
+/// Progress bar of a study.
 fn study_bar(slices: u64) -> ProgressBar {
     let bar = ProgressBar::new(slices);
     let template = "{msg:<24} {wide_bar} {percent:>3} %  {eta_precise} left";
@@ -120,7 +123,7 @@ fn study_bar(slices: u64) -> ProgressBar {
     bar
 }
 
-/// The live line of a load.
+/// Live line of a load.
 pub(crate) fn live_line(duration: Duration) -> ProgressBar {
     let bar = ProgressBar::new(duration.as_millis() as u64);
     if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
@@ -129,14 +132,14 @@ pub(crate) fn live_line(duration: Duration) -> ProgressBar {
     bar
 }
 
-/// What is going on, for work that cannot say how long it takes.
+/// Spinner for work of unknown length.
 pub(crate) fn spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
     spinner.enable_steady_tick(Duration::from_millis(200));
     spinner
 }
 
-/// What the live line says.
+/// Text of the live line.
 pub(crate) fn live_text(line: &LiveLine) -> String {
     format!(
         "{:>9.0} req/s   p50 {}   p99 {}   {} errors   {:.0} s left",

@@ -1,4 +1,4 @@
-//! From the flags of TLS to what connections are secured by.
+//! Builds TLS configurations from arguments.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +13,15 @@ use hoptax_wire::tls::{
 use crate::arguments::{OnOff, SecurityArguments, TlsVersion};
 use crate::exit::Failure;
 
-/// How the connections of a load are secured that offers a protocol in the negotiation (ALPN).
+/// TLS configuration of a load's connections, which offer `alpn` as their protocol.
 pub(crate) fn client(
     arguments: &SecurityArguments,
     alpn: Option<&[u8]>,
 ) -> Result<Arc<ClientConfig>, Failure> {
     let authorities = match &arguments.ca {
-        Some(path) => certificates_from_pem(&read(path)?).map_err(|error| bad(path, &error.to_string()))?,
+        Some(path) => {
+            certificates_from_pem(&read(path)?).map_err(|error| invalid(path, &error.to_string()))?
+        }
         None if arguments.insecure => Vec::new(),
         None => rustls_native_certs::load_native_certs().certs,
     };
@@ -35,7 +37,7 @@ pub(crate) fn client(
         versions: match arguments.tls_version {
             None if is_http3 => Versions::Only13,
             Some(TlsVersion::V12) if is_http3 => {
-                return Err(Failure::bad_input("HTTP/3 needs TLS 1.3: leave out --tls-version"));
+                return Err(Failure::bad_input("HTTP/3 needs TLS 1.3: remove --tls-version"));
             }
             None => Versions::Both,
             Some(TlsVersion::V12) => Versions::Only12,
@@ -43,7 +45,7 @@ pub(crate) fn client(
         },
         ciphers: arguments.tls_ciphers.clone(),
         groups: arguments.tls_groups.clone(),
-        // QUIC does not tell whether a session was taken up again, so that none is.
+        // QUIC does not report whether a session was resumed, so resumption is off.
         resumes: arguments.tls_resumption == OnOff::On && !is_http3,
         alpn: alpn.map(<[u8]>::to_vec),
         verifies_once: false,
@@ -51,26 +53,28 @@ pub(crate) fn client(
     client_config(security).map_err(Failure::bad_input)
 }
 
-/// A GET of plain HTTP/1.1, for commands that know nothing else.
-pub(crate) fn plain_target(url: &str) -> Result<Target, Failure> {
+/// A GET request over HTTP/1.1 without TLS, for commands that support nothing else.
+pub(crate) fn http1_target(url: &str) -> Result<Target, Failure> {
     let target = Target::new(url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
     if target.protocol == Protocol::Http1 && target.server_name.is_none() {
         return Ok(target);
     }
     Err(Failure::bad_input(format!(
-        "`{}`: this command is for `http://` alone; `hoptax load` speaks more",
+        "`{}`: this command supports only `http://` URLs; `hoptax load` supports other protocols",
         target.url
     )))
 }
 
-/// How a server is secured by a certificate and its key, and whose clients it takes.
+/// TLS configuration of a server; with `client_ca`, clients need a certificate of that authority.
 pub(crate) fn server(
     certificate: &Path,
     key: &Path,
     client_ca: Option<&Path>,
 ) -> Result<Arc<ServerConfig>, Failure> {
     let client_authorities = match client_ca {
-        Some(path) => certificates_from_pem(&read(path)?).map_err(|error| bad(path, &error.to_string()))?,
+        Some(path) => {
+            certificates_from_pem(&read(path)?).map_err(|error| invalid(path, &error.to_string()))?
+        }
         None => Vec::new(),
     };
     let security = ServerSecurity {
@@ -89,9 +93,9 @@ fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| bad(path, &error.to_string()))
+    fs::read(path).map_err(|error| invalid(path, &error.to_string()))
 }
 
-fn bad(path: &Path, reason: &str) -> Failure {
+fn invalid(path: &Path, reason: &str) -> Failure {
     Failure::bad_input(format!("`{}`: {reason}", path.display()))
 }

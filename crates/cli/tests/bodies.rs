@@ -1,4 +1,4 @@
-//! Bodies of more bytes than any buffer on their way holds, both ways, over every protocol, plain and over TLS.
+//! Bodies larger than any buffer on their path, in both directions, over every protocol, plain and over TLS.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,9 +6,9 @@ mod support;
 
 use support::{Lab, checked, run};
 
-/// A few requests with a body of so many bytes, whose answers have `answer_bytes`. A machine that is slow with megabytes is
-/// only slow: what is sent is answered, whole.
-fn answered_whole(lab: &Lab, bytes: u64, answer_bytes: u64, arguments: &[&str]) {
+/// Sends a few requests with a body of `bytes` that are answered with `answer_bytes`. A machine that is slow with megabytes
+/// must still answer every sent request completely.
+fn answered_completely(lab: &Lab, bytes: u64, answer_bytes: u64, arguments: &[&str]) {
     let (body, answer, ca) = (bytes.to_string(), format!("x-hoptax-size: {bytes}"), lab.file("ca.pem"));
     let expect = format!("size={answer_bytes}");
     let few =
@@ -24,29 +24,34 @@ fn answered_whole(lab: &Lab, bytes: u64, answer_bytes: u64, arguments: &[&str]) 
 }
 
 #[test]
-fn they_arrive_whole_over_every_protocol() {
+fn large_bodies_arrive_complete_over_every_protocol() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
     for bytes in [66_000, 200_000, 5_000_000] {
         for secure in ["", "s"] {
             let at = |scheme: &str, path: &str| format!("{scheme}{secure}://{address}{path}");
-            answered_whole(&lab, bytes, bytes, &[&at("http", "/")]);
-            answered_whole(&lab, bytes, bytes, &["--protocol", "http2", &at("http", "/")]);
-            answered_whole(&lab, bytes, bytes, &["--protocol", "http2", "--streams", "3", &at("http", "/")]);
-            // An echo; before a message of gRPC is its length.
-            answered_whole(&lab, bytes, bytes, &[&at("ws", "/")]);
-            answered_whole(&lab, bytes, bytes + 5, &[&at("grpc", "/hoptax.echo.v1.Echo/Unary")]);
+            answered_completely(&lab, bytes, bytes, &[&at("http", "/")]);
+            answered_completely(&lab, bytes, bytes, &["--protocol", "http2", &at("http", "/")]);
+            answered_completely(
+                &lab,
+                bytes,
+                bytes,
+                &["--protocol", "http2", "--streams", "3", &at("http", "/")],
+            );
+            // An echo; a gRPC message has a length prefix.
+            answered_completely(&lab, bytes, bytes, &[&at("ws", "/")]);
+            answered_completely(&lab, bytes, bytes + 5, &[&at("grpc", "/hoptax.echo.v1.Echo/Unary")]);
         }
     }
 }
 
 #[cfg(feature = "http3")]
 #[test]
-fn they_arrive_whole_over_http3() {
+fn large_bodies_arrive_complete_over_http3() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
     let url = format!("https://{address}/");
     for bytes in [200_000, 5_000_000] {
-        answered_whole(&lab, bytes, bytes, &["--protocol", "http3", "--streams", "2", &url]);
+        answered_completely(&lab, bytes, bytes, &["--protocol", "http3", "--streams", "2", &url]);
     }
 }

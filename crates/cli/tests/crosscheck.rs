@@ -1,4 +1,4 @@
-//! hoptax beside other generators, and on its own where there are none.
+//! `hoptax crosscheck`, `import` and `tune`, with hoptax alone or with fake tools.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use std::process::Stdio;
 use support::{Guarded, checked, hoptax, is_alive, origin, ran, run, wait_until};
 
 #[test]
-fn a_crosscheck_of_hoptax_alone_finds_it_right() {
+fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
     let ran = run([
         "crosscheck",
         "--tools",
@@ -34,11 +34,11 @@ fn a_crosscheck_of_hoptax_alone_finds_it_right() {
     assert_eq!(run["known"]["p50_us"], 1_000.0);
     let seen = run["seen"]["rate"].as_f64().unwrap();
     assert!((450.0..550.0).contains(&seen), "{seen}");
-    // Who stops sending while the server stands still says a twentieth of what is known.
+    // A generator that stops sending during the freeze would report a twentieth of the known value.
     let freeze = &result["scenarios"][1]["tools"][0]["runs"][0];
     let known_us = freeze["known"]["p99_us"].as_f64().unwrap();
     assert!(known_us > 100_000.0, "{freeze}");
-    // A generator that was itself late withholds its report, as on a busy machine.
+    // On a busy machine, a late generator withholds its report.
     if let Some(reported_us) = freeze["reported"]["p99_us"].as_f64() {
         assert!((0.9..1.5).contains(&(reported_us / known_us)), "{freeze}");
     }
@@ -47,7 +47,7 @@ fn a_crosscheck_of_hoptax_alone_finds_it_right() {
 }
 
 #[test]
-fn a_server_of_ones_own_is_seen_through_a_relay() {
+fn a_given_server_is_observed_through_a_relay() {
     let (_origin, url) = origin(&["--default", "delay=2ms"]);
     let ran = run([
         "crosscheck",
@@ -72,10 +72,10 @@ fn a_server_of_ones_own_is_seen_through_a_relay() {
 }
 
 #[test]
-fn a_second_ctrl_c_ends_a_tool_that_does_not_and_leaves_no_folder_behind() {
+fn a_second_ctrl_c_kills_a_tool_that_ignores_the_first_and_removes_the_folder() {
     let (tools, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let wrk = tools.path().join("wrk");
-    // It starts something itself, and both are deaf to requests to end.
+    // The tool starts a child, and both ignore SIGINT and SIGTERM.
     let script = "#!/bin/sh\n[ \"$1\" = -v ] && echo 'wrk 4.2.0' && exit 1\ntrap '' TERM\nsleep 1000 &\necho $! $$ > \"$0.ids\"\n\
                   while :; do sleep 0.01; done\n";
     fs::write(&wrk, script).unwrap();
@@ -94,7 +94,7 @@ fn a_second_ctrl_c_ends_a_tool_that_does_not_and_leaves_no_folder_behind() {
     let [folder] = &folders()[..] else { panic!("{:?}", folders()) };
     assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700, "nobody else may enter it");
     running.signal("INT");
-    // Two that come at once are one to the kernel.
+    // The kernel merges two pending signals into one.
     std::thread::sleep(std::time::Duration::from_millis(300));
     running.signal("INT");
     assert_eq!(running.0.wait().unwrap().code(), Some(130));
@@ -103,12 +103,12 @@ fn a_second_ctrl_c_ends_a_tool_that_does_not_and_leaves_no_folder_behind() {
 }
 
 #[test]
-fn what_cannot_be_crosschecked_is_told() {
+fn invalid_arguments_of_a_crosscheck_are_rejected() {
     for (flags, code, expected) in [
-        (vec!["--tools", "wkr"], 2, "there is no tool `wkr`"),
+        (vec!["--tools", "wkr"], 2, "unknown tool `wkr`"),
         (vec!["--tools", "wrk2", "--tools-dir", "/nonexistent"], 3, "make crosscheck-tools"),
-        (vec!["--scenarios", "quick"], 2, "there is no scenario `quick`"),
-        (vec!["https://127.0.0.1/"], 2, "for `http://` alone"),
+        (vec!["--scenarios", "quick"], 2, "unknown scenario `quick`"),
+        (vec!["https://127.0.0.1/"], 2, "only `http://`"),
         (vec!["http://127.0.0.1:x/"], 2, "not a URL"),
     ] {
         let ran = ran(hoptax().arg("crosscheck").args(&flags).env("PATH", "/nonexistent"));
@@ -118,7 +118,7 @@ fn what_cannot_be_crosschecked_is_told() {
 }
 
 #[test]
-fn the_output_of_another_tool_becomes_a_result_that_says_what_it_cannot_know() {
+fn an_imported_result_states_what_the_tool_does_not_report() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrk.txt");
     let said = "Running 2s test\n    Latency     1.01ms   13.51us   1.52ms   86.68%\n     50%    1.01ms\n     99%    1.05ms\n\
@@ -130,7 +130,7 @@ fn the_output_of_another_tool_becomes_a_result_that_says_what_it_cannot_know() {
     assert_eq!(result["latency"]["service"]["p99_us"], 1_050.0);
     assert!(result["latency"]["response"]["p99_us"].is_null());
     let wrong = run(["import", "fortio", file.to_str().unwrap()]);
-    assert!(wrong.code == Some(2) && wrong.stderr.contains("no output of fortio"), "{}", wrong.stderr);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("not output of fortio"), "{}", wrong.stderr);
     assert_eq!(run(["import", "wrok", "x"]).code, Some(2));
 }
 
@@ -140,7 +140,7 @@ fn a_service_that_is_slow_when_crowded_is_tuned_to_its_fast_mode() {
     let ran = run(["tune", "-d", "500ms", "--json", "-", &url]);
     let result = checked("tune", &ran.stdout);
     let rate = result["rate"].as_f64().unwrap();
-    // Eight at once, 5 ms each, can be 1,600/s; as fast as possible, 32 of them get 580/s, all slow.
+    // Eight concurrent requests of 5 ms allow 1,600/s; 32 in a closed loop get 580/s, all slow.
     assert!((100.0..1_700.0).contains(&rate), "{result}");
     let steps = result["steps"].as_array().unwrap();
     assert!(steps[0]["fastest_share"].as_f64().unwrap() < 0.5, "{result}");

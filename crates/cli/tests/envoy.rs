@@ -1,7 +1,7 @@
-//! Every function of the catalogue on real Envoy: it is accepted, and it does what it says.
+//! Every function of the catalogue on real Envoy: Envoy accepts it, and it takes effect.
 //!
-//! A function that has nothing to do would look cheap, so each is asked for evidence of its work: what the origin
-//! was sent, what the client got back, what Envoy counted or wrote.
+//! A function without work would look cheap, so each needs evidence of its work: the request at the origin, the response at the
+//! client, or what Envoy counted or wrote.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::lab::{GENERATOR, Lab};
 
-/// An origin that keeps the heads of the requests that it gets.
+/// An origin that stores the heads of its requests.
 struct Witness {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -73,7 +73,7 @@ fn read_head(reader: &mut impl BufRead) -> Option<String> {
     Some(head.to_lowercase())
 }
 
-/// What a function did with a request.
+/// Observed effects of a function on a request.
 struct Seen {
     answer: String,
     requests: Vec<String>,
@@ -127,7 +127,7 @@ fn spec(call: &str, directory: &Path, witnesses: &[Witness]) -> ProxySpec {
     }
 }
 
-/// Sends one request of the function's own through it, `path` and `headers` changed as `change` says.
+/// Sends one request through a function: the function's own request, with `path` and `headers` modified by `change`.
 fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) -> Seen {
     let folder = tempfile::tempdir().unwrap();
     let witnesses = [Witness::start()];
@@ -162,10 +162,10 @@ fn counted(seen: &Seen, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name}")).rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// What shows that a function was at work.
+/// A predicate on the observed effects of a function.
 type Evidence = fn(&Seen) -> bool;
 
-/// The evidence for each function. One that is not here fails the test below.
+/// The evidence for each function. Functions without an entry fail the test below.
 const EVIDENCE: &[(&str, Evidence)] = &[
     ("access-log/file", |seen| seen.files["access.log"].contains("GET /hoptax HTTP/1.1")),
     ("access-log/json", |seen| {
@@ -200,7 +200,7 @@ const EVIDENCE: &[(&str, Evidence)] = &[
 ];
 
 #[test]
-fn functions_do_what_can_be_seen_of_them() {
+fn functions_have_their_visible_effect() {
     for (id, evidence) in EVIDENCE {
         let seen = see(id, as_it_is);
         assert!(seen.answer.starts_with("HTTP/1.1 200"), "{id}: {}", seen.answer);
@@ -208,10 +208,10 @@ fn functions_do_what_can_be_seen_of_them() {
     }
 }
 
-/// Every function that this program performs by itself, in one study: Envoy accepts it, its proof moves, and requests are
+/// Every function that needs nothing but this program, in one study: Envoy accepts it, its proof moves, and requests are
 /// answered.
 #[test]
-fn every_function_is_accepted_and_at_work() {
+fn envoy_accepts_every_function_and_its_proof_moves() {
     let folder = tempfile::tempdir().unwrap();
     let (study, out) = (folder.path().join("all.yaml"), folder.path().join("out"));
     let catalogue = Catalogue::load().unwrap();
@@ -238,7 +238,7 @@ fn every_function_is_accepted_and_at_work() {
     assert_eq!(deprecated, Vec::<String>::new());
 }
 
-/// Everything that Envoy wrote into its logs below a folder.
+/// All Envoy logs below a folder.
 fn logs(folder: &Path) -> String {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -251,7 +251,7 @@ fn logs(folder: &Path) -> String {
 }
 
 #[test]
-fn filters_of_web_assembly_do_what_they_say() {
+fn web_assembly_filters_change_headers() {
     let seen = see("wasm/headers", as_it_is);
     assert!(seen.answer.contains("x-hoptax-wasm: response"), "{}", seen.answer);
     assert!(seen.requests[0].contains("x-hoptax-wasm: request"), "{:?}", seen.requests);
@@ -259,7 +259,7 @@ fn filters_of_web_assembly_do_what_they_say() {
     assert!(!seen.answer.contains("x-hoptax-wasm") && !seen.requests[0].contains("x-hoptax-wasm"));
 }
 
-/// CPU time of all threads of a process, as the scheduler accounts for it.
+/// CPU time of all threads of a process, by the scheduler's account.
 fn cpu_ns(process: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let of = |thread: std::io::Result<fs::DirEntry>| -> u64 {
@@ -269,9 +269,9 @@ fn cpu_ns(process: u32) -> u64 {
     threads.map(of).sum()
 }
 
-/// Not how exactly: that depends on the machine, and a study finds it out.
+/// Accuracy depends on the machine, and studies measure it.
 #[test]
-fn what_is_burned_is_cpu_time_of_the_proxy_and_at_least_what_was_asked_for() {
+fn burn_uses_at_least_the_requested_cpu_time_of_the_proxy() {
     const REQUESTS: u64 = 50;
     for us in [0, 5, 100] {
         let folder = tempfile::tempdir().unwrap();
@@ -293,7 +293,7 @@ fn what_is_burned_is_cpu_time_of_the_proxy_and_at_least_what_was_asked_for() {
 }
 
 #[test]
-fn limits_let_pass_what_they_say() {
+fn rate_limits_pass_the_configured_number_of_requests() {
     for id in ["rate-limit/local", "rate-limit/wasm", "rate-limit/lua"] {
         let folder = tempfile::tempdir().unwrap();
         let witnesses = [Witness::start()];
@@ -304,7 +304,7 @@ fn limits_let_pass_what_they_say() {
         let passed = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 200")).count();
         let refused = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 429")).count();
         assert_eq!(passed + refused, 30, "{id}: {answers:?}");
-        // Three at once, and three in each second that it took.
+        // A burst of three, and three for each second that passed.
         let most = 3 + 3 * (began.elapsed().as_secs() as usize + 1);
         assert!((3..=most).contains(&passed), "{id}: {passed} passed");
         proxy.end().unwrap();
@@ -312,7 +312,7 @@ fn limits_let_pass_what_they_say() {
 }
 
 #[test]
-fn the_filters_are_those_whose_hash_is_kept() {
+fn the_filter_binaries_match_their_recorded_hashes() {
     let folder = support::root().join("filters");
     let said = fs::read_to_string(folder.join("hoptax_filters.wasm.sha256")).unwrap();
     let checked =
@@ -334,7 +334,7 @@ fn the_plain_proxy_shows_no_sign_of_any_function() {
 }
 
 #[test]
-fn what_a_function_must_refuse_it_refuses() {
+fn functions_reject_requests_that_they_must_reject() {
     let status = |call: &str, change: fn(&mut String, &mut BTreeMap<String, String>)| {
         see(call, change).answer.split(' ').nth(1).unwrap().to_owned()
     };
@@ -358,7 +358,7 @@ fn round_robin_uses_all_four_origins() {
     assert_eq!(counts, [2, 2, 2, 2]);
 }
 
-/// Three, which neither the machine nor a control group would come to by themselves on the machines of CI.
+/// Three workers: neither the processors nor the control group of CI machines would lead to this number.
 #[test]
 fn envoy_has_the_workers_of_the_plan() {
     let folder = tempfile::tempdir().unwrap();
@@ -369,9 +369,9 @@ fn envoy_has_the_workers_of_the_plan() {
     proxy.end().unwrap();
 }
 
-/// The client offers all groups, and Envoy 1.40 prefers X25519MLKEM768 where its configuration leaves that open.
+/// The client offers all groups, and Envoy 1.40 prefers X25519MLKEM768 unless its configuration selects another.
 #[test]
-fn keys_are_exchanged_with_envoy_on_the_group_of_the_function() {
+fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     let folder = tempfile::tempdir().unwrap();
     let lab = Lab::create(&folder.path().join("lab")).unwrap();
     let ca = lab.authority().display().to_string();
@@ -382,7 +382,7 @@ fn keys_are_exchanged_with_envoy_on_the_group_of_the_function() {
     ] {
         let call = format!("tls/terminate{{group={group}}}");
         let mut spec = spec(&call, &folder.path().join(group), &[Witness::start()]);
-        spec.plan.downstream = Some(lab.mutual("server", GENERATOR, true, false));
+        spec.plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
         let proxy = started(&spec);
         let url = format!("https://{}{REQUEST_PATH}", proxy.address);
         let load = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];
@@ -392,7 +392,7 @@ fn keys_are_exchanged_with_envoy_on_the_group_of_the_function() {
         let tls = &result["tls"];
         assert_eq!(tls["key_exchange_group"], registered, "{tls}");
         assert_eq!(tls["version"], "1.3", "{tls}");
-        // Its first guess is X25519, and the two connections of the beginning cannot know better.
+        // The first key share is X25519, and the two initial connections have no earlier answer to learn from.
         let retries = tls["hello_retry_requests"].as_u64().unwrap();
         assert_eq!((1..=2).contains(&retries), group != "x25519", "{tls}");
         let stats = statistics(&proxy);
@@ -403,9 +403,9 @@ fn keys_are_exchanged_with_envoy_on_the_group_of_the_function() {
     }
 }
 
-/// That the group was negotiated is the proof of these functions.
+/// The proof of these functions is the negotiated group.
 #[test]
-fn every_group_is_negotiated_on_both_sides_of_the_proxy() {
+fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
     let folder = tempfile::tempdir().unwrap();
     let (study, out) = (folder.path().join("groups.yaml"), folder.path().join("out"));
     let arms: String = ["tls/originate", "tls/terminate", "tls/terminate-mutual"]
@@ -430,9 +430,9 @@ fn every_group_is_negotiated_on_both_sides_of_the_proxy() {
     }
 }
 
-/// Without this, no line about deprecated fields would say nothing.
+/// Shows that the absence of lines about deprecated fields is meaningful.
 #[test]
-fn envoy_tells_of_deprecated_fields_in_its_log() {
+fn envoy_logs_deprecated_fields() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec("baseline", folder.path(), &[Witness::start()]);
     let cluster = serde_json::json!({"cluster": {"http2_protocol_options": {}}});

@@ -1,4 +1,4 @@
-//! HTTP/3, where the program is built with it: with the origin, and with real Envoy.
+//! HTTP/3, with the origin and with real Envoy, if the program is built with it.
 
 #![cfg(feature = "http3")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -14,7 +14,7 @@ use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 use support::{Guarded, Lab, checked, run, wait_until};
 
-/// What a short load of HTTP/3 says; the numbers of a loud machine are not what these tests are about.
+/// Result of a short HTTP/3 load. On a busy machine, its numbers vary; the tests do not depend on them.
 fn load(lab: &Lab, arguments: &[&str]) -> Value {
     let ca = lab.file("ca.pem");
     let short = ["load", "--protocol", "http3", "--ca", &ca, "-q", "500", "-d", "400ms", "--warmup", "0s"];
@@ -23,14 +23,14 @@ fn load(lab: &Lab, arguments: &[&str]) -> Value {
     checked("load", &ran.stdout)
 }
 
-/// Whether all requests that were sent are answered; a busy machine may not come to send all that are planned.
+/// Whether all sent requests are answered; a busy machine may not send all planned ones.
 fn all_answered(result: &Value) -> bool {
     let book = &result["book"];
     book["planned"] == 200 && book["sent"].as_u64() > Some(100) && book["answered"] == book["sent"]
 }
 
 #[test]
-fn requests_are_answered_with_what_they_ask_for() {
+fn requests_get_the_requested_response() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
     let url = format!("https://{address}");
@@ -42,13 +42,13 @@ fn requests_are_answered_with_what_they_ask_for() {
     let more = [&format!("{url}?delay=5ms&size=20000&status=418")[..], "--streams", "16"];
     let result = load(&lab, &[&["--expect", "status=418,size=20000"], &more[..]].concat());
     assert!(all_answered(&result), "{result}");
-    // It is withheld when the machine was too loud.
+    // Withheld if the machine was too busy.
     let min_us = result["latency"]["response"]["min_us"].as_f64();
     assert!(min_us.is_none_or(|min_us| min_us >= 5000.0), "{result}");
     let sent = ["-X", "POST", "--body-size", "100000", "--requests-per-connection", "7"];
     let result = load(&lab, &[&sent[..], &[&url]].concat());
     assert!(result["book"]["failed"] == 0 && result["tls"]["full_handshakes"].as_u64() > Some(2), "{result}");
-    // Given up by the server, and by the client.
+    // Reset by the server, and by the client.
     let result = load(&lab, &[&format!("{url}?close=1")]);
     assert_eq!(result["failures"]["stream-reset-cancel"], result["book"]["sent"], "{result}");
     let result = load(&lab, &["--timeout", "300ms", &format!("{url}?delay=1s")]);
@@ -57,7 +57,7 @@ fn requests_are_answered_with_what_they_ask_for() {
 }
 
 #[test]
-fn what_cannot_be_reached_says_why() {
+fn connection_failures_state_their_cause() {
     let (lab, other) = (Lab::new(), Lab::new());
     let (_origin, address) = lab.origin(&[]);
     let url = format!("https://{address}");
@@ -74,17 +74,17 @@ fn what_cannot_be_reached_says_why() {
     assert!(error.contains("--server-name"), "{error}");
     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert!(refused(&ca, &[&format!("https://{free}/")]).contains("is the server running"));
-    // Somebody who listens and says nothing.
+    // A socket that never responds.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
     assert!(refused(&ca, &[&url]).contains("was not ready for requests"));
     let ran = run(["load", "--protocol", "http3", "--ca", &ca, "--tls-version", "1.2", &url]);
     assert!(ran.code == Some(2) && ran.stderr.contains("HTTP/3 needs TLS 1.3"), "{}", ran.stderr);
     let ran = run(["load", "--protocol", "http3", "http://127.0.0.1:1/"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("does not go with the protocol `http3`"));
+    assert!(ran.code == Some(2) && ran.stderr.contains("cannot be used with the protocol `http3`"));
 }
 
-/// A front of HTTP/3 that answers by itself.
+/// An HTTP/3 listener with direct responses.
 fn bootstrap(lab: &Lab, port: u16, log: &Path) -> Value {
     let file = |name: &str| json!({"filename": lab.file(name)});
     let tls = json!({
@@ -114,7 +114,7 @@ fn bootstrap(lab: &Lab, port: u16, log: &Path) -> Value {
 }
 
 #[test]
-fn envoy_understands_us_and_we_envoy() {
+fn envoy_answers_http3_requests() {
     let lab = Lab::new();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (config, log) = (lab.path("envoy.json"), lab.path("access.log"));
@@ -125,12 +125,12 @@ fn envoy_understands_us_and_we_envoy() {
         .stderr(Stdio::null())
         .spawn();
     let _proxy = Guarded(started.unwrap());
-    // Bound by somebody else as soon as Envoy listens.
+    // The port is in use as soon as Envoy listens.
     wait_until("Envoy listens", || UdpSocket::bind(("127.0.0.1", port)).is_err());
     let url = format!("https://127.0.0.1:{port}/");
     let result = load(&lab, &["--streams", "8", "--expect", "status=200,size=5", &url]);
     assert!(all_answered(&result), "{result}");
-    // Handshakes take their time without optimization: as many requests as there is time for.
+    // Handshakes are slow without optimization: the number of requests is limited by time.
     let result = load(&lab, &["--requests-per-connection", "1", "--expect", "status=200,size=5", &url]);
     let book = &result["book"];
     assert!(book["answered"] == book["sent"] && book["failed"] == 0, "{book}");

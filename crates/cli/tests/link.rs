@@ -1,4 +1,4 @@
-//! Handshakes over a link take their round trips. Without the right to make namespaces there is nothing to test.
+//! Round trips of handshakes over a link. Skipped without the privilege to create namespaces.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,8 +9,8 @@ use std::time::Duration;
 use hoptax_host::link::{FAR, Link, LinkSpec};
 use support::{checked, origin, run};
 
-/// The least times over a link of that delay each way, microseconds: from a request on a new connection to its answer, of the
-/// handshake of TLS in it, and on an open connection. None where a link may not be made, and where the times are withheld.
+/// Minimum times over a link with this one-way delay, microseconds: from a request on a new connection to its response, of the
+/// TLS handshake in it, and on an open connection. None without the privilege to create a link, or if the times are withheld.
 fn min_us(delay: Duration) -> Option<[f64; 3]> {
     let spec = LinkSpec { delay, jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
     let Ok(link) = Link::create(&spec) else {
@@ -54,21 +54,21 @@ fn min_us(delay: Duration) -> Option<[f64; 3]> {
         &fresh["tls"]["handshake"]["min_us"],
         &open["outcomes"]["answered"]["min_us"],
     ];
-    // A generator that was itself late withholds times, as on a busy machine.
+    // On a busy machine, a late generator withholds its times.
     let [fresh, handshake, open] = least.map(serde_json::Value::as_f64);
     Some([fresh?, handshake?, open?])
 }
 
 #[test]
-fn a_tls_connection_takes_two_round_trips_more_than_an_open_one() {
-    // What the machine itself takes for the same.
+fn a_new_tls_connection_needs_two_more_round_trips_than_an_open_one() {
+    // The machine's own time without a delay.
     let Some(own_us) = min_us(Duration::ZERO) else { return };
     let Some(us) = min_us(Duration::from_micros(17_500)) else { return };
     for ((us, own_us), trips) in us.into_iter().zip(own_us).zip([3.0, 1.0, 1.0]) {
         let expected_us = trips * 35_000.0;
         assert!(
             us >= expected_us && us - own_us < expected_us + 3_000.0,
-            "{us} us, {own_us} us without a delay, is no {trips} round trips"
+            "{us} us, {own_us} us without a delay: not {trips} round trips"
         );
     }
 }

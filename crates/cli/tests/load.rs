@@ -1,4 +1,4 @@
-//! `hoptax load` and `hoptax origin` as a user or a script runs them.
+//! `hoptax load` and `hoptax origin`, as run by users and scripts.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use support::{Guarded, checked, hoptax, origin, ran, run, signal, wait_until};
 
 #[test]
-fn the_json_keeps_its_contract() {
+fn the_json_matches_its_schema_and_its_exit_code() {
     let (_origin, url) = origin(&[]);
     let ran = run(["load", "-q", "500", "-c", "8", "-d", "500ms", "--warmup", "100ms", "--json", "-", &url]);
     let result = checked("load", &ran.stdout);
@@ -39,7 +39,7 @@ fn the_json_keeps_its_contract() {
     ] {
         assert!(result.pointer(pointer).is_some(), "{pointer}");
     }
-    // A script reads the verdict from the exit code, whatever the machine did meanwhile.
+    // The exit code follows the verdict, whatever the machine's noise made it.
     let expected = if result["verdict"] == "void" { 4 } else { 0 };
     assert_eq!(ran.code, Some(expected));
 }
@@ -54,7 +54,7 @@ fn the_table_goes_to_stdout_without_a_live_line_in_a_pipe() {
 }
 
 #[test]
-fn as_fast_as_possible_the_generator_voids_nothing_and_the_rate_is_told() {
+fn a_closed_loop_is_not_void_because_of_the_generator_and_states_its_rate() {
     let (_origin, url) = origin(&[]);
     let ran = run(["load", "-d", "500ms", "--warmup", "100ms", "--json", "-", &url]);
     let result = checked("load", &ran.stdout);
@@ -64,12 +64,12 @@ fn as_fast_as_possible_the_generator_voids_nothing_and_the_rate_is_told() {
         ["generator-saturated", "run-delay"].iter().any(|id| finding["id"] == *id)
     };
     assert!(!failed.iter().any(of_generator), "{failed:?}");
-    // The host may have its own reasons.
+    // The host may cause other findings.
     assert_eq!(result["rate"]["achieved"].is_number(), failed.is_empty(), "{result}");
 }
 
 #[test]
-fn bad_input_is_2_and_a_server_that_is_not_there_is_3() {
+fn invalid_input_is_exit_code_2_and_an_unreachable_server_is_3() {
     assert_eq!(run(["load", "--rate", "fast", "http://127.0.0.1:1/"]).code, Some(2));
     assert_eq!(run(["load", "127.0.0.1:1"]).code, Some(2));
     assert_eq!(run(["load", "--arrivals", "poisson", "http://127.0.0.1:1/"]).code, Some(2));
@@ -82,18 +82,18 @@ fn bad_input_is_2_and_a_server_that_is_not_there_is_3() {
 }
 
 #[test]
-fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
+fn contradictory_arguments_are_rejected_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("backwards");
     fs::write(&trace, "5ms\n1ms\n").unwrap();
     let trace = format!("trace={}", trace.display());
-    // Nobody listens there: what is refused is refused before it is tried.
+    // No server listens there, so the error precedes any connection.
     let url = "http://127.0.0.1:1/";
     for (flags, expected) in [
         (vec!["--arrivals", "burst=8"], "needs a rate"),
         (vec!["--arrivals", "jitter=70%", "-q", "10"], "at most 50 %"),
         (vec!["--arrivals", "posson", "-q", "10"], "`poisson`"),
-        (vec!["--arrivals", &trace], "does not run backwards"),
+        (vec!["--arrivals", &trace], "sort the trace"),
         (vec!["--arrivals", &trace, "-q", "10"], "has its own rate"),
         (vec!["--arrivals", "trace=/nonexistent"], "cannot read the trace"),
         (vec!["--pool", "fifo"], "`round-robin`"),
@@ -105,9 +105,9 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
         (vec!["--fail-on", "p99>5"], "with its unit"),
         (vec!["--percentiles", "95,100"], "below 100"),
         (vec!["--stages", "0:1e12@5s"], "at most 10000000"),
-        (vec!["--when-busy", "skip"], "nothing is planned"),
+        (vec!["--when-busy", "skip"], "has no schedule"),
         (vec!["-w", "8", "-c", "4"], "8 workers cannot share 4 connections"),
-        (vec!["--stages", "5", "-c", "4"], "no stage"),
+        (vec!["--stages", "5", "-c", "4"], "not a valid stage"),
         (vec!["--stages", "5@1s", "-q", "4"], "cannot be used with"),
         (vec!["--arrivals", &trace, "--stages", "5@1s"], "has its own rate"),
         (vec!["--think", "5ms", "-q", "4"], "cannot be used with"),
@@ -118,7 +118,7 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
         (vec!["--body", "a", "--body-size", "5"], "cannot be used with"),
         (vec!["--requests-per-connection", "5-2"], "as `500-1500`"),
         (vec!["--connect", "later"], "`on-demand`"),
-        (vec!["--expect", "header="], "no expectation"),
+        (vec!["--expect", "header="], "not a valid expectation"),
         (vec!["--threshold", "steal"], "NAME=VALUE"),
     ] {
         let ran = ran(hoptax().arg("load").args(&flags).arg(url));
@@ -128,7 +128,7 @@ fn flags_that_contradict_each_other_are_told_before_anything_is_sent() {
 }
 
 #[test]
-fn a_trace_needs_no_rate_and_lasts_as_long_as_it_is() {
+fn a_trace_needs_no_rate_and_determines_the_duration() {
     let (_origin, url) = origin(&[]);
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
@@ -141,7 +141,7 @@ fn a_trace_needs_no_rate_and_lasts_as_long_as_it_is() {
 }
 
 #[test]
-fn the_log_as_csv_has_every_request() {
+fn the_csv_of_the_log_has_every_request() {
     let (_origin, url) = origin(&["--default", "error=0.2&delay=exp:1ms"]);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("requests.log");
@@ -181,7 +181,7 @@ fn the_log_as_csv_has_every_request() {
         rows.iter().filter(|row| row[9] == "answered").map(|row| row[6].parse().unwrap()).collect();
     response_ns.sort_unstable();
     let exact_us = response_ns[response_ns.len().div_ceil(2) - 1] as f64 / 1e3;
-    // Withheld when the machine was too busy for it.
+    // Withheld if the machine was too busy.
     let printed_us = result["latency"]["response"]["p50_us"].as_f64();
     assert!(printed_us.is_some() || result["verdict"] == "void");
     let differs = |printed_us: f64| (printed_us / exact_us - 1.0).abs() > 0.001;
@@ -190,7 +190,7 @@ fn the_log_as_csv_has_every_request() {
 }
 
 #[test]
-fn an_origin_that_goes_in_the_middle_is_in_the_book() {
+fn the_loss_of_the_origin_appears_in_the_book() {
     let (origin, url) = origin(&[]);
     let load = hoptax()
         .args(["load", "-q", "200", "-d", "2s", "--warmup", "0s", "--timeout", "1s", "--json", "-", &url])
@@ -211,7 +211,7 @@ fn an_origin_that_goes_in_the_middle_is_in_the_book() {
 }
 
 #[test]
-fn garbage_is_counted_by_kind() {
+fn invalid_responses_are_counted_by_kind() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -232,7 +232,7 @@ fn garbage_is_counted_by_kind() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_it_has() {
+fn an_interrupted_load_keeps_its_result() {
     let (_origin, url) = origin(&[]);
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("result.json");
@@ -255,7 +255,7 @@ fn an_interrupt_ends_it_with_what_it_has() {
 }
 
 #[test]
-fn an_interrupted_load_speaks_of_the_stages_that_began_and_of_the_time_that_was_recorded() {
+fn an_interrupted_load_reports_only_the_stages_and_the_time_that_were_recorded() {
     let (_origin, url) = origin(&["--default", "delay=1s"]);
     let stages = "400@1s,100:1100@1h,500@5s";
     let load = hoptax()
@@ -271,21 +271,21 @@ fn an_interrupted_load_speaks_of_the_stages_that_began_and_of_the_time_that_was_
     load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(load.0.wait().unwrap().code(), Some(130));
     let result = checked("load", &text);
-    // What is answered in the second after the interrupt was sent before it: the rate is over the time until then.
+    // Responses in the second after the interrupt belong to earlier requests: the rate covers the time until the interrupt.
     let recorded_s = result["recorded_s"].as_f64().unwrap();
     let stages = result["stages"].as_array().unwrap();
     assert_eq!(stages.len(), 2, "{result:#}");
     assert!((stages[1]["duration_s"].as_f64().unwrap() - (recorded_s - 1.0)).abs() < 1e-6);
     let planned = stages[1]["book"]["planned"].as_f64().unwrap() / (recorded_s - 1.0);
     assert!((planned / stages[1]["rate"]["target"].as_f64().unwrap() - 1.0).abs() < 0.02, "{:#}", stages[1]);
-    // The second stage begins at 100/s and is at 1,100/s after an hour: in its first seconds at 100/s.
+    // The second stage ramps from 100/s to 1,100/s in an hour, so its first seconds are at 100/s.
     assert!((99.0..102.0).contains(&stages[1]["rate"]["target"].as_f64().unwrap()));
 }
 
 #[test]
-fn a_rate_that_nobody_can_take_ends_with_a_word_and_in_bounded_memory() {
+fn an_unreachable_rate_ends_the_load_early_in_bounded_memory() {
     let (_origin, url) = origin(&[]);
-    // 100 million requests are planned, which would be 4 GB one by one.
+    // 100 million requests are planned; storing each would need 4 GB.
     let script = format!(
         "ulimit -v 1000000; exec '{}' load -q 1e7 -d 10s --warmup 0s --json - {url}",
         support::program().display()
@@ -299,7 +299,7 @@ fn a_rate_that_nobody_can_take_ends_with_a_word_and_in_bounded_memory() {
 }
 
 #[test]
-fn a_condition_that_holds_or_cannot_be_told_is_exit_code_1_and_a_void_result_is_4() {
+fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
     let (_origin, url) = origin(&[]);
     let load = |conditions: &[&str]| {
         let flags = conditions.iter().flat_map(|condition| ["--fail-on", *condition]);
@@ -330,7 +330,7 @@ fn a_condition_that_holds_or_cannot_be_told_is_exit_code_1_and_a_void_result_is_
         (&"failed".into(), &"passed".into())
     );
     assert!(result["fail_on"][0]["value"].as_f64() > Some(1.0));
-    // 500 answers do not support a p99.99: what is withheld does not pass.
+    // 500 responses do not support a p99.99, and a condition on a withheld value does not pass.
     let (code, result) = load(&["p99.99>3600s"]);
     assert_eq!((code, &result["fail_on"][0]["outcome"]), (Some(1), &"unknown".into()), "{result:#}");
     let void = run([
@@ -352,7 +352,7 @@ fn a_condition_that_holds_or_cannot_be_told_is_exit_code_1_and_a_void_result_is_
 }
 
 #[test]
-fn a_result_is_written_for_prometheus_as_well() {
+fn a_result_is_also_written_as_open_metrics() {
     let (_origin, url) = origin(&[]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("load.prom");
@@ -383,7 +383,7 @@ fn a_number_of_requests_ends_an_open_loop_and_a_closed_one() {
 }
 
 #[test]
-fn a_full_disk_is_said_with_the_table_still_printed() {
+fn a_full_disk_is_an_error_but_the_table_is_printed() {
     let (_origin, url) = origin(&[]);
     let ran = run(["load", "-d", "100ms", "--warmup", "0s", "--json", "/dev/full", &url]);
     assert_eq!(ran.code, Some(3));
@@ -392,7 +392,7 @@ fn a_full_disk_is_said_with_the_table_still_printed() {
 }
 
 #[test]
-fn the_origin_says_that_its_port_is_taken_and_ends_when_asked() {
+fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let (mut first, url) = origin(&[]);
     let address = url.strip_prefix("http://").unwrap();
     let second = ran(hoptax().args(["origin", "--listen", address]));
@@ -409,7 +409,7 @@ fn the_origin_says_that_its_port_is_taken_and_ends_when_asked() {
 }
 
 #[test]
-fn more_connections_than_files_say_the_limit_and_how_to_raise_it() {
+fn more_connections_than_open_files_are_an_error_with_the_limit_and_a_remedy() {
     let script = format!(
         "ulimit -n 1024; exec '{}' load -c 10000000 http://127.0.0.1:1/",
         support::program().display()
@@ -420,7 +420,7 @@ fn more_connections_than_files_say_the_limit_and_how_to_raise_it() {
 }
 
 #[test]
-fn requests_of_a_file_are_sent_in_turn_and_their_faults_told_all_at_once() {
+fn requests_of_a_file_are_sent_in_turn_and_all_its_errors_are_reported() {
     let (_origin, url) = origin(&[]);
     let folder = tempfile::tempdir().unwrap();
     let requests = folder.path().join("requests");
@@ -438,20 +438,20 @@ fn requests_of_a_file_are_sent_in_turn_and_their_faults_told_all_at_once() {
 }
 
 #[test]
-fn a_host_that_has_only_an_ipv6_address_is_reached_or_told() {
-    // Some machines have no IPv6 at all.
+fn an_ipv6_host_is_reached_or_reported_as_unreachable() {
+    // Some machines have no IPv6.
     if TcpListener::bind("[::1]:0").is_ok() {
         let (_origin, url) = origin(&["--listen", "[::1]:0"]);
         let result = checked("load", &run(["load", "-q", "100", "-d", "300ms", "--json", "-", &url]).stdout);
         assert!(result["book"]["answered"].as_u64().unwrap() > 0);
     }
-    // No machine has a way to the documentation prefix.
+    // No machine has a route to the documentation prefix.
     let told = run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]);
     assert_eq!(told.code, Some(3), "{}", told.stderr);
     assert!(told.stderr.contains("2001:db8::1"), "{}", told.stderr);
 }
 
-/// Sockets that a process has open.
+/// Number of open sockets of a process.
 fn sockets(process_id: u32) -> usize {
     let files = fs::read_dir(format!("/proc/{process_id}/fd")).unwrap().flatten();
     let is_socket = |path: &std::path::PathBuf| path.to_string_lossy().starts_with("socket:");
@@ -459,10 +459,10 @@ fn sockets(process_id: u32) -> usize {
 }
 
 #[test]
-fn what_the_generator_runs_out_of_is_its_own_failure_and_finding() {
+fn running_out_of_file_descriptors_is_a_failure_of_the_generator() {
     let (origin, url) = origin(&[]);
     let before = sockets(origin.0.id());
-    // Every request opens a connection, and keeps it long enough to be seen.
+    // Every request opens a connection and holds it long enough to be observed.
     let flags = ["-c", "16", "--connect", "on-demand", "--requests-per-connection", "1", "-q", "100"];
     let mut load = Guarded(
         hoptax()
@@ -474,7 +474,7 @@ fn what_the_generator_runs_out_of_is_its_own_failure_and_finding() {
             .unwrap(),
     );
     wait_until("a connection of the load", || sockets(origin.0.id()) > before);
-    // For half a second it may open no file.
+    // For half a second, the generator cannot open files.
     let process = Pid::from_child(&load.0);
     let none = Rlimit { current: Some(3), maximum: getrlimit(Resource::Nofile).maximum };
     let usual = prlimit(Some(process), Resource::Nofile, none).unwrap();

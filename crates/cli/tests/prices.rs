@@ -1,4 +1,4 @@
-//! `hoptax prices`, and what a study records for it, on real Envoy.
+//! `hoptax prices`, and the study records that it uses, on real Envoy.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use support::{Ran, checked, hoptax, ran, root, run, small_study};
 
-/// Runs a small study of these arms, and returns where its result is.
+/// Runs a small study of these arms, and returns the path of its result.
 fn study(folder: &Path, name: &str, arms: &str, more: &[&str]) -> PathBuf {
     let file = folder.join(format!("{name}.yaml"));
     fs::write(&file, small_study(arms, 2)).unwrap();
     let out = folder.join(name);
     let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out).args(more));
-    // So few slices may be judged void.
+    // With few slices, the result may be void.
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
     out.join("result.json")
 }
@@ -25,7 +25,7 @@ fn prices(arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn the_published_list_is_printed_in_every_form() {
+fn the_built_in_list_is_printed_in_every_format() {
     let table = prices(&[]);
     assert_eq!(table.code, Some(0), "{}", table.stderr);
     assert!(table.stdout.contains("route/path{routes=1000}") && table.stdout.contains("listed: study"));
@@ -37,7 +37,7 @@ fn the_published_list_is_printed_in_every_form() {
 }
 
 #[test]
-fn a_list_is_its_own_on_the_machine_that_it_was_measured_on() {
+fn a_list_carries_to_its_own_machine_unchanged() {
     let list = root().join("docs/price-list/result.json");
     let list = list.to_str().unwrap();
     let carried = prices(&["--here", "--list", list, "--measured", list, "--json", "-"]);
@@ -52,12 +52,12 @@ fn a_list_is_its_own_on_the_machine_that_it_was_measured_on() {
 }
 
 #[test]
-fn a_tiny_list_is_carried_by_what_envoy_costs_here() {
+fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
     let folder = tempfile::tempdir().unwrap();
     let list = study(folder.path(), "list", "baseline, same, jwt, lua", &["--with-speeds"]);
     let here = study(folder.path(), "here", "baseline, same, jwt", &[]);
     let json = checked("study", &fs::read_to_string(&list).unwrap());
-    // What the kernel counted stands in the evidence, whatever the checks say of the numbers.
+    // Kernel counters are in the evidence, even if checks withhold the numbers.
     let samples = json["rounds"][0]["samples"].as_array().unwrap();
     for sample in samples.iter().filter(|sample| sample["load"] == "saturation") {
         let counted =
@@ -65,7 +65,7 @@ fn a_tiny_list_is_carried_by_what_envoy_costs_here() {
         let count = |name: &str| sample["parts"][name].as_u64().unwrap_or(0);
         if counted {
             assert!(count("requests") > 0 && count("cpu_ns") > 0, "{sample}");
-            // A request and its answer are read on either side of the proxy.
+            // A request and its response are read on either side of the proxy.
             assert!(count("reads") >= 2 * count("requests"), "{sample}");
         }
     }
@@ -85,13 +85,13 @@ fn a_tiny_list_is_carried_by_what_envoy_costs_here() {
 }
 
 #[test]
-fn what_is_no_result_is_bad_input() {
+fn a_file_that_is_not_a_study_result_is_invalid_input() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.json");
     fs::write(&file, "{}").unwrap();
     let file = file.to_str().unwrap();
-    let told = prices(&["--list", file]);
-    assert_eq!(told.code, Some(2));
-    assert!(told.stderr.contains("is no result of a study"), "{}", told.stderr);
+    let ran = prices(&["--list", file]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("is not a study result"), "{}", ran.stderr);
     assert_eq!(prices(&["--measured", file]).code, Some(2), "without --here it has no use");
 }

@@ -1,4 +1,4 @@
-//! Every protocol between the generator and the origin, plain and over TLS, and everything that can go wrong at the start.
+//! Every protocol between the generator and the origin, plain and over TLS, and every error at the start of a connection.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ use support::{Lab, checked, origin, ran, run};
 
 const CLOSED_LOOP: [&str; 7] = ["load", "-d", "1s", "--warmup", "0s", "-c", "2"];
 
-/// What a short load says; the numbers of a loud machine are not what these tests are about.
+/// Result of a short load. On a busy machine, its numbers vary; the tests do not depend on them.
 fn load(arguments: &[&str]) -> Value {
     load_with(&["load", "-q", "500", "-d", "400ms", "--warmup", "0s", "-c", "2"], arguments)
 }
@@ -29,7 +29,7 @@ fn load_with(pace: &[&str], arguments: &[&str]) -> Value {
     checked("load", &ran.stdout)
 }
 
-/// Requests that were sent; a busy machine may not come to send all that are planned.
+/// Number of sent requests; a busy machine may not send all planned ones.
 fn sent(result: &Value) -> u64 {
     let sent = result["book"]["sent"].as_u64().unwrap();
     assert!(result["book"]["planned"] == 200 && sent > 100, "{result}");
@@ -58,7 +58,7 @@ fn every_protocol_is_answered_plain_and_over_tls() {
         let result = load(&[&flags[..], &["--ca", &ca, &format!("{secure}://{address}{path}")]].concat());
         assert!(all_answered(&result), "{protocol} over TLS: {result}");
         let tls = &result["tls"];
-        // The second connection may already take up the session of the first.
+        // The second connection may already resume the session of the first.
         let handshakes =
             tls["full_handshakes"].as_u64().unwrap() + tls["resumed_handshakes"].as_u64().unwrap();
         assert_eq!((&tls["version"], handshakes), (&"1.3".into(), 2), "{tls}");
@@ -81,7 +81,7 @@ fn tcp_is_answered_plain_and_over_tls() {
 }
 
 #[test]
-fn a_server_that_closes_after_each_answer_is_reached_again_by_every_protocol() {
+fn every_protocol_reconnects_after_the_server_closes() {
     let (_origin, url) = origin(&["--default", "close=true"]);
     let (_tcp, tcp) = origin(&["--default", "close=true&size=64", "--tcp-request-size", "64"]);
     let at = |scheme: &str, url: &str, path: &str| url.replace("http", scheme) + path;
@@ -93,7 +93,7 @@ fn a_server_that_closes_after_each_answer_is_reached_again_by_every_protocol() {
         (at("tcp", &tcp, ""), vec![], false),
     ] {
         let result = load(&[&flags[..], &[&url]].concat());
-        // Nothing announces the close of a TCP connection, so a request that waits for one can be written into it.
+        // TCP has no notice of a close, so a waiting request can be written to a closed connection.
         let lost = result["book"]["failed"].as_u64().unwrap();
         let answered = result["book"]["answered"].as_u64().unwrap();
         let may_lose = url.starts_with("tcp") && lost < answered;
@@ -107,14 +107,14 @@ fn a_server_that_closes_after_each_answer_is_reached_again_by_every_protocol() {
 }
 
 #[test]
-fn calls_of_all_four_kinds_and_their_statuses() {
+fn all_four_kinds_of_grpc_calls_are_answered_and_their_statuses_counted() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http://", "grpc://");
     let answer = |method: &str, messages: &str, more: &[&str]| {
         let url = format!("{url}/hoptax.echo.v1.Echo/{method}");
         load(&[&["--body-size", "10", "--messages", messages], more, &[&url]].concat())
     };
-    // Each message is 15 bytes with its length before it.
+    // Each message is 15 bytes including its length prefix.
     for (method, messages, size) in
         [("Unary", "1", 15), ("ClientStream", "4", 15), ("ServerStream", "1", 45), ("Bidirectional", "4", 60)]
     {
@@ -132,7 +132,7 @@ fn calls_of_all_four_kinds_and_their_statuses() {
 }
 
 #[test]
-fn a_proto_file_says_how_json_becomes_a_message() {
+fn a_proto_file_defines_how_json_becomes_a_message() {
     let (_origin, url) = origin(&[]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("echo.proto");
@@ -141,7 +141,7 @@ fn a_proto_file_says_how_json_becomes_a_message() {
     std::fs::write(&file, proto).unwrap();
     let file = file.to_str().unwrap();
     let url = |method: &str| format!("{}/hoptax.echo.v1.Echo/{method}", url.replace("http://", "grpc://"));
-    // Six bytes of payload behind two of field and length, behind five of gRPC.
+    // Five bytes of gRPC prefix, two of field and length, six of payload.
     let body = ["--proto", file, "--body", "{\"payload\": \"AAECAwQF\"}"];
     let result = load(&[&body[..], &["--expect", "size=13", &url("Unary")]].concat());
     assert!(all_answered(&result), "{result}");
@@ -157,9 +157,9 @@ fn a_proto_file_says_how_json_becomes_a_message() {
     bad(&["--messages", "2", &url("Unary")], "takes one message");
 }
 
-/// A server of one connection after another that tells its services in the older version of reflection alone, and answers
-/// every other call with what it was sent.
-fn telling_server(descriptor: &[u8]) -> String {
+/// A server of one connection after another that supports only the older version of reflection, and answers every other call
+/// with the received message.
+fn reflecting_server(descriptor: &[u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let field = |number: u8, bytes: &[u8]| {
@@ -199,13 +199,13 @@ fn telling_server(descriptor: &[u8]) -> String {
 }
 
 #[test]
-fn a_server_says_itself_how_json_becomes_a_message() {
+fn reflection_defines_how_json_becomes_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let proto = "syntax = \"proto3\"; package a; message Word { string text = 1; } \
                  service Echo { rpc Say(Word) returns (Word); }";
     std::fs::write(folder.path().join("echo.proto"), proto).unwrap();
     let set = protox::compile(["echo.proto"], [folder.path()]).unwrap();
-    let server = telling_server(&set.file[0].encode_to_vec());
+    let server = reflecting_server(&set.file[0].encode_to_vec());
     let url = format!("{server}/a.Echo/Say");
     let result = load(&["--reflection", "--body", "{\"text\": \"hop\"}", "--expect", "size=10", &url]);
     assert!(all_answered(&result), "{result}");
@@ -220,19 +220,19 @@ fn a_server_says_itself_how_json_becomes_a_message() {
 }
 
 #[test]
-fn sessions_are_taken_up_again_unless_told_otherwise() {
+fn tls_sessions_are_resumed_unless_disabled() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
     let (ca, url) = (lab.file("ca.pem"), format!("https://{address}/"));
     for (resumption, version) in [("on", "1.3"), ("on", "1.2"), ("off", "1.3")] {
         let flags =
             ["--requests-per-connection", "1", "--tls-resumption", resumption, "--tls-version", version];
-        // A rate could be more handshakes than a busy machine can do.
+        // A closed loop, because a busy machine may not reach a rate of handshakes.
         let result = load_with(&CLOSED_LOOP, &[&flags[..], &["--ca", &ca, &url]].concat());
         let (tls, book) = (&result["tls"], &result["book"]);
         assert!(book["failed"] == 0 && tls["version"] == version, "{result}");
         let share = tls["resumption_share"].as_f64().unwrap();
-        // Two connections begin before there is a session.
+        // The first two connections have no session to resume.
         assert_eq!(share > 0.9, resumption == "on", "{tls}");
         assert_eq!(share == 0.0, resumption == "off", "{tls}");
         let handshakes =
@@ -242,14 +242,14 @@ fn sessions_are_taken_up_again_unless_told_otherwise() {
 }
 
 #[test]
-fn a_client_without_a_certificate_is_refused_where_one_is_asked_for() {
+fn a_client_without_a_required_certificate_is_rejected() {
     let lab = Lab::new();
     let ca = lab.file("ca.pem");
     let (_origin, address) = lab.origin(&["--client-ca", &ca]);
     let url = format!("https://{address}/");
     let (cert, key) = (lab.file("client.pem"), lab.file("client.key"));
     assert!(all_answered(&load(&["--ca", &ca, "--cert", &cert, "--key", &key, &url])));
-    // With 1.2 the server says so within the handshake, with 1.3 only behind it.
+    // TLS 1.2 reports it within the handshake, TLS 1.3 only after it.
     let without = ["load", "-d", "100ms", "--ca", &ca, "--tls-version", "1.2", &url];
     let refused = run(without);
     assert!(refused.code == Some(3) && refused.stderr.contains("--cert"), "{}", refused.stderr);
@@ -258,7 +258,7 @@ fn a_client_without_a_certificate_is_refused_where_one_is_asked_for() {
     assert!(result["failures"]["tls"].as_u64().unwrap() > 0, "{result}");
 }
 
-/// The last words of a load that cannot begin.
+/// The error of a load that cannot start.
 fn refused(arguments: &[&str]) -> String {
     let ran = run(["load", "-d", "100ms", "--timeout", "2s"].into_iter().chain(arguments.iter().copied()));
     assert_eq!(ran.code, Some(3), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
@@ -267,7 +267,7 @@ fn refused(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn certificates_that_do_not_hold_are_told_in_one_line() {
+fn invalid_certificates_are_reported_in_one_line() {
     let lab = Lab::new();
     let ca = lab.file("ca.pem");
     let (_origin, address) = lab.origin(&[]);
@@ -279,18 +279,18 @@ fn certificates_that_do_not_hold_are_told_in_one_line() {
     let folder = lab.folder.path().join("old");
     let old = folder.to_str().unwrap();
     assert_eq!(run(["certs", "--valid", "1ms", old]).code, Some(0));
-    // Certificates end on whole seconds.
+    // Validity ends on whole seconds.
     thread::sleep(Duration::from_millis(1_100));
     let file = |name: &str| format!("{old}/{name}");
     let (_origin, expired) = origin(&["--cert", &file("server.pem"), "--key", &file("server.key")]);
     let expired = expired.replace("http://", "https://");
     assert!(refused(&["--ca", &file("ca.pem"), &expired]).contains("has expired"));
-    // Whoever takes anybody takes these too.
+    // --insecure accepts all of them.
     assert!(all_answered(&load(&["--insecure", &expired])));
 }
 
-/// A server that says the same to everybody, whatever they ask, and hangs up.
-fn says(words: &'static [u8]) -> String {
+/// A server that sends the same bytes on every connection and closes it.
+fn sends(words: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -305,20 +305,20 @@ fn says(words: &'static [u8]) -> String {
 }
 
 #[test]
-fn a_server_that_speaks_something_else_is_told_in_one_line() {
-    let http1 = says(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+fn a_server_with_another_protocol_is_reported_in_one_line() {
+    let http1 = sends(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     assert!(refused(&["--protocol", "http2", &format!("http://{http1}/")]).contains("does not speak HTTP/2"));
     assert!(refused(&[&format!("grpc://{http1}/a.B/C")]).contains("does not speak HTTP/2"));
     assert!(refused(&["--insecure", &format!("https://{http1}/")]).contains("does not speak TLS"));
     assert!(refused(&[&format!("ws://{http1}/")]).contains("answered with status 400"));
-    let proofless = says(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
+    let proofless = sends(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
     assert!(refused(&[&format!("ws://{proofless}/")]).contains("does not prove"));
-    let silent = says(b"");
+    let silent = sends(b"");
     assert!(
         refused(&["--protocol", "http2", &format!("http://{silent}/")]).contains("closed the connection")
     );
-    // A frame of settings, and then one that is larger than any may be.
-    let flood = says(b"\0\0\0\x04\0\0\0\0\0\xff\xff\xff\0\0\0\0\0\x01");
+    // A SETTINGS frame, followed by a frame above the maximum size.
+    let flood = sends(b"\0\0\0\x04\0\0\0\0\0\xff\xff\xff\0\0\0\0\0\x01");
     let url = format!("http://{flood}/");
     assert!(refused(&["--protocol", "http2", &url]).contains("larger than 16 KiB"));
     let result = load(&["--protocol", "http2", "--connect", "on-demand", &url]);
@@ -326,17 +326,17 @@ fn a_server_that_speaks_something_else_is_told_in_one_line() {
 }
 
 #[test]
-fn a_server_over_tls_that_does_not_know_the_protocol_is_told() {
+fn a_tls_server_without_the_protocol_is_reported() {
     let lab = Lab::new();
-    // An origin of plain TCP agrees to `h2`, as its TLS does for all, and then says nothing of it.
+    // A plain TCP origin accepts `h2` in ALPN, as its TLS does for all protocols, and then sends no HTTP/2.
     let (_origin, address) = lab.origin(&["--tcp-request-size", "1000000"]);
     let ca = lab.file("ca.pem");
     let silent = refused(&["--protocol", "http2", "--ca", &ca, &format!("https://{address}/")]);
     assert!(silent.contains("was not ready for requests within 2 s"), "{silent}");
 }
 
-/// A way to a server on which the first connection hangs: nothing that is sent on it arrives.
-fn way_with_a_hanging_first_connection(address: &str) -> String {
+/// A relay to a server that drops everything sent on the first connection.
+fn relay_with_a_hanging_first_connection(address: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (way, address) = (listener.local_addr().unwrap().to_string(), address.to_owned());
     thread::spawn(move || {
@@ -357,27 +357,27 @@ fn way_with_a_hanging_first_connection(address: &str) -> String {
 }
 
 #[test]
-fn a_handshake_that_hangs_is_given_up_and_another_begun() {
+fn a_hanging_handshake_times_out_and_the_next_connection_works() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
-    let url = format!("https://{}/", way_with_a_hanging_first_connection(&address));
+    let url = format!("https://{}/", relay_with_a_hanging_first_connection(&address));
     let flags = ["--protocol", "http2", "--streams", "64", "-c", "1", "--connect", "on-demand"];
     let times = ["--timeout", "300ms", "-q", "50", "-d", "1s", "--ca", &lab.file("ca.pem"), &url];
     let short = ["load", "--warmup", "0s", "--json", "-"];
     let result = checked("load", &run([&short[..], &flags, &times].concat()).stdout);
     let book = |field: &str| result["book"][field].as_u64().unwrap();
-    // The first requests time out with the handshake; what came after them goes to the next one.
+    // The first requests time out with the handshake; later ones use the next connection.
     assert!(book("timed_out") > 0 && book("answered") > 0, "{result}");
     assert_eq!(book("failed"), 0, "{result}");
 }
 
 #[test]
-fn flags_that_do_not_go_together_are_told() {
+fn invalid_combinations_of_arguments_are_rejected() {
     for (arguments, expected) in [
-        (vec!["--streams", "4", "http://127.0.0.1:1/"], "--streams is for HTTP/2"),
-        (vec!["http://127.0.0.1:1/", "ws://127.0.0.1:1/"], "speak different protocols"),
-        (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is no protocol"),
-        (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "does not go with the protocol `tcp`"),
+        (vec!["--streams", "4", "http://127.0.0.1:1/"], "--streams requires HTTP/2"),
+        (vec!["http://127.0.0.1:1/", "ws://127.0.0.1:1/"], "use different protocols"),
+        (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is not a protocol"),
+        (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "cannot be used with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
         (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "no cipher suite `NULL`"),
         (vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"], "no group `P-256`"),
@@ -393,7 +393,7 @@ fn flags_that_do_not_go_together_are_told() {
 }
 
 #[test]
-fn keys_are_for_their_owner_and_nothing_is_written_over() {
+fn keys_are_readable_by_their_owner_only_and_never_overwritten() {
     use std::os::unix::fs::PermissionsExt;
     let lab = Lab::new();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;

@@ -1,4 +1,4 @@
-//! Schemas, completions, man pages, help: what others read about the program.
+//! The reference output of the program: schemas, completions, man pages, help, lists.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use std::fs;
 use support::{root, run};
 
 #[test]
-fn schemas_in_the_repository_are_those_of_the_types() {
+fn schemas_in_the_repository_match_the_types() {
     for name in [
         "study-file",
         "study",
@@ -22,12 +22,12 @@ fn schemas_in_the_repository_are_those_of_the_types() {
         "prices",
     ] {
         let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
-        assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is old: run `make schemas`");
+        assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is outdated: run `make schemas`");
     }
 }
 
 #[test]
-fn completions_and_man_pages_know_every_command() {
+fn completions_and_man_pages_cover_every_command() {
     let completions = run(["completions", "bash"]).stdout;
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(["man", folder.path().to_str().unwrap()]).code, Some(0));
@@ -52,7 +52,7 @@ fn completions_and_man_pages_know_every_command() {
     }
 }
 
-/// A line that begins an entry of a list in the help; what is indented further goes on with the line above.
+/// A help line that begins a list entry; deeper indentation continues the entry above.
 fn entry(line: &str) -> Option<&str> {
     line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))
 }
@@ -88,7 +88,7 @@ fn checks_are_listed_and_explained() {
 }
 
 #[test]
-fn names_that_are_nearly_right_are_told() {
+fn misspelt_names_get_a_suggestion() {
     for (arguments, expected) in [
         (vec!["functions", "show", "jtw"], "did you mean `jwt`?"),
         (vec!["study", "quikc"], "did you mean `quick`?"),
@@ -96,8 +96,8 @@ fn names_that_are_nearly_right_are_told() {
         (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),
         (vec!["origin", "--default", "delya=5ms"], "did you mean `delay`?"),
     ] {
-        let told = run(arguments.iter().copied());
-        assert!(told.code == Some(2) && told.stderr.contains(expected), "{arguments:?}: {}", told.stderr);
+        let ran = run(arguments.iter().copied());
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
     }
 }
 
@@ -110,7 +110,7 @@ fn functions_are_listed_with_their_knobs() {
 }
 
 #[test]
-fn a_function_says_what_releases_of_envoy_changed_of_it() {
+fn a_function_lists_its_changes_by_envoy_release() {
     let text = run(["functions", "show", "tls/terminate"]).stdout;
     assert!(text.contains("\nchanged 1.40: X25519MLKEM768"), "{text}");
     let json = run(["functions", "--json", "show", "tls/terminate"]).stdout;

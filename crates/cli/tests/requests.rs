@@ -1,4 +1,4 @@
-//! What `hoptax load` sends, as a server sees it, and what of it is kept to itself.
+//! The requests of `hoptax load` as a server receives them, and credentials that no output shows.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,10 +15,10 @@ use support::{Ran, checked, origin, run};
 /// What is expected of a body that is `hop`.
 const HASH: &str = "sha256=87a0acaec00fa34a3166f0b62b7352868c16752bf796a6af3baf0362c62361ed";
 
-/// The requests that a server was sent.
+/// The requests that a server received.
 type Kept = Arc<Mutex<Vec<String>>>;
 
-/// A server of HTTP/1.1 that keeps the bytes of each request, which arrive together.
+/// An HTTP/1.1 server that stores the bytes of each request, which arrive together.
 fn keeping() -> (String, Kept) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -42,7 +42,7 @@ fn keeping() -> (String, Kept) {
     (address, kept)
 }
 
-/// A server of HTTP/2 that keeps the fields of each request, one a line.
+/// An HTTP/2 server that stores the header fields of each request, one per line.
 fn keeping_fields() -> (String, Kept) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -76,7 +76,7 @@ fn keeping_fields() -> (String, Kept) {
     (address, kept)
 }
 
-/// A short load of which all that is sent is answered.
+/// Runs a short load against a server that answers everything.
 fn load(arguments: &[&str]) -> Ran {
     let short = ["load", "-q", "50", "-d", "200ms", "--warmup", "0s", "-c", "1", "--json", "-"];
     let ran = run(short.into_iter().chain(arguments.iter().copied()));
@@ -87,7 +87,7 @@ fn load(arguments: &[&str]) -> Ran {
     ran
 }
 
-/// What a load sends first.
+/// The first request of a load.
 fn first(kept: &Kept) -> String {
     let mut kept = kept.lock().unwrap();
     let first = kept.first().unwrap().clone();
@@ -96,7 +96,7 @@ fn first(kept: &Kept) -> String {
 }
 
 #[test]
-fn a_header_that_is_given_twice_is_sent_twice() {
+fn repeated_headers_are_all_sent() {
     let twice = ["-H", "X-Tag: one", "-H", "x-tag: two"];
     let (address, kept) = keeping();
     load(&[&twice[..], &[&format!("http://{address}/")]].concat());
@@ -104,7 +104,7 @@ fn a_header_that_is_given_twice_is_sent_twice() {
     let (address, kept) = keeping_fields();
     load(&[&twice[..], &["--protocol", "http2", &format!("http://{address}/")]].concat());
     assert!(first(&kept).contains("x-tag: one\nx-tag: two\n"));
-    // What hoptax itself sends gives way to what is asked for.
+    // A given header replaces hoptax's own.
     let url = format!("grpc://{address}/a.B/C");
     load(&[&twice[..], &["-H", "Content-Type: application/grpc+proto", &url]].concat());
     let sent = first(&kept);
@@ -113,8 +113,8 @@ fn a_header_that_is_given_twice_is_sent_twice() {
 }
 
 #[test]
-fn user_information_of_a_url_is_sent_as_basic_authentication_and_told_nobody() {
-    // `joe` and `s3cr:t`, as RFC 7617 puts them together.
+fn user_information_is_sent_as_basic_authentication_and_never_shown() {
+    // `joe` and `s3cr:t`, encoded as in RFC 7617.
     let (user, password, sent) = ("joe", "s3cr%3At", "Basic am9lOnMzY3I6dA==");
     let is_silent = |ran: &Ran| {
         let text = format!("{}{}", ran.stdout, ran.stderr);
@@ -125,7 +125,7 @@ fn user_information_of_a_url_is_sent_as_basic_authentication_and_told_nobody() {
     assert!(is_silent(&ran), "{}", ran.stdout);
     assert!(checked("load", &ran.stdout)["plan"]["url"] == format!("http://{http1}/a"));
     assert!(first(&kept).contains(&format!("Authorization: {sent}\r\n")));
-    // A header that is given in its place is sent as it is.
+    // A given Authorization header takes precedence.
     load(&["-H", "Authorization: Bearer x", &format!("http://{user}:{password}@{http1}/")]);
     let request = first(&kept);
     assert!(request.contains("Authorization: Bearer x\r\n") && !request.contains(sent), "{request}");
@@ -162,7 +162,7 @@ fn user_information_of_a_url_is_sent_as_basic_authentication_and_told_nobody() {
 }
 
 #[test]
-fn a_body_is_framed_in_one_way_and_a_post_without_one_says_so() {
+fn a_body_has_one_framing_and_a_post_without_a_body_has_length_0() {
     let (address, kept) = keeping();
     let url = format!("http://{address}/");
     load(&["-X", "POST", "--body", "abc", "-H", "Transfer-Encoding: chunked", &url]);
@@ -184,7 +184,7 @@ fn a_body_is_framed_in_one_way_and_a_post_without_one_says_so() {
 }
 
 #[test]
-fn a_url_with_a_query_and_no_path_asks_for_the_root() {
+fn a_url_with_a_query_and_no_path_requests_the_root() {
     let (address, kept) = keeping();
     load(&[&format!("http://{address}?x=1")]);
     assert!(first(&kept).starts_with("GET /?x=1 HTTP/1.1\r\n"));
@@ -194,7 +194,7 @@ fn a_url_with_a_query_and_no_path_asks_for_the_root() {
 }
 
 #[test]
-fn an_error_shows_places_for_numbers_as_they_were_written() {
+fn errors_show_placeholders_as_written() {
     for flags in
         [&["/{counter}/{random}/\u{e4}"][..], &["/", "-H", "{random} x: y"], &["/", "-X", "G T{counter}"]]
     {
@@ -208,7 +208,7 @@ fn an_error_shows_places_for_numbers_as_they_were_written() {
 }
 
 #[test]
-fn headers_come_from_a_file_and_requests_from_lines_of_json() {
+fn headers_are_read_from_a_file_and_requests_from_json_lines() {
     let (address, kept) = keeping();
     let folder = tempfile::tempdir().unwrap();
     let (headers, requests) = (folder.path().join("headers"), folder.path().join("requests"));
@@ -230,7 +230,7 @@ fn headers_come_from_a_file_and_requests_from_lines_of_json() {
 }
 
 #[test]
-fn a_name_leads_where_the_flags_say() {
+fn host_names_are_resolved_as_the_arguments_state() {
     let (address, kept) = keeping();
     let port = address.rsplit_once(':').unwrap().1;
     let resolve = format!("shop.test:{port}:127.0.0.1");
@@ -238,7 +238,7 @@ fn a_name_leads_where_the_flags_say() {
     assert!(first(&kept).contains(&format!("Host: shop.test:{port}\r\n")));
     let url = format!("http://{address}/");
     let other = run(["load", "-6", &url]);
-    assert!(other.code == Some(2) && other.stderr.contains("has no address of IPv6"), "{}", other.stderr);
+    assert!(other.code == Some(2) && other.stderr.contains("has no IPv6 address"), "{}", other.stderr);
     assert_eq!(run(["load", "-4", "-6", &url]).code, Some(2));
     assert!(run(["load", "--resolve", "shop.test:80", &url]).stderr.contains("`HOST:PORT:ADDRESS`"));
 }

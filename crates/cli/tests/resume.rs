@@ -1,4 +1,4 @@
-//! A study that was killed goes on where it was, and what functions need beside Envoy is told when it is not there or dies.
+//! Resuming killed studies, and errors of the processes that functions need besides Envoy.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -45,11 +45,11 @@ fn exists(path: &Path) -> bool {
 }
 
 #[test]
-fn a_study_that_was_killed_goes_on_where_it_was() {
+fn a_killed_study_resumes_after_its_last_complete_round() {
     let folder = Folder::new(&small_study("baseline, same, access-log/file", 5));
     let mut running = folder.start();
     wait_until("two rounds", || exists(&folder.out().join("rounds/1.json")));
-    // In the middle of the third.
+    // Kill it in the third round.
     wait_until("a log is written", || exists(&folder.out().join("arms/access-log-file/files/access.log")));
     let children = running.children();
     running.signal("KILL");
@@ -63,37 +63,37 @@ fn a_study_that_was_killed_goes_on_where_it_was() {
     assert!(cleaned.code == Some(0) && cleaned.stdout.contains("files") && !exists(&leftover), "{cleaned:?}");
 
     let resumed = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
-    assert!(resumed.stderr.contains("taken up again after round"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("resumed after round"), "{}", resumed.stderr);
     let result = folder.result();
     assert_eq!(result["plan"]["rounds_completed"], 5, "{}", resumed.stderr);
     let after = result["plan"]["resumed_after_rounds"][0].as_u64().unwrap();
     assert!((2..=kept as u64).contains(&after), "{after}, {kept}");
     assert_eq!(result["plan"]["seed"], 1);
-    assert!(resumed.stdout.contains(&format!("taken up again after round {after}")), "{}", resumed.stdout);
-    // What was measured before is as it was.
+    assert!(resumed.stdout.contains(&format!("resumed after round {after}")), "{}", resumed.stdout);
+    // Earlier rounds are unchanged.
     assert_eq!(fs::read_to_string(folder.out().join("rounds/0.json")).unwrap(), first);
     let slices = fs::read_to_string(folder.out().join("slices.csv")).unwrap();
-    // Some more than once, where the host disturbed them.
+    // Disturbed slices appear more than once.
     let planned = |line: &str| line.split(',').take(4).map(str::to_owned).collect::<Vec<_>>();
     let distinct: BTreeSet<Vec<String>> = slices.lines().skip(1).map(planned).collect();
     assert_eq!(distinct.len(), 5 * 3 * 4, "{slices}");
-    // It is complete: nothing more is measured, and the result is the same.
+    // A complete study measures nothing more, and its result stays the same.
     let again = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
     assert_eq!(again.code, resumed.code, "{}", again.stderr);
     assert_eq!(folder.result()["arms"], result["arms"]);
 }
 
 #[test]
-fn what_cannot_be_taken_up_again_says_why() {
+fn a_folder_that_cannot_be_resumed_is_an_error_with_the_reason() {
     let folder = Folder::new(&small_study("baseline, same", 2));
-    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is no folder"));
+    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is not a run folder"));
     let done = ran(&mut folder.study());
     assert!(exists(&folder.out().join("rounds/1.json")), "{}", done.stderr);
     let file = folder.out().join("run.json");
     let text = fs::read_to_string(&file).unwrap();
-    let mut facts: Value = serde_json::from_str(&text).unwrap();
-    facts["kernel"] = "another".into();
-    fs::write(&file, facts.to_string()).unwrap();
+    let mut manifest: Value = serde_json::from_str(&text).unwrap();
+    manifest["kernel"] = "another".into();
+    fs::write(&file, manifest.to_string()).unwrap();
     let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("kernel another then"), "{}", refused.stderr);
@@ -104,7 +104,7 @@ fn what_cannot_be_taken_up_again_says_why() {
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("the study or the catalogue has changed"), "{}", refused.stderr);
     let nothing = run(["cleanup", folder.out().to_str().unwrap()]);
-    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing is left"), "{nothing:?}");
+    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
     wait_until("a round", || exists(&folder.out().join("rounds/0.json")));
     let mut companion = None;
     wait_until("the companion is found", || {
-        // Of this round: the port is another in each.
+        // The port changes in each round.
         let address = fs::read_to_string(&log).unwrap_or_default();
         let Some(port) = address.trim().rsplit(':').next().and_then(|port| port.parse().ok()) else {
             return false;
@@ -128,13 +128,13 @@ fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
     });
     support::signal(companion.unwrap(), "KILL");
     let code = running.0.wait().unwrap().code();
-    let mut said = String::new();
-    std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut said).unwrap();
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("ended by itself") && said.contains("companion.log"), "{said}");
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut stderr).unwrap();
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains("exited") && stderr.contains("companion.log"), "{stderr}");
 }
 
-/// Whether a process listens on a port, as the kernel lists it.
+/// Whether a process listens on a port, according to the kernel.
 fn listens(process_id: u32, port: u16) -> bool {
     let sockets = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
     let wanted = format!(":{port:04X} ");
@@ -152,7 +152,7 @@ fn listens(process_id: u32, port: u16) -> bool {
 }
 
 #[test]
-fn an_application_that_is_not_there_is_told() {
+fn a_missing_application_is_an_error_with_the_remedy() {
     let study = small_study("baseline, rate-limit/library", 2);
     let folder = Folder::new(&study);
     let ran_without = ran(&mut folder.study());
@@ -167,7 +167,7 @@ fn an_application_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_function_that_was_taken_away_is_gone() {
+fn an_unloaded_function_is_gone_from_the_listener() {
     let folder = Folder::new(&small_study("baseline, lua, {unloaded: lua}", 2));
     let done = ran(&mut folder.study());
     let result = folder.result();

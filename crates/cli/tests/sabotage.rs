@@ -1,4 +1,4 @@
-//! Runs that are spoilt on purpose: each must be found out by the check that is for it.
+//! Loads that are disturbed on purpose: the check for each disturbance must fire.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 use support::{Guarded, checked, hoptax, origin, ran, run, signal};
 
-/// The checks that fired, with their severity, of a load with these flags on an origin that does this by default.
+/// The checks that fired and their severities, for a load with these arguments on an origin with this default response.
 fn fired(default: &str, flags: &[&str]) -> (Vec<(String, String)>, Value) {
     let (_origin, url) = origin(&["--default", default]);
     let ran = ran(hoptax().arg("load").args(flags).args(["--json", "-", &url]));
@@ -33,22 +33,22 @@ fn has(found: &[(String, String)], id: &str) {
     assert!(found.iter().any(|(fired, _)| fired == id), "`{id}` did not fire: {found:?}");
 }
 
-/// Starts a load in the background, does something to it, and returns what fired.
-fn spoilt(flags: &[&str], url: &str, spoil: impl FnOnce(u32)) -> (Vec<(String, String)>, Value) {
+/// Starts a load in the background, disturbs it, and returns the checks that fired.
+fn disturbed(flags: &[&str], url: &str, disturb: impl FnOnce(u32)) -> (Vec<(String, String)>, Value) {
     let mut command = hoptax();
     command.arg("load").args(flags).args(["--json", "-", url]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = Guarded(command.stderr(Stdio::null()).spawn().unwrap());
-    spoil(child.0.id());
+    disturb(child.0.id());
     let mut json = String::new();
     std::io::Read::read_to_string(&mut child.0.stdout.take().unwrap(), &mut json).unwrap();
     findings(&json)
 }
 
 #[test]
-fn a_generator_that_is_stopped() {
+fn a_stopped_generator_is_detected() {
     let (_origin, url) = origin(&[]);
     let flags = ["-q", "1000", "-d", "2s", "--warmup", "0s", "-c", "8"];
-    let (found, result) = spoilt(&flags, &url, |id| {
+    let (found, result) = disturbed(&flags, &url, |id| {
         thread::sleep(Duration::from_millis(800));
         signal(id, "STOP");
         thread::sleep(Duration::from_millis(500));
@@ -58,30 +58,30 @@ fn a_generator_that_is_stopped() {
     has(&found, "load-constant");
     assert_eq!(result["verdict"], "void");
     assert!(result["latency"]["response"]["p50_us"].is_null());
-    // What it was late with then waited for connections, and that is not to be taken for the pool's fault.
+    // Late requests then waited for connections; the pool must not be blamed for that.
     for id in ["send-lag", "load-constant"] {
         assert!(found.contains(&(id.to_owned(), "fail".to_owned())), "{id}: {found:?}");
     }
 }
 
 #[test]
-fn a_hog_on_the_generators_core() {
+fn a_hog_on_the_generators_core_is_detected() {
     let (_origin, url) = origin(&[]);
     let processors = thread::available_parallelism().unwrap().get();
     let hog = || Guarded(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
     let hogs: Vec<Guarded> = (0..processors * 3).map(|_| hog()).collect();
-    // As fast as it can: a generator that sleeps most of the time is let in before a hog.
-    let (found, _) = spoilt(&["-d", "2s", "-c", "8"], &url, |_| {});
+    // A closed loop: the scheduler prefers a generator that mostly sleeps to a hog.
+    let (found, _) = disturbed(&["-d", "2s", "-c", "8"], &url, |_| {});
     drop(hogs);
     has(&found, "run-delay");
 }
 
 #[test]
-fn a_timer_of_a_millisecond() {
+fn timers_with_millisecond_resolution_are_detected() {
     let (_origin, url) = origin(&[]);
     let mut was_set = false;
     let flags = ["-q", "500", "-d", "2s", "--warmup", "500ms", "-c", "8"];
-    let (found, _) = spoilt(&flags, &url, |id| {
+    let (found, _) = disturbed(&flags, &url, |id| {
         thread::sleep(Duration::from_millis(300));
         for task in fs::read_dir(format!("/proc/{id}/task")).unwrap().flatten() {
             let task = task.file_name().into_string().unwrap();
@@ -89,29 +89,29 @@ fn a_timer_of_a_millisecond() {
             was_set |= file.and_then(|mut file| file.write_all(b"1000000")).is_ok();
         }
     });
-    // Another process's timers are for those who may change its priority.
+    // Setting the timer slack of another process requires the privilege to change its priority.
     if was_set {
         has(&found, "send-lag");
     } else {
-        eprintln!("this user may not change timers: nothing was spoilt");
+        eprintln!("this user may not change timers: nothing was disturbed");
     }
 }
 
 #[test]
-fn a_server_that_freezes() {
+fn a_freeze_of_the_server_is_in_the_response_times() {
     let flags = ["-q", "500", "-d", "3s", "--warmup", "0s", "-c", "8"];
     let (found, result) = fired("service=200us&freeze=1s@1s", &flags);
     has(&found, "connections-busy");
     has(&found, "load-constant");
     has(&found, "correlated-samples");
-    // A third of the requests came while it stood still or had not caught up, and their wait is in the record.
+    // A third of the requests arrived during the freeze or before the server had caught up; their wait is recorded.
     let windows = result["windows"].as_array().unwrap().iter();
     let slow = windows.filter(|window| window["median_response_us"].as_f64().unwrap() > 300_000.0).count();
     assert!((15..=40).contains(&slow), "{slow} of 100");
 }
 
 #[test]
-fn a_server_that_freezes_until_the_end() {
+fn a_freeze_until_the_end_makes_quantiles_lower_bounds() {
     let flags = [
         "-q",
         "500",
@@ -130,17 +130,17 @@ fn a_server_that_freezes_until_the_end() {
     has(&found, "unfinished");
     let response = &result["latency"]["response"];
     let bound_us = response["at_least"]["p99_us"].as_f64();
-    // A busy machine may spoil more than the quantiles; then the bound is withheld as well.
+    // On a busy machine, other checks may also withhold the bound.
     let is_bound = bound_us.map_or(result["verdict"] == "void", |bound_us| bound_us > 200_000.0);
     assert!(response["p99_us"].is_null() && is_bound, "{result}");
-    // And a user reads it as a bound.
+    // The table shows it as a bound.
     let (_origin, url) = origin(&["--default", "service=200us&freeze=9s@1s"]);
     let ran = ran(hoptax().arg("load").args(flags).arg(&url));
     assert!(ran.stdout.contains(">= ") || ran.code == Some(4), "{}", ran.stdout);
 }
 
 #[test]
-fn a_server_that_is_slower_than_what_is_offered() {
+fn a_rate_above_the_servers_capacity_is_detected() {
     let (found, result) = fired("service=10ms", &["-q", "500", "-d", "1s", "--warmup", "0s", "-c", "4"]);
     has(&found, "offered");
     has(&found, "connections-busy");
@@ -156,14 +156,14 @@ fn requests_that_may_not_wait_are_skipped_with_a_caution() {
 }
 
 #[test]
-fn a_run_that_is_too_short() {
+fn a_run_that_is_too_short_is_detected() {
     let (found, result) = fired("delay=1ms", &["-q", "100", "-d", "500ms", "--warmup", "0s"]);
     has(&found, "too-few-samples");
     assert!(result["latency"]["response"]["p50_us"].is_null());
 }
 
 #[test]
-fn an_answer_of_the_wrong_size_or_without_its_header() {
+fn a_response_of_the_wrong_size_or_without_its_header_fails() {
     let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--expect", "size=11"]);
     has(&found, "wrong-answers");
     let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--expect", "header=x-served-by"]);
@@ -174,7 +174,7 @@ fn an_answer_of_the_wrong_size_or_without_its_header() {
 }
 
 #[test]
-fn garbage_instead_of_answers() {
+fn invalid_responses_fail() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -189,20 +189,20 @@ fn garbage_instead_of_answers() {
 }
 
 #[test]
-fn a_tenth_of_the_answers_after_forty_milliseconds() {
+fn a_tenth_of_the_responses_at_forty_milliseconds_is_detected() {
     let (found, _) = fired("delay=1ms:90,40ms:10", &["-q", "1000", "-d", "2s", "-c", "64"]);
     has(&found, "delayed-acknowledgement");
 }
 
 #[test]
-fn requests_that_queue_behind_each_other() {
+fn requests_that_queue_behind_each_other_are_detected() {
     let (found, _) =
         fired("service=exp:1ms", &["-q", "800", "-d", "2s", "-c", "64", "--arrivals", "poisson"]);
     has(&found, "correlated-samples");
 }
 
 #[test]
-fn a_calibration_that_says_that_the_floor_is_high_and_the_ceiling_low() {
+fn a_calibration_with_a_high_floor_and_a_low_ceiling_is_respected() {
     let (_origin, url) = origin(&["--default", "delay=1ms"]);
     let here = ran(hoptax().args(["load", "-q", "200", "-d", "300ms", "--json", "-", &url]));
     let environment = checked("load", &here.stdout)["environment"].clone();

@@ -1,4 +1,4 @@
-//! How long a study goes on, going on with one that was finished, and putting several sittings together.
+//! Lengths of studies, adding rounds to finished studies, and combining sittings.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use std::process::Command;
 use serde_json::Value;
 use support::{Ran, checked, hoptax, ran, run, small_study};
 
-/// A folder with a study file in it, of two arms.
+/// A folder with a study file of two arms.
 struct Studies(tempfile::TempDir);
 
 impl Studies {
@@ -25,12 +25,12 @@ impl Studies {
         self.0.path().join(name)
     }
 
-    /// The study, with its results in the folder `out`.
+    /// Command of the study, with its results in the folder `out`.
     fn study(&self, out: &str, more: &[&str]) -> Command {
         let mut command = hoptax();
         command.arg("study").arg(self.path("study.yaml")).arg("--out").arg(self.path(out)).args(more);
-        // What the probe says of a machine that runs tests changes from one moment to the next, and sittings that differ in it are
-        // not put together.
+        // The probe of a machine that runs tests varies between moments, and sittings with different probe outcomes are not
+        // combined.
         command.args(["--never-halt", "never"]);
         command
     }
@@ -53,7 +53,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn a_finished_study_is_not_written_over_and_goes_on_with_more_rounds() {
+fn a_finished_study_is_not_overwritten_and_accepts_more_rounds() {
     let studies = Studies::new();
     studies.run("out", &[]);
     let first = read(&studies.path("out/rounds/0.json"));
@@ -72,7 +72,7 @@ fn a_finished_study_is_not_written_over_and_goes_on_with_more_rounds() {
     assert_eq!(read(&studies.path("out/rounds/0.json")), first);
 
     let nothing = studies.resume("out", &[]);
-    assert!(nothing.stderr.contains("all of its 3 rounds"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("all 3 rounds are complete"), "{}", nothing.stderr);
     assert_eq!(studies.result("out")["arms"], result["arms"]);
     let fewer = studies.resume("out", &["--rounds", "2"]);
     assert_eq!(fewer.code, Some(2), "{}", fewer.stderr);
@@ -82,7 +82,7 @@ fn a_finished_study_is_not_written_over_and_goes_on_with_more_rounds() {
 }
 
 #[test]
-fn a_result_that_is_none_of_ours_is_not_written_over() {
+fn a_foreign_result_is_not_overwritten() {
     let studies = Studies::new();
     fs::create_dir(studies.path("out")).unwrap();
     fs::write(studies.path("out/result.json"), "{}").unwrap();
@@ -92,7 +92,7 @@ fn a_result_that_is_none_of_ours_is_not_written_over() {
 }
 
 #[test]
-fn a_budget_that_is_soon_spent_takes_two_rounds() {
+fn a_short_budget_still_measures_two_rounds() {
     let studies = Studies::new();
     let ran = studies.run("out", &["--budget", "10ms"]);
     let plan = &studies.result("out")["plan"];
@@ -106,7 +106,7 @@ fn a_budget_that_is_soon_spent_takes_two_rounds() {
 }
 
 #[test]
-fn a_study_that_looks_says_when_and_whether_it_is_precise() {
+fn a_study_with_a_precision_records_its_looks_and_whether_it_reached_it() {
     let studies = Studies::new();
     let ran = studies.run("out", &["--until", "0.001%", "--rounds", "3"]);
     let result = studies.result("out");
@@ -114,22 +114,22 @@ fn a_study_that_looks_says_when_and_whether_it_is_precise() {
     assert_eq!(sequential["looks"], serde_json::json!([3]), "{}", ran.stderr);
     assert_eq!((&sequential["reached"], &sequential["quantile_confidence"]), (&false.into(), &0.96.into()));
     assert_eq!(result["plan"]["confidence"], 0.95);
-    assert!(ran.stderr.contains("are not within"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not reached"), "{}", ran.stderr);
     assert!(read(&studies.path("out/report.md")).contains("not reached"));
 
-    // The same rounds, taken up again as a study of three rounds, which nobody looked at.
+    // The same rounds, resumed as a study of three rounds, whose intervals are not examined.
     studies.resume("out", &["--rounds", "3"]);
     assert_eq!(studies.result("out")["plan"]["sequential"], Value::Null);
 }
 
 #[test]
-fn sittings_of_one_study_are_put_together() {
+fn sittings_of_one_study_are_combined() {
     let studies = Studies::new();
     let first = studies.run("first", &["--again", "--rounds", "5"]);
     assert!(
         ["one sitting states costs", "no sitting states a cost"]
             .iter()
-            .any(|said| first.stderr.contains(said)),
+            .any(|note| first.stderr.contains(*note)),
         "{}",
         first.stderr
     );
@@ -137,18 +137,18 @@ fn sittings_of_one_study_are_put_together() {
     assert_eq!(checked("sittings", &read(&file))["holds_for"], "sitting");
 
     let second = studies.run("second", &["--again", "--rounds", "5", "--seed", "2"]);
-    let together = checked("sittings", &read(&file));
-    // So small a study may be void, and states no cost then.
+    let combined = checked("sittings", &read(&file));
+    // A study this small may be void; it states no cost then.
     let is_stated = |out: &str| studies.result(out)["verdict"] != "void";
     let holds_for = if is_stated("first") && is_stated("second") { "machine" } else { "sitting" };
-    assert_eq!(together["holds_for"], holds_for, "{}", second.stderr);
+    assert_eq!(combined["holds_for"], holds_for, "{}", second.stderr);
     let folders: Vec<&Value> =
-        together["sittings"].as_array().unwrap().iter().map(|sitting| &sitting["folder"]).collect();
+        combined["sittings"].as_array().unwrap().iter().map(|sitting| &sitting["folder"]).collect();
     assert_eq!(folders, ["first", "second"]);
     assert!(second.stdout.contains("sitting 2: "), "{}", second.stdout);
     assert!(studies.path("small-sittings.md").exists());
 
-    // A result of another machine is none of them.
+    // A result of another machine is not a sitting.
     let other = studies.path("second/result.json");
     let mut result: Value = serde_json::from_str(&read(&other)).unwrap();
     result["environment"]["kernel"] = "another".into();
@@ -168,5 +168,5 @@ fn sittings_of_one_study_are_put_together() {
     let forced = combine(&["--force"]);
     assert_eq!(forced.code, Some(0), "{}", forced.stderr);
     let stored = checked("sittings", &read(&studies.path("all/small-sittings.json")));
-    assert_eq!(stored["arms"], together["arms"]);
+    assert_eq!(stored["arms"], combined["arms"]);
 }

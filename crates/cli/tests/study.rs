@@ -1,4 +1,4 @@
-//! `hoptax study` on real Envoy, as a user runs it and as things go wrong.
+//! `hoptax study` on real Envoy: normal runs and failures.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use support::{Guarded, Ran, checked, hoptax, is_alive, name_of, ran, run, small_study, wait_until};
 
-/// A folder with a study file in it.
+/// A folder with a study file.
 struct Study {
     folder: tempfile::TempDir,
 }
@@ -42,12 +42,12 @@ impl Study {
         let child = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let running = Guarded(child);
         wait_until("the first round", || running.children().iter().any(|child| name_of(*child) == "envoy"));
-        // The configurations are checked by processes of their own before.
+        // Other processes validate the configurations before that.
         wait_until("a round begins", || fs::metadata(self.out().join("arms/same/admin-address")).is_ok());
         running
     }
 
-    /// Whether so many rounds are complete.
+    /// Whether this number of rounds is complete.
     fn has_rounds(&self, rounds: u32) -> bool {
         self.out().join(format!("rounds/{}.json", rounds - 1)).exists()
     }
@@ -61,7 +61,7 @@ impl Study {
     }
 }
 
-/// The values of a column of slices.csv for an arm; none of its fields has a comma but the names in quotes.
+/// The values of a column of slices.csv for an arm. Only the quoted names contain commas.
 fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
     let text = fs::read_to_string(csv).unwrap();
     let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
@@ -74,11 +74,11 @@ fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
 }
 
 #[test]
-fn a_small_study_finds_what_is_known() {
+fn a_small_study_recovers_known_answers() {
     let study = Study::new(&small_study("direct, baseline, same, lua, fault/delay", 2));
     let ran = study.run();
     let result = study.result();
-    // So few slices may be judged void; what is asked of them here is in the record either way.
+    // With few slices, the result may be void; the record has all values below either way.
     let code = if result["verdict"] == "void" { 4 } else { 0 };
     assert_eq!(ran.code, Some(code), "{}", ran.stderr);
     assert!(ran.stdout.contains("fault/delay") && ran.stdout.contains("verdict:"), "{}", ran.stdout);
@@ -99,18 +99,18 @@ fn a_small_study_finds_what_is_known() {
         let count = |field: &str| arm["book"][field].as_u64().unwrap();
         assert!(count("answered") > 0 && count("answered") == count("sent"), "{arm:#}");
         let of = |field: &str| arm["slices"][field].as_u64().unwrap();
-        // Three arms are compared with the baseline, so that it has two copies.
+        // The baseline of three arms has two copies.
         let (copies, planned) = match arm["id"].as_str() {
             Some("baseline") => (2, 16),
             Some("direct") => (1, 4),
             _ => (1, 8),
         };
         assert_eq!(arm["copies"], copies);
-        // What the host disturbed was measured again if there was time.
+        // Disturbed slices were repeated if there was time.
         let accounted = of("used") + of("delayed") + of("lost");
         assert!(accounted >= planned && of("lost") <= of("set_aside"), "{arm:#}");
     }
-    // The twin is configured as the baseline is, and each other function otherwise.
+    // The twin has the configuration of the baseline, and every other arm a different one.
     let hash = |id: &str, field: &str| {
         let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
         arm[field].clone()
@@ -124,7 +124,7 @@ fn a_small_study_finds_what_is_known() {
     assert_ne!(configuration("lua"), configuration("baseline"));
     assert_eq!(hash("lua", "requests_sha256"), hash("baseline", "requests_sha256"));
     assert_eq!(result["environment"]["proxy_sha256"].as_str().map(str::len), Some(64));
-    // Nothing answers through a delay of 5 ms before 5 ms have passed, and CPU time is never nothing.
+    // No response through a delay of 5 ms arrives earlier, and CPU time is never zero.
     assert!(
         column(&study.csv(), "fault/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 4_990.0)
     );
@@ -134,7 +134,7 @@ fn a_small_study_finds_what_is_known() {
     }
 }
 
-/// Two proxies and an origin; between two rounds there are fewer for a moment.
+/// Two proxies and an origin; there are fewer between two rounds.
 fn all_children(running: &Guarded) -> Vec<u32> {
     let mut children = Vec::new();
     wait_until("two proxies and an origin", || {
@@ -172,11 +172,11 @@ fn kill_9_leaves_no_process_behind() {
 }
 
 #[test]
-fn an_envoy_that_dies_is_told_with_its_log_and_the_slices_are_kept() {
+fn the_death_of_envoy_is_an_error_with_its_log_and_the_slices_are_kept() {
     let study = Study::new(&small_study("baseline, same", 1000));
     let mut running = study.start();
     wait_until("a round", || study.has_rounds(1));
-    // Between two rounds there is none for a moment.
+    // There is none between two rounds.
     wait_until("an Envoy", || {
         let envoy = running.children().into_iter().find(|child| name_of(*child) == "envoy");
         envoy.is_some_and(|envoy| {
@@ -188,12 +188,12 @@ fn an_envoy_that_dies_is_told_with_its_log_and_the_slices_are_kept() {
     std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
     assert_eq!(status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("envoy.log") && stderr.contains("signal: 9"), "{stderr}");
-    assert!(study.result()["plan"]["ended_early"].as_str().unwrap().contains("the proxy ended by itself"));
+    assert!(study.result()["plan"]["ended_early"].as_str().unwrap().contains("the proxy exited"));
     assert!(fs::read_to_string(study.csv()).unwrap().lines().count() > 8);
 }
 
-/// A program that says it is Envoy and otherwise does as `script` says.
-fn pretender(folder: &Path, script: &str) -> PathBuf {
+/// A program that claims to be Envoy and runs `script`.
+fn fake_envoy(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("pretender");
     let text = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 'envoy  version: c/1.40.0/Clean/RELEASE/B' && exit 0\n{script}\n"
@@ -204,12 +204,12 @@ fn pretender(folder: &Path, script: &str) -> PathBuf {
 }
 
 #[test]
-fn an_envoy_that_refuses_its_configuration_is_quoted() {
+fn the_error_of_a_rejected_configuration_quotes_envoy() {
     let study = Study::new(&small_study("baseline, same", 2));
-    let envoy = pretender(study.folder.path(), "echo 'unknown field fancy'; exit 1");
+    let envoy = fake_envoy(study.folder.path(), "echo 'unknown field fancy'; exit 1");
     let ran = ran(study.command().arg("--envoy").arg(envoy));
     assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("refuses the configuration"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rejects the configuration"), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("unknown field fancy") && ran.stderr.contains("bootstrap.json"),
         "{}",
@@ -218,11 +218,11 @@ fn an_envoy_that_refuses_its_configuration_is_quoted() {
 }
 
 #[test]
-fn a_fragment_that_envoy_refuses_is_told_with_its_line() {
+fn the_error_of_a_rejected_fragment_names_its_line() {
     let study = Study::new(&small_study("baseline, lua", 2));
     let script = "[ \"$1\" = --mode ] || exit 1\ngrep -q x-hoptax-lua \"$6\" || exit 0\n\
                   echo \"no such field: 'default_source_code'\"; exit 1";
-    let envoy = pretender(study.folder.path(), script);
+    let envoy = fake_envoy(study.folder.path(), script);
     let ran = ran(study.command().arg("--envoy").arg(envoy));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("line 5 of the fragment of function `lua`"), "{}", ran.stderr);
@@ -230,10 +230,10 @@ fn a_fragment_that_envoy_refuses_is_told_with_its_line() {
 }
 
 #[test]
-fn an_envoy_that_ends_at_the_start_is_quoted() {
+fn the_error_of_an_envoy_that_exits_at_the_start_quotes_it() {
     let study = Study::new(&small_study("baseline, same", 2));
     let script = "[ \"$1\" = --mode ] && exit 0\necho 'cannot bind: address in use'; exit 1";
-    let envoy = pretender(study.folder.path(), script);
+    let envoy = fake_envoy(study.folder.path(), script);
     let ran = ran(study.command().arg("--envoy").arg(envoy));
     assert_eq!(ran.code, Some(3));
     assert!(
@@ -244,10 +244,10 @@ fn an_envoy_that_ends_at_the_start_is_quoted() {
 }
 
 #[test]
-fn an_envoy_that_hangs_over_its_configuration_is_ended_with_the_study() {
+fn an_envoy_that_hangs_during_validation_ends_with_the_study() {
     for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
         let study = Study::new(&small_study("baseline, same", 2));
-        let envoy = pretender(study.folder.path(), "exec sleep 1000");
+        let envoy = fake_envoy(study.folder.path(), "exec sleep 1000");
         let mut command = study.command();
         command.arg("--envoy").arg(envoy).stdout(Stdio::null()).stderr(Stdio::null());
         let mut running = Guarded(command.spawn().unwrap());
@@ -263,7 +263,7 @@ fn an_envoy_that_hangs_over_its_configuration_is_ended_with_the_study() {
 }
 
 #[test]
-fn a_folder_that_holds_a_result_or_is_in_use_is_refused() {
+fn a_folder_with_a_result_or_a_running_study_is_rejected() {
     let study = Study::new(&small_study("baseline, same", 2));
     fs::create_dir(study.out()).unwrap();
     let in_use = fs::File::open(study.out()).unwrap();
@@ -277,7 +277,7 @@ fn a_folder_that_holds_a_result_or_is_in_use_is_refused() {
     let refused = study.run();
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("would write over") && refused.stderr.contains("--force"),
+        refused.stderr.contains("would overwrite") && refused.stderr.contains("--force"),
         "{}",
         refused.stderr
     );
@@ -285,7 +285,7 @@ fn a_folder_that_holds_a_result_or_is_in_use_is_refused() {
 }
 
 #[test]
-fn without_an_envoy_the_ways_to_get_one_are_told() {
+fn without_an_envoy_the_error_lists_the_ways_to_get_one() {
     let study = Study::new(&small_study("baseline, same", 2));
     let empty = study.folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
@@ -296,16 +296,16 @@ fn without_an_envoy_the_ways_to_get_one_are_told() {
 }
 
 #[test]
-fn a_bad_study_file_is_2_with_every_problem() {
+fn an_invalid_study_file_is_exit_code_2_with_every_problem() {
     let study = Study::new("name: x\narm: [baseline]\nloads:\n  - {name: a, loop: opne}\n");
     let ran = study.run();
     assert_eq!(ran.code, Some(2));
     for problem in
-        ["unknown key `arm`; did you mean `arms`?", "lacks the key `arms`", "did you mean `open`?", ":2:1:"]
+        ["unknown key `arm`; did you mean `arms`?", "has no key `arms`", "did you mean `open`?", ":2:1:"]
     {
         assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
     }
-    assert!(!study.out().exists(), "nothing is made for a study that cannot be");
+    assert!(!study.out().exists(), "an invalid study creates no folder");
     let unknown = Study::new(&small_study("baseline, outlier-detectio", 2)).run();
     assert_eq!(unknown.code, Some(2));
     assert!(unknown.stderr.contains("did you mean `outlier-detection`?"), "{}", unknown.stderr);
@@ -315,7 +315,7 @@ fn a_bad_study_file_is_2_with_every_problem() {
 }
 
 #[test]
-fn a_full_disk_is_said_with_the_table_still_printed() {
+fn a_full_disk_is_an_error_but_the_table_is_printed() {
     let study = Study::new(&small_study("baseline, same", 2));
     fs::create_dir(study.out()).unwrap();
     symlink("/dev/full", study.out().join("result.json")).unwrap();

@@ -1,7 +1,7 @@
-//! Studies that are spoilt on purpose, on real Envoy: each loses the numbers that the sabotage spoils, and no other.
+//! Studies that are disturbed on purpose, on real Envoy: each must withhold the affected numbers, and no others.
 //!
-//! What is withheld is told from what never was by computing all numbers again from the evidence in the result. So a check that
-//! does not fire leaves nothing withheld, and its test fails.
+//! To distinguish withheld numbers from missing ones, the tests recompute all numbers from the evidence in the result. If a check
+//! does not fire, nothing is withheld and its test fails.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -29,9 +29,9 @@ use hoptax_study::summary::{self, Conditions};
 use hoptax_subject::envoy::release::Envoy;
 use support::{Guarded, checked, hoptax, program, wait_until};
 
-/// Few arms and rounds, and as many answers under the open loop as p99 needs.
+/// Few arms and rounds, and enough responses in the open loop for a p99.
 const STUDY: &str = "\
-name: spoilt
+name: disturbed
 rounds: ROUNDS
 arms: [baseline, same, lua]
 loads:
@@ -39,27 +39,26 @@ loads:
   - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: 400ms}
 ";
 
-/// The fewest rounds of which intervals are stated as they are of more.
+/// Rounds of each study. More would narrow intervals, which no test here reads.
 const ROUNDS: u32 = 3;
 
-/// Two of these studies at once would spoil each other.
+/// Two of these studies at once would disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The processors of the generator and of the proxy, as studies take them. None where they share one, and there is nothing to
-/// spoil apart.
+/// The processors of generator and proxy, as in studies. None if they share one, since they cannot be disturbed separately.
 fn placement() -> Option<Placement> {
     let placement = Placement::split(&processors::allowed().unwrap(), 1);
     if !placement.is_apart() {
-        eprintln!("one processor: nothing was spoilt");
+        eprintln!("one processor: nothing was disturbed");
     }
     placement.is_apart().then_some(placement)
 }
 
-/// A study in a folder of its own.
+/// A study in its own folder.
 struct Study {
     folder: tempfile::TempDir,
 }
@@ -82,8 +81,8 @@ impl Study {
         Guarded(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
-    /// Waits for the end of a study, and takes its result.
-    fn end(&self, mut running: Guarded) -> Spoilt {
+    /// Waits for the end of a study, and reads its result.
+    fn end(&self, mut running: Guarded) -> Disturbed {
         let ended = running.0.wait().unwrap().code();
         let text = fs::read_to_string(self.out().join("result.json")).unwrap();
         checked("study", &text);
@@ -94,10 +93,10 @@ impl Study {
             (None, _) => 0,
         };
         assert_eq!(ended, Some(expected), "{:#?}", result.findings);
-        Spoilt::new(result)
+        Disturbed::new(result)
     }
 
-    /// A round that is complete.
+    /// A complete round.
     fn round(&self, number: usize) -> Option<RoundRecord> {
         let text = fs::read_to_string(self.out().join(format!("rounds/{number}.json"))).ok()?;
         let kept: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -105,23 +104,23 @@ impl Study {
     }
 }
 
-/// Where a number stands.
+/// The place of a number in the result.
 #[derive(Clone, Debug, PartialEq)]
 struct Spot {
     arm: String,
     load: Option<String>,
     measure: Measure,
-    /// The findings that take it away.
+    /// The findings that withhold it.
     by: Vec<String>,
 }
 
-/// The result of a spoilt study, and the numbers that it withholds.
-struct Spoilt {
+/// The result of a disturbed study, and the numbers that it withholds.
+struct Disturbed {
     result: StudyResult,
     withheld: Vec<Spot>,
 }
 
-impl Spoilt {
+impl Disturbed {
     fn new(mut result: StudyResult) -> Self {
         let mut evidence = result.clone();
         summary::fill(&mut evidence);
@@ -131,7 +130,7 @@ impl Spoilt {
         evidence.for_each_number(&mut |place, number| {
             let is_printed = printed.next().unwrap();
             if number.is_some() && !is_printed {
-                let by = result.findings.iter().filter(|finding| finding.takes_away(place));
+                let by = result.findings.iter().filter(|finding| finding.withholds_number(place));
                 withheld.push(Spot {
                     arm: place.arm.to_owned(),
                     load: place.load.map(str::to_owned),
@@ -147,31 +146,35 @@ impl Spoilt {
         self.result.findings.iter().filter(move |finding| finding.id == id)
     }
 
-    /// What a check takes away.
+    /// The numbers that a check withholds.
     fn withheld_by(&self, id: &str) -> Vec<&Spot> {
         self.withheld.iter().filter(|spot| spot.by.iter().any(|by| by == id)).collect()
     }
 
-    /// A number is not printed, and this check takes it away, whatever else does on a busy machine.
+    /// Asserts that this check withholds a number; on a busy machine, other checks may too.
     #[track_caller]
     fn withholds(&self, id: &str, arm: &str, load: &str, measure: Measure) {
         let place = Place { arm, compared_with: None, load: Some(load), measure };
-        let is_taken = self.findings(id).any(|finding| finding.takes_away(&place));
-        assert!(is_taken, "`{id}` does not take {measure:?} of {arm} under {load}: {:#?}", self.told());
+        let is_taken = self.findings(id).any(|finding| finding.withholds_number(&place));
+        assert!(
+            is_taken,
+            "`{id}` does not take {measure:?} of {arm} under {load}: {:#?}",
+            self.finding_texts()
+        );
         let mut result = self.result.clone();
         result.for_each_number(&mut |seen, number| {
             assert!(*seen != place || !number.is_some(), "{measure:?} of {arm} under {load} is printed");
         });
     }
 
-    /// What was spent stands, with its interval: the sabotage spoils what depends on time alone. Nothing of it is taken by this
-    /// check, and the costs are there but for what a machine takes that is busy or was moved besides.
+    /// Asserts that CPU times keep their intervals, because the disturbance affects only times. This check withholds none of them;
+    /// costs are present unless the machine was busy or its processors were moved.
     #[track_caller]
-    fn keeps_what_was_spent(&self, id: &str) {
+    fn keeps_cpu_times(&self, id: &str) {
         let spent = [Measure::Cpu, Measure::OtherCpu, Measure::Memory];
         let taken: Vec<&Spot> =
             self.withheld_by(id).into_iter().filter(|spot| spent.contains(&spot.measure)).collect();
-        assert!(taken.is_empty(), "{taken:#?} {:#?}", self.told());
+        assert!(taken.is_empty(), "{taken:#?} {:#?}", self.finding_texts());
         let mut is_there = true;
         for arm in self.result.arms.iter().filter(|arm| arm.compared_with.is_some()) {
             let cost = arm.cost.cpu_us_per_request;
@@ -182,23 +185,23 @@ impl Spoilt {
                     |by: &String| ["set-aside", "same-differs", "vague-cost"].contains(&by.as_str());
                 let is_it = |spot: &&Spot| spot.arm == arm.id && spot.measure == Measure::Cpu;
                 let by_noise = self.withheld.iter().filter(is_it).any(|spot| spot.by.iter().any(is_noise));
-                // Where so little is left that there is nothing to withhold, this finding says so.
+                // This finding replaces the withheld numbers if too few are left.
                 let is_noisy = by_noise || self.findings("set-aside").next().is_some();
-                assert!(is_noisy, "{} has no cost: {:#?}", arm.id, self.told());
+                assert!(is_noisy, "{} has no cost: {:#?}", arm.id, self.finding_texts());
             }
         }
-        assert!(!is_there || self.result.verdict == Verdict::Caution, "{:#?}", self.told());
+        assert!(!is_there || self.result.verdict == Verdict::Caution, "{:#?}", self.finding_texts());
         if !is_there {
-            eprintln!("the machine was busy besides: {:#?}", self.told());
+            eprintln!("the machine was busy besides: {:#?}", self.finding_texts());
         }
     }
 
-    fn told(&self) -> Vec<(&str, &str)> {
+    fn finding_texts(&self) -> Vec<(&str, &str)> {
         self.result.findings.iter().map(|one| (one.id.as_str(), one.message.as_str())).collect()
     }
 }
 
-/// A thread that wants all of a processor, in the session of the test and of the study, until it is dropped.
+/// A thread that uses all of a processor, in the session of the test and of the study, until it is dropped.
 struct Hog {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -226,49 +229,49 @@ impl Drop for Hog {
 }
 
 #[test]
-fn a_hog_on_the_generators_processor_takes_the_tails_and_no_cpu_time() {
+fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
     let study = Study::new(ROUNDS);
     let hog = Hog::on(placement.caller()[0]);
-    let spoilt = study.end(study.start());
+    let disturbed = study.end(study.start());
     drop(hog);
-    assert!(spoilt.findings("send-lag").any(|finding| finding.severity == Severity::Fail));
-    spoilt.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
+    assert!(disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail));
+    disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
     let others = |spot: &&Spot| {
         spot.load.as_deref() != Some("fixed-rate") || !Measure::RESPONSES.contains(&spot.measure)
     };
-    assert!(!spoilt.withheld_by("send-lag").iter().any(others));
-    spoilt.keeps_what_was_spent("send-lag");
+    assert!(!disturbed.withheld_by("send-lag").iter().any(others));
+    disturbed.keeps_cpu_times("send-lag");
 }
 
 #[test]
-fn a_hog_on_the_proxys_processor_takes_rates_and_times_and_no_cpu_time() {
+fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
     let study = Study::new(ROUNDS);
     let hog = Hog::on(placement.proxy[0]);
-    let spoilt = study.end(study.start());
+    let disturbed = study.end(study.start());
     drop(hog);
-    assert!(spoilt.findings("proxy-run-delay").any(|finding| finding.severity == Severity::Fail));
-    let delayed: u64 = spoilt.result.arms.iter().map(|arm| arm.slices.delayed).sum();
+    assert!(disturbed.findings("proxy-run-delay").any(|finding| finding.severity == Severity::Fail));
+    let delayed: u64 = disturbed.result.arms.iter().map(|arm| arm.slices.delayed).sum();
     assert!(delayed > 0, "slices in which the proxy waited are set aside for times and rates");
     assert!(
-        spoilt.withheld_by("proxy-run-delay").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
+        disturbed.withheld_by("proxy-run-delay").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
         "{:#?}",
-        spoilt.withheld
+        disturbed.withheld
     );
-    spoilt.keeps_what_was_spent("proxy-run-delay");
+    disturbed.keeps_cpu_times("proxy-run-delay");
 }
 
 #[test]
-fn a_generator_that_is_stopped_for_a_second_loses_the_slice_that_it_was_stopped_in() {
+fn a_generator_stopped_for_a_second_loses_only_that_slice() {
     let _alone = alone();
     let study = Study::new(1000);
     let running = study.start();
     let is_stalled = |slice: &&SliceRecord| slice.latest_own_lag_ns > 500_000_000;
     let stood_still = |record: &RoundRecord| record.slices.iter().filter(is_stalled).count();
-    // Once in a round, until it fell into a slice of the open loop.
+    // Once per round, until it hits a slice of the open loop.
     let mut rounds: Vec<RoundRecord> = Vec::new();
     while rounds.len() < 5 || rounds.iter().map(stood_still).sum::<usize>() == 0 {
         let began = study.out().join("arms/same/admin-address");
@@ -283,36 +286,36 @@ fn a_generator_that_is_stopped_for_a_second_loses_the_slice_that_it_was_stopped_
         assert!(rounds.len() < 30, "it was never stopped while it was to send");
     }
     running.signal("INT");
-    let spoilt = study.end(running);
+    let disturbed = study.end(running);
     let stalled = |by: &Vec<Disturbance>| by.contains(&Disturbance::Stalled);
-    let aside = spoilt.result.rounds.iter().flat_map(|round| &round.samples).map(|sample| {
+    let aside = disturbed.result.rounds.iter().flat_map(|round| &round.samples).map(|sample| {
         let count = sample.set_aside.iter().filter(|by| stalled(by)).count();
         assert!(count == 0 || sample.load == "fixed-rate", "a closed loop is late with nothing");
         count
     });
     assert!(aside.sum::<usize>() > 0);
-    // What it did not send while it stood still is nobody's fault: no arm is said to have refused it. One that was crowded may.
+    // Requests not sent during the stop must not count as refused by an arm. A crowded arm may still have refused some.
     let planned: u64 = rounds
         .iter()
         .flat_map(|round| &round.slices)
         .filter(is_stalled)
         .map(|slice| slice.book.planned)
         .sum();
-    let samples = spoilt.result.rounds.iter().flat_map(|round| &round.samples);
+    let samples = disturbed.result.rounds.iter().flat_map(|round| &round.samples);
     assert!(samples.map(|sample| sample.set_aside_book.planned).sum::<u64>() >= planned);
-    if spoilt.findings("proxy-run-delay").next().is_none() {
-        assert_eq!(spoilt.findings("offered").count(), 0, "{:#?}", spoilt.told());
+    if disturbed.findings("proxy-run-delay").next().is_none() {
+        assert_eq!(disturbed.findings("offered").count(), 0, "{:#?}", disturbed.finding_texts());
     }
-    spoilt.keeps_what_was_spent("send-lag");
+    disturbed.keeps_cpu_times("send-lag");
 }
 
 #[test]
-fn timers_that_fire_at_ticks_take_the_times_of_the_open_loop() {
+fn timers_that_fire_at_ticks_withhold_times_of_the_open_loop() {
     let _alone = alone();
     let study = Study::new(ROUNDS);
     let mut running = study.start();
-    // Stands in for a kernel whose timers fire at its tick, of which there are 250 in a second: this one may be so late with
-    // those of the generator's thread.
+    // Simulates a kernel whose timers fire at its tick of 250 Hz: this kernel may be that late with the timers of the
+    // generator's thread.
     let slack = format!("/proc/{}/timerslack_ns", running.0.id());
     let mut was_set = false;
     while running.0.try_wait().unwrap().is_none() {
@@ -320,23 +323,23 @@ fn timers_that_fire_at_ticks_take_the_times_of_the_open_loop() {
         was_set |= file.and_then(|mut file| file.write_all(b"4000000")).is_ok();
         thread::sleep(Duration::from_millis(20));
     }
-    // Another process's timers are for those who may change its priority.
+    // Setting the timer slack of another process requires the privilege to change its priority.
     if !was_set {
-        eprintln!("this user may not change timers: nothing was spoilt");
+        eprintln!("this user may not change timers: nothing was disturbed");
         return;
     }
-    let spoilt = study.end(running);
-    assert!(spoilt.findings("send-lag").any(|finding| finding.severity == Severity::Fail));
-    spoilt.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
+    let disturbed = study.end(running);
+    assert!(disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail));
+    disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
     assert!(
-        spoilt.withheld_by("send-lag").iter().all(|spot| spot.load.as_deref() == Some("fixed-rate")),
+        disturbed.withheld_by("send-lag").iter().all(|spot| spot.load.as_deref() == Some("fixed-rate")),
         "a closed loop sets no timers: {:#?}",
-        spoilt.withheld
+        disturbed.withheld
     );
-    spoilt.keeps_what_was_spent("send-lag");
+    disturbed.keeps_cpu_times("send-lag");
 }
 
-/// The kernel's account of a machine whose host takes a quarter of each processor for two seconds, and then nothing for two.
+/// CPU account of a machine whose host alternately steals a quarter of each processor for two seconds and nothing for two.
 fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     let elapsed_ms = BEGAN.get_or_init(Instant::now).elapsed().as_millis() as u64;
@@ -348,9 +351,9 @@ fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
     Ok(ticks)
 }
 
-/// Runs a study in this process, on a machine whose host takes what `ticks` says.
+/// Runs a study in this process, on a machine with the CPU account `ticks`.
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
-    let (file, positions) = file::read("spoilt", &STUDY.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
+    let (file, positions) = file::read("disturbed", &STUDY.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let placement = Placement::split(&processors::allowed().unwrap(), 1);
@@ -378,25 +381,25 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
 }
 
 #[test]
-fn a_host_that_steals_takes_rates_and_times_and_the_slices_that_it_stole_from() {
+fn a_stealing_host_withholds_rates_and_times_and_sets_its_slices_aside() {
     let _alone = alone();
     if placement().is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let spoilt = Spoilt::new(run_here(folder.path(), stealing));
-    assert!(spoilt.findings("steal").any(|finding| finding.severity == Severity::Fail));
+    let disturbed = Disturbed::new(run_here(folder.path(), stealing));
+    assert!(disturbed.findings("steal").any(|finding| finding.severity == Severity::Fail));
     for load in ["saturation", "fixed-rate"] {
-        spoilt.withholds("steal", "lua", load, Measure::Rate);
+        disturbed.withholds("steal", "lua", load, Measure::Rate);
     }
-    spoilt.withholds("steal", "lua", "fixed-rate", Measure::ResponseP50);
+    disturbed.withholds("steal", "lua", "fixed-rate", Measure::ResponseP50);
     assert!(
-        spoilt.withheld_by("steal").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
+        disturbed.withheld_by("steal").iter().all(|spot| Measure::TIMED.contains(&spot.measure)),
         "{:#?}",
-        spoilt.withheld
+        disturbed.withheld
     );
     let mut stolen = 0;
-    for sample in spoilt.result.rounds.iter().flat_map(|round| &round.samples) {
+    for sample in disturbed.result.rounds.iter().flat_map(|round| &round.samples) {
         let slices = sample.values["steal_ticks"].iter().zip(&sample.values["wall_s"]).zip(&sample.set_aside);
         for ((ticks, wall_s), by) in slices {
             let is_stolen = ticks.unwrap() * 0.01 > 0.01 * wall_s.unwrap();
@@ -405,5 +408,5 @@ fn a_host_that_steals_takes_rates_and_times_and_the_slices_that_it_stole_from() 
         }
     }
     assert!(stolen > 0);
-    spoilt.keeps_what_was_spent("steal");
+    disturbed.keeps_cpu_times("steal");
 }

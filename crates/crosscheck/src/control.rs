@@ -1,4 +1,4 @@
-//! What the server saw of a run.
+//! Server-side measurements of a run, and the response times of an ideal open loop.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use hoptax_origin::{Freeze, Queue, Served};
 use hoptax_result::{Gaps, ToolNumbers};
 use hoptax_stats::quantile;
 
-/// One request and its answer, at the server; nanoseconds of the clock.
+/// One request and its response at the server. Times are nanoseconds of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
     pub(crate) connection: u64,
     pub(crate) arrived_ns: u64,
     pub(crate) left_ns: u64,
-    /// How the server planned its answer.
+    /// The plan of the response; none for servers other than the origin.
     pub(crate) planned: Option<Planned>,
 }
 
-/// The origin's plan of an answer.
+/// The plan of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Planned {
-    /// A time at its one server.
+    /// A service time in the queue of the origin, nanoseconds.
     Service(u64),
-    /// A delay.
+    /// A delay, nanoseconds.
     Delay(u64),
 }
 
@@ -40,7 +40,7 @@ impl From<Served> for Exchange {
     }
 }
 
-/// Rate and quantiles as the server saw them.
+/// Rate and quantiles as measured at the server.
 pub(crate) fn seen(exchanges: &[Exchange]) -> ToolNumbers {
     let times: Vec<f64> =
         exchanges.iter().map(|one| one.left_ns.saturating_sub(one.arrived_ns) as f64 / 1e3).collect();
@@ -51,8 +51,8 @@ pub(crate) fn seen(exchanges: &[Exchange]) -> ToolNumbers {
     ToolNumbers { rate, ..quantiles(&times) }
 }
 
-/// What users would have waited who come evenly at `rate`: the server's plan of each answer in the order of arrival, from
-/// planned times that no generator had a hand in.
+/// Response times of requests that arrive evenly at `rate`: the plans of all responses, in order of arrival, applied to an
+/// ideal schedule. None if a plan is missing.
 pub(crate) fn known(exchanges: &[Exchange], rate: f64, freeze: Option<Freeze>) -> Option<ToolNumbers> {
     let mut queue = Queue::default();
     let mut sorted = exchanges.to_vec();
@@ -102,7 +102,7 @@ pub(crate) fn gaps(exchanges: &[Exchange], rate: Option<f64>) -> Gaps {
     }
 }
 
-/// How many connections carried a request.
+/// Number of connections that carried a request.
 pub(crate) fn connections(exchanges: &[Exchange]) -> u64 {
     exchanges.iter().map(|one| one.connection).collect::<BTreeSet<u64>>().len() as u64
 }
@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_that_waits_out_a_freeze_does_not_change_what_users_would_have_waited() {
-        // Ten requests in 100 ms, a server of 1 ms that stands still from 20 to 70 ms; the generator held back.
+    fn ideal_response_times_do_not_depend_on_a_generator_that_pauses_during_a_freeze() {
+        // Ten requests in 100 ms and a service time of 1 ms; the server freezes from 20 to 70 ms, and the generator pauses.
         let arrived = [0, 10, 70, 71, 72, 73, 74, 75, 80, 90];
         let exchanges: Vec<Exchange> =
             arrived.iter().map(|at| exchange(*at % 2, *at, Planned::Service(1_000_000))).collect();
@@ -126,13 +126,13 @@ mod tests {
         let known = known(&exchanges, 100.0, Some(freeze)).unwrap();
         let seen = seen(&exchanges);
         assert!(seen.p90_us.unwrap() < 1_001.0, "{seen:?}");
-        // Planned at 20, 30, 40, 50 and 60 ms, those waited from 51 down to 15 ms.
+        // Requests planned at 20, 30, 40, 50 and 60 ms take from 51 down to 15 ms.
         assert!(known.p90_us.unwrap() > 40_000.0, "{known:?}");
         assert_eq!(connections(&exchanges), 2);
     }
 
     #[test]
-    fn bursts_show_in_the_gaps() {
+    fn gaps_reveal_bursts() {
         let even: Vec<Exchange> =
             (0..100).map(|number| exchange(0, number * 10, Planned::Delay(0))).collect();
         let bursts: Vec<Exchange> =

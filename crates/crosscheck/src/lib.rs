@@ -1,9 +1,8 @@
-//! The same load from every generator on the machine, alternating, and what the server saw of it.
+//! Runs the same load with several load generators in turn and compares their reports with server-side measurements.
 //!
-//! A generator's report is its own view. The control is taken at the server: the origin stamps when each request arrives
-//! and when its answer leaves, or, before a server of the user's, a relay does. On the origin the answer is also known:
-//! it plans each departure, so what users would have waited who come at the offered rate can be computed, whatever the
-//! generator did.
+//! The origin records the arrival of each request and the departure of each response; for another server, a relay in
+//! front of it does. The origin also plans each departure. From these plans follow the response times of an open loop at
+//! the offered rate, independent of the behaviour of the generator.
 
 mod control;
 mod relay;
@@ -19,67 +18,67 @@ use hoptax_tools::Tool;
 
 pub use scenario::{Kind, SCENARIOS, Server, scenario};
 
-/// A generator that was found, and where.
+/// An installed load generator.
 #[derive(Clone, Debug)]
 pub struct Installed {
-    /// Which it is.
+    /// Its adapter.
     pub tool: &'static Tool,
-    /// Its program.
+    /// The path of its program.
     pub program: PathBuf,
 }
 
-/// What a crosscheck is to be.
+/// The configuration of a crosscheck.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The generators.
+    /// The load generators to compare.
     pub tools: Vec<Installed>,
-    /// The servers.
+    /// The servers to run them against.
     pub servers: Vec<Server>,
-    /// Requests per second; none for as fast as possible.
+    /// Requests per second; none for a closed loop without a rate.
     pub rate: Option<f64>,
-    /// Connections.
+    /// Number of connections.
     pub connections: u32,
     /// Length of each run, seconds.
     pub seconds: u32,
-    /// Runs of each tool at each server.
+    /// Runs of each tool against each server.
     pub rounds: u32,
-    /// Whether the caller keeps the processors from being halted.
+    /// Whether the caller keeps the processors from halting.
     pub never_halted: bool,
-    /// Who runs where.
+    /// Processors of the server (those of the proxy) and of the tools.
     pub placement: Placement,
-    /// A folder for scripts and output, which is the crosscheck's own.
+    /// A folder for scripts and output, for the exclusive use of the crosscheck.
     pub folder: PathBuf,
 }
 
-/// Why there is no crosscheck.
+/// An error that stops a crosscheck.
 #[derive(Debug, thiserror::Error)]
 pub enum CrosscheckError {
-    /// The origin.
+    /// The origin failed.
     #[error(transparent)]
     Origin(#[from] hoptax_origin::OriginError),
-    /// Something of the system.
-    #[error("the crosscheck cannot go on: {0}")]
+    /// A system call failed.
+    #[error("the crosscheck failed: {0}")]
     System(#[from] std::io::Error),
-    /// A server ended without its account, which is a fault of hoptax.
-    #[error("the server ended without its account; this is a fault of hoptax")]
+    /// The thread of the server panicked.
+    #[error("the server thread panicked; this is a bug in hoptax")]
     ServerLost,
-    /// It was interrupted.
-    #[error("it was interrupted")]
+    /// The caller requested a stop.
+    #[error("interrupted")]
     Interrupted,
 }
 
-/// Runs every tool at every server, one after the other within each round; `on_step` hears what is going on. To be called
-/// on the main thread, which starts the tools.
+/// Runs every tool against every server, in turn within each round, and reports progress to `on_step`. Call it on the main
+/// thread: the tools are children of the calling thread and die with it.
 ///
 /// # Errors
-/// When a server cannot be run. A tool that fails stands in the result.
+/// If a server fails. Failures of tools are part of the result.
 pub fn run(
     options: &Options,
     environment: Environment,
     stop: &AtomicBool,
     on_step: &mut dyn FnMut(&str),
 ) -> Result<CrosscheckResult, CrosscheckError> {
-    let (tools, left_out) = expressible(options);
+    let (tools, left_out) = by_support(options);
     let mut scenarios = Vec::new();
     for server in &options.servers {
         let mut all: Vec<ToolRuns> = tools.iter().map(|tool| run::empty(tool, stop)).collect();
@@ -88,7 +87,7 @@ pub fn run(
                 on_step(&format!("{}: {} ({round} of {})", server.name, tool.tool.name, options.rounds));
                 match run::once(options, server, tool, stop)? {
                     Ok(run) => runs.runs.push(run),
-                    Err(words) => runs.failed.push(words),
+                    Err(reason) => runs.failed.push(reason),
                 }
             }
         }
@@ -107,16 +106,16 @@ pub fn run(
     })
 }
 
-/// The tools that can express the load, and the others.
-fn expressible(options: &Options) -> (Vec<&Installed>, Vec<LeftOut>) {
-    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+/// The tools that support the load, and the others with the reason.
+fn by_support(options: &Options) -> (Vec<&Installed>, Vec<LeftOut>) {
+    let (mut supported, mut unsupported) = (Vec::new(), Vec::new());
     for tool in &options.tools {
         match (tool.tool.command)(&run::offer(options, tool, "http://127.0.0.1/")) {
-            Ok(_) => can.push(tool),
+            Ok(_) => supported.push(tool),
             Err(reason) => {
-                cannot.push(LeftOut { tool: tool.tool.name.to_owned(), reason: reason.to_owned() });
+                unsupported.push(LeftOut { tool: tool.tool.name.to_owned(), reason: reason.to_owned() });
             }
         }
     }
-    (can, cannot)
+    (supported, unsupported)
 }

@@ -1,7 +1,7 @@
-//! A relay that stamps what passes: bytes go on as they come, and for each request and answer it is noted when.
+//! A TCP relay that records the times of requests and responses.
 //!
-//! It reads no HTTP. On a connection that carries one request at a time, bytes from the client after bytes from the
-//! server begin the next request, and the last bytes from the server before that end its answer.
+//! It does not parse HTTP and requires one request in flight per connection. Bytes from the client after bytes from the server
+//! begin a new request. The last bytes from the server before them end the previous response.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,30 +16,31 @@ use rustix::time::Timespec;
 
 use crate::control::Exchange;
 
-/// Longest wait, so that the end is noticed.
-const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// Bytes read at once.
+/// Maximum time in `poll`: bounds how late the end is noticed.
+const MAX_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Maximum bytes per read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// A relay that listens.
+/// A listening relay.
 #[derive(Debug)]
 pub(crate) struct Relay {
     listener: TcpListener,
     address: SocketAddr,
-    to: SocketAddr,
+    /// The server.
+    upstream: SocketAddr,
 }
 
-/// One connection from a client, and the one on to the server.
+/// A client connection and its server connection.
 #[derive(Debug)]
 struct Pair {
     number: u64,
     client: Side,
     server: Side,
-    /// The exchange that goes on, by its place in the record, and whether its answer has begun.
+    /// The current exchange: its index in the record, and whether its response has begun.
     current: Option<(usize, bool)>,
 }
 
-/// One socket, and the bytes that are to be written to it.
+/// A socket and the bytes to be written to it.
 #[derive(Debug)]
 struct Side {
     socket: OwnedFd,
@@ -48,44 +49,44 @@ struct Side {
     outgoing: Outgoing,
 }
 
-/// What comes from a side.
+/// The receiving direction of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Incoming {
-    /// There may be more.
+    /// Open.
     Open,
-    /// It has sent all that it will; the connection is perhaps still of use to it.
+    /// The peer has closed its sending direction and may still receive.
     Ended,
-    /// Its connection is gone, or never was.
+    /// The connection failed or could not be opened.
     Failed,
 }
 
-/// What goes to a side.
+/// The sending direction of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outgoing {
-    /// There may be more.
+    /// Open.
     Open,
-    /// What is pending is the last.
+    /// It closes after the pending bytes.
     Closing,
-    /// It has been told that nothing more comes.
+    /// It is shut down.
     Closed,
-    /// It takes nothing more.
+    /// A write failed.
     Failed,
 }
 
 impl Relay {
-    /// Listens on a free port of loopback, for a server at `to`.
-    pub(crate) fn bind(to: SocketAddr) -> io::Result<Self> {
+    /// Listens on a free loopback port and relays to `upstream`.
+    pub(crate) fn bind(upstream: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address, to })
+        Ok(Self { listener, address, upstream })
     }
 
     pub(crate) fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Relays until `ended`, and returns what passed.
+    /// Relays until `ended` is set and returns the exchanges.
     pub(crate) fn run(self, ended: &AtomicBool) -> io::Result<Vec<Exchange>> {
         let mut pairs: Vec<Pair> = Vec::new();
         let mut record = Vec::new();
@@ -97,19 +98,19 @@ impl Relay {
             for (place, pair) in pairs.iter().enumerate() {
                 for (side, other) in [(&pair.client, &pair.server), (&pair.server, &pair.client)] {
                     let interest = side.interest(other);
-                    // One without interest would still be reported when its connection has ended, again and again.
+                    // A closed connection is always ready, so one without interest would cause busy waiting.
                     if !interest.is_empty() {
                         fds.push(PollFd::new(&side.socket, interest));
                         owners.push(place);
                     }
                 }
             }
-            match poll(&mut fds, Some(&WAIT)) {
+            match poll(&mut fds, Some(&MAX_WAIT)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
             let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
-            let is_asked = ready.next().unwrap_or(false);
+            let is_accepting = ready.next().unwrap_or(false);
             let mut steps: Vec<usize> =
                 owners.iter().zip(ready).filter(|(_, is_ready)| *is_ready).map(|(place, _)| *place).collect();
             drop(fds);
@@ -120,9 +121,9 @@ impl Relay {
                 }
             }
             pairs.retain(|pair| !pair.is_over());
-            while is_asked && let Ok((client, _)) = self.listener.accept() {
-                // A client whose server cannot be reached is closed, as the server itself would; the others go on.
-                pairs.extend(Pair::open(number, client.into(), self.to).ok());
+            while is_accepting && let Ok((client, _)) = self.listener.accept() {
+                // If the server is unreachable, only this client is closed.
+                pairs.extend(Pair::open(number, client.into(), self.upstream).ok());
                 number += 1;
             }
         }
@@ -131,12 +132,12 @@ impl Relay {
 }
 
 impl Pair {
-    /// Begins to connect to the server; whether it succeeds is seen when its side is read.
-    fn open(number: u64, client: OwnedFd, to: SocketAddr) -> io::Result<Self> {
-        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    /// Starts a non-blocking connect to the server. A failure is reported by the first read.
+    fn open(number: u64, client: OwnedFd, upstream: SocketAddr) -> io::Result<Self> {
+        let family = if upstream.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let server = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        match rustix::net::connect(&server, &to) {
+        match rustix::net::connect(&server, &upstream) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }
@@ -147,7 +148,7 @@ impl Pair {
         Ok(Self { number, client: Side::new(client), server: Side::new(server), current: None })
     }
 
-    /// Whether all that could be passed on has been.
+    /// Whether all data that can be relayed has been relayed.
     fn is_over(&self) -> bool {
         let (client, server) = (&self.client, &self.server);
         client.is_lost_to(server)
@@ -187,7 +188,7 @@ impl Side {
         Self { socket, pending: Vec::new(), incoming: Incoming::Open, outgoing: Outgoing::Open }
     }
 
-    /// When it needs attention: to be read, unless the other cannot take more, and to be written.
+    /// The events to poll for: readable unless data is pending for the other side, and writable if data is pending.
     fn interest(&self, other: &Self) -> PollFlags {
         let is_read = self.incoming == Incoming::Open && other.pending.is_empty();
         let read = if is_read { PollFlags::IN } else { PollFlags::empty() };
@@ -195,45 +196,45 @@ impl Side {
         read | write
     }
 
-    /// Whether all that it sent has been passed on to `other`.
+    /// Whether all its data has been relayed to `other`.
     fn is_done_to(&self, other: &Self) -> bool {
         self.incoming != Incoming::Open && matches!(other.outgoing, Outgoing::Closed | Outgoing::Failed)
     }
 
-    /// Whether that is so, and its own connection is gone.
+    /// Whether all its data has been relayed to `other` and its own connection has failed.
     fn is_lost_to(&self, other: &Self) -> bool {
         let is_lost = self.incoming == Incoming::Failed || self.outgoing == Outgoing::Failed;
         is_lost && self.is_done_to(other)
     }
 
-    /// Reads once and passes it on; false when nothing came.
-    fn read(&mut self, buffer: &mut [u8], to: &mut Self) -> bool {
+    /// Reads once and relays the data to `other`; false without data.
+    fn read(&mut self, buffer: &mut [u8], other: &mut Self) -> bool {
         if self.incoming != Incoming::Open {
             return false;
         }
         match rustix::io::read(&self.socket, &mut *buffer) {
             Ok(0) => {
                 self.incoming = Incoming::Ended;
-                to.close();
+                other.close();
                 false
             }
             Ok(count) => {
-                if to.outgoing == Outgoing::Open {
-                    to.pending.extend_from_slice(buffer.get(..count).unwrap_or_default());
-                    to.flush();
+                if other.outgoing == Outgoing::Open {
+                    other.pending.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                    other.flush();
                 }
                 true
             }
             Err(Errno::AGAIN | Errno::INTR) => false,
             Err(_) => {
                 self.incoming = Incoming::Failed;
-                to.close();
+                other.close();
                 false
             }
         }
     }
 
-    /// Takes note that nothing more goes to it than what is pending.
+    /// Closes the sending direction after the pending bytes.
     fn close(&mut self) {
         if self.outgoing == Outgoing::Open {
             self.outgoing = Outgoing::Closing;
@@ -241,7 +242,7 @@ impl Side {
         self.flush();
     }
 
-    /// Writes what is pending, as far as the socket takes it, and then that it was the last, if it was.
+    /// Writes pending bytes until the socket would block, and then shuts down a closing direction.
     fn flush(&mut self) {
         while !self.pending.is_empty() {
             match rustix::net::send(&self.socket, &self.pending, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -249,7 +250,7 @@ impl Side {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(_) => {
-                    // Nobody takes it any more; what it sent before is still read.
+                    // The peer receives no more; data that it has sent is still read.
                     self.pending.clear();
                     self.outgoing = Outgoing::Failed;
                 }
@@ -272,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_and_answers_are_stamped_and_bytes_pass_unchanged() {
+    fn times_are_recorded_and_bytes_are_unchanged() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let relay = Relay::bind(listener.local_addr().unwrap()).unwrap();
         let address = relay.local_address();
@@ -281,7 +282,7 @@ mod tests {
             let mut asked = [0; 4];
             while stream.read_exact(&mut asked).is_ok() {
                 thread::sleep(Duration::from_millis(20));
-                // In two pieces: the answer ends with the second.
+                // The response arrives in two pieces and ends with the second.
                 stream.write_all(&asked).unwrap();
                 thread::sleep(Duration::from_millis(20));
                 stream.write_all(b"more").unwrap();
@@ -304,14 +305,14 @@ mod tests {
         assert!(record.iter().all(|one| one.left_ns - one.arrived_ns >= 39_000_000), "{record:?}");
     }
 
-    /// Relays between a server and clients that `with` makes of the relay's address; what passed.
-    fn relayed(to: SocketAddr, with: impl FnOnce(SocketAddr) + Send) -> Vec<Exchange> {
-        let relay = Relay::bind(to).unwrap();
+    /// The exchanges while `clients` runs with the address of a relay to `upstream`.
+    fn relayed(upstream: SocketAddr, clients: impl FnOnce(SocketAddr) + Send) -> Vec<Exchange> {
+        let relay = Relay::bind(upstream).unwrap();
         let address = relay.local_address();
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
             let relaying = scope.spawn(|| relay.run(&ended));
-            let done = scope.spawn(|| with(address)).join();
+            let done = scope.spawn(|| clients(address)).join();
             ended.store(true, Ordering::Relaxed);
             let record = relaying.join().unwrap();
             done.unwrap();
@@ -320,8 +321,8 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_passed_on_to_its_end_when_the_server_closes_behind_it() {
-        // More than the sockets on its way hold, so that most of it is pending when the server is gone.
+    fn a_response_is_relayed_completely_when_the_server_closes_after_it() {
+        // Larger than the socket buffers, so most of it is pending when the server has closed.
         const BYTES: usize = 32 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_has_sent_all_still_gets_its_answer() {
+    fn a_client_that_closed_its_sending_direction_gets_its_response() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
         let server = thread::spawn(move || {
@@ -372,12 +373,12 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_connection_ends_that_connection_alone() {
-        // A port at which nobody listens for now.
+    fn a_refused_connection_does_not_affect_others() {
+        // A port without a listener at first.
         let to = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let record = relayed(to, |address| {
             let mut refused = TcpStream::connect(address).unwrap();
-            // Closed or reset, but not left waiting.
+            // Closed or reset, not left open.
             assert!(!matches!(refused.read(&mut [0; 1]), Ok(1..)));
             let listener = TcpListener::bind(to).unwrap();
             let server = thread::spawn(move || {

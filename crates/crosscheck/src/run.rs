@@ -1,4 +1,4 @@
-//! One run of one tool at one server.
+//! One run of one tool against one server.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_host::accounting::ended_children_cpu_ns;
-use hoptax_host::ask::ask;
 use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::command;
 use hoptax_host::processors;
 use hoptax_origin::{Origin, OriginOptions};
 use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
@@ -20,21 +20,21 @@ use crate::relay::Relay;
 use crate::scenario::{Kind, Server};
 use crate::{CrosscheckError, Installed, Options};
 
-/// How often it is looked whether a tool has ended.
-const POLL: Duration = Duration::from_millis(20);
-/// How much longer than asked a tool may take.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// How long a tool may take to print its version.
-const VERSION_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a tool has to end when it is asked to.
+/// Interval between checks for the exit of a tool.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Timeout of a tool beyond the length of the run.
+const EXTRA_TIMEOUT: Duration = Duration::from_mins(1);
+/// Timeout for a tool to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for a tool to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The runs of a tool before the first.
+/// An empty list of runs, with the version of the tool.
 pub(crate) fn empty(tool: &Installed, stop: &AtomicBool) -> ToolRuns {
     let mut command = Command::new(&tool.program);
     command.arg(tool.tool.version);
-    // One that does not say its version may measure all the same.
-    let text = ask(command, VERSION_PATIENCE, stop).map(|answer| answer.text).unwrap_or_default();
+    // A tool without a version can still be measured.
+    let text = command::run(command, VERSION_TIMEOUT, stop).map(|output| output.text).unwrap_or_default();
     ToolRuns {
         tool: tool.tool.name.to_owned(),
         version: version(&text),
@@ -43,7 +43,7 @@ pub(crate) fn empty(tool: &Installed, stop: &AtomicBool) -> ToolRuns {
     }
 }
 
-/// The load, as a tool is offered it.
+/// The load for a tool.
 pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Installed, url: &'a str) -> Offer<'a> {
     Offer {
         url,
@@ -55,7 +55,7 @@ pub(crate) fn offer<'a>(options: &'a Options, tool: &'a Installed, url: &'a str)
     }
 }
 
-/// Runs a tool once; its last words when it fails.
+/// Runs a tool once. The inner error is the reason for its failure.
 pub(crate) fn once(
     options: &Options,
     server: &Server,
@@ -78,7 +78,7 @@ pub(crate) fn once(
             thread::scope(|scope| {
                 let serving = scope.spawn(|| {
                     processors::pin(&options.placement.proxy)?;
-                    let (_, served) = origin.run_and_keep(&ended)?;
+                    let (_, served) = origin.run_recorded(&ended)?;
                     Ok::<_, CrosscheckError>(served.into_iter().map(Exchange::from).collect())
                 });
                 let output = call(options, tool, &url, stop);
@@ -103,10 +103,10 @@ pub(crate) fn once(
     let exchanges: Vec<Exchange> = exchanges.map_err(|_| CrosscheckError::ServerLost)??;
     let (reported, cpu_ns) = match output? {
         Ok(output) => output,
-        Err(words) => return Ok(Err(words)),
+        Err(reason) => return Ok(Err(reason)),
     };
     if exchanges.len() < 2 {
-        return Ok(Err("the server saw no requests".to_owned()));
+        return Ok(Err("the server received fewer than two requests".to_owned()));
     }
     let known = match (&server.kind, options.rate) {
         (Kind::Origin { freeze, .. }, Some(rate)) => control::known(&exchanges, rate, *freeze),
@@ -127,28 +127,28 @@ pub(crate) fn once(
     }))
 }
 
-/// What a tool reports, and the CPU time that it took; or its last words.
-type Called = Result<(Reported, u64), String>;
+/// The report of a tool and its CPU time, nanoseconds; or the reason for its failure.
+type Outcome = Result<(Reported, u64), String>;
 
 fn call(
     options: &Options,
     tool: &Installed,
     url: &str,
     stop: &AtomicBool,
-) -> Result<Called, CrosscheckError> {
+) -> Result<Outcome, CrosscheckError> {
     let offer = offer(options, tool, url);
     let command = match (tool.tool.command)(&offer) {
         Ok(command) => command,
         Err(reason) => return Ok(Err(reason.to_owned())),
     };
     let Some((program, arguments)) = command.split_first() else {
-        return Ok(Err("it has no command".to_owned()));
+        return Ok(Err("its command line is empty".to_owned()));
     };
     let result = offer.file(RESULT);
     let log = options.folder.join("output.txt");
-    for left in [Path::new(&result), &log] {
-        if left.exists() {
-            fs::remove_file(left)?;
+    for stale in [Path::new(&result), &log] {
+        if stale.exists() {
+            fs::remove_file(stale)?;
         }
     }
     if let Some(script) = tool.tool.script {
@@ -162,7 +162,7 @@ fn call(
         log: log.clone(),
         processors: options.placement.generator.clone(),
     })?;
-    let deadline = Instant::now() + Duration::from_secs(options.seconds.into()) + PATIENCE;
+    let deadline = Instant::now() + Duration::from_secs(options.seconds.into()) + EXTRA_TIMEOUT;
     let status = loop {
         if let Some(status) = child.ended()? {
             break status;
@@ -173,17 +173,17 @@ fn call(
         }
         if Instant::now() > deadline {
             child.end(GRACE)?;
-            return Ok(Err(format!("it did not end within {} s of when it should", PATIENCE.as_secs())));
+            return Ok(Err(format!("still running {} s after the planned end", EXTRA_TIMEOUT.as_secs())));
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     };
     let cpu_ns = ended_children_cpu_ns()? - before_ns;
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
     let file = fs::read_to_string(&result).ok();
     let output = Output { text: &text, file: file.as_deref() };
-    // Some end with a code of their own when a request failed, or, as hoptax, when the result is void.
+    // The exit code is not checked: some tools exit with an error if a request failed, and hoptax if the result is void.
     Ok(match (tool.tool.read)(&output) {
         Ok(reported) => Ok((reported, cpu_ns)),
-        Err(reason) => Err(format!("{reason} ({status}); it said last:\n{}", child.last_lines(4))),
+        Err(reason) => Err(format!("{reason} ({status}); its output ends with:\n{}", child.last_lines(4))),
     })
 }

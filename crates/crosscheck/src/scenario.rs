@@ -1,4 +1,4 @@
-//! The servers that tools are held against.
+//! The servers of a crosscheck: scenarios of the origin, and other servers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,35 +10,35 @@ use hoptax_origin::Freeze;
 pub struct Server {
     /// Its name.
     pub name: String,
-    /// What it is, in a line.
+    /// A description in one line.
     pub summary: String,
-    /// What it is made of.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What a server is made of.
+/// The kind of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// The origin, with what it does to every request, and when it stands still.
+    /// The origin.
     Origin {
-        /// What every request asks of it.
+        /// Default parameters of requests.
         query: String,
-        /// When it stands still, as the query asks.
+        /// The freeze in these parameters, if any.
         freeze: Option<Freeze>,
     },
     /// Another server, behind the relay.
     Other {
         /// Its address.
         address: SocketAddr,
-        /// The path that is requested.
+        /// The requested path.
         path: String,
     },
 }
 
-/// Names of the scenarios of the origin.
+/// The names of the origin scenarios.
 pub const SCENARIOS: [&str; 3] = ["delay", "freeze", "plain"];
 
-/// A scenario by its name, for runs of so many seconds.
+/// The scenario `name` for runs of `seconds`; None if there is no such scenario.
 pub fn scenario(name: &str, seconds: u32) -> Option<Server> {
     let server = |summary: &str, query: String, freeze| Server {
         name: name.to_owned(),
@@ -46,20 +46,20 @@ pub fn scenario(name: &str, seconds: u32) -> Option<Server> {
         kind: Kind::Origin { query, freeze },
     };
     match name {
-        "plain" => Some(server("an origin that answers at once", "size=64".to_owned(), None)),
+        "plain" => Some(server("an origin that responds immediately", "size=64".to_owned(), None)),
         "delay" => Some(server(
             "delays of 1, 5 and 50 ms for 90, 8 and 2 % of the requests",
             "delay=1ms:90,5ms:8,50ms:2".to_owned(),
             None,
         )),
         "freeze" => {
-            // A tenth of the time, a third into it.
+            // The freeze takes a tenth of the run and begins after a third.
             let length = Duration::from_secs(seconds.into()) / 10;
             let after = Duration::from_secs(seconds.into()) / 3;
             let freeze = Freeze { after_ns: after.as_nanos() as u64, length_ns: length.as_nanos() as u64 };
             let query = format!("service=400us&freeze={}ms@{}ms", length.as_millis(), after.as_millis());
             Some(server(
-                "one server of 0.4 ms that stands still for a tenth of the time",
+                "a single server with a service time of 0.4 ms that freezes for a tenth of the run",
                 query,
                 Some(freeze),
             ))
@@ -69,11 +69,11 @@ pub fn scenario(name: &str, seconds: u32) -> Option<Server> {
 }
 
 impl Server {
-    /// A server of the user's.
+    /// A server other than the origin.
     pub fn other(url: &str, address: SocketAddr, path: &str) -> Self {
         Self {
             name: url.to_owned(),
-            summary: "seen through a relay on this machine".to_owned(),
+            summary: "measured through a relay on this machine".to_owned(),
             kind: Kind::Other { address, path: path.to_owned() },
         }
     }

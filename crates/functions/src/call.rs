@@ -50,7 +50,7 @@ pub enum CallError {
         known: Vec<String>,
     },
     /// The knob does not accept this value.
-    #[error("knob `{knob}` of function `{id}` cannot be `{value}`: it takes {takes}")]
+    #[error("invalid value `{value}` of knob `{knob}` of function `{id}`: it takes {takes}")]
     KnobValue {
         /// The id of the function.
         id: String,
@@ -74,14 +74,14 @@ impl FunctionCall {
             None if text.contains('}') => return Err(malformed("`}` without `{`")),
             None => (text, None),
             Some((id, rest)) => match rest.split_once('}') {
-                None => return Err(malformed("`{` is never closed")),
+                None => return Err(malformed("`{` is not closed")),
                 Some((_, after)) if !after.trim().is_empty() => return Err(malformed("text follows `}`")),
                 Some((inner, _)) => (id, Some(inner)),
             },
         };
         let id = id.trim();
         if id.is_empty() {
-            return Err(malformed("it names none"));
+            return Err(malformed("the id is missing"));
         }
         let mut knobs = BTreeMap::new();
         for pair in inner.into_iter().flat_map(|inner| inner.split(',')) {
@@ -90,13 +90,13 @@ impl FunctionCall {
             };
             let (name, value) = (name.trim(), value.trim());
             if name.is_empty() {
-                return Err(malformed(&format!("`{}` names no knob", pair.trim())));
+                return Err(malformed(&format!("`{}` has no knob name", pair.trim())));
             }
             let Some(parsed) = KnobValue::parse(value) else {
                 return Err(malformed(&format!("`{value}` is neither a whole number nor a word")));
             };
             if knobs.insert(name.to_owned(), parsed).is_some() {
-                return Err(malformed(&format!("knob `{name}` is given twice")));
+                return Err(malformed(&format!("duplicate knob `{name}`")));
             }
         }
         Ok(Self { id: id.to_owned(), knobs })
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_alone_has_no_knobs() {
+    fn an_id_without_braces_has_no_knobs() {
         let call = FunctionCall::parse("rate-limit/local").unwrap();
         assert_eq!(call, FunctionCall { id: "rate-limit/local".into(), knobs: BTreeMap::new() });
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_read_back() {
+    fn printed_calls_are_parsed_back() {
         for text in ["rbac", "route/path{routes=200}", "x{a=1,b=two}"] {
             assert_eq!(FunctionCall::parse(text).unwrap().to_string(), text);
         }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_calls_say_what_is_wrong() {
+    fn malformed_calls_report_the_problem() {
         let calls =
             ["", "{routes=1}", "a{routes=1", "a}", "a{routes=1}b", "a{}", "a{routes}", "a{=1}", "a{b=}"];
         let more = ["a{b=-1,b=2}", "a{b=1 2}"];

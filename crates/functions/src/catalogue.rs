@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_not_there_names_the_nearest() {
+    fn an_unknown_function_suggests_the_nearest_one() {
         let catalogue = Catalogue::load().unwrap();
         let call = FunctionCall::parse("outlier-detectio").unwrap();
         let errors = catalogue.resolve(&call).unwrap_err();

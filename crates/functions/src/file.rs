@@ -25,10 +25,10 @@ const COMPANION: [&str; 2] = ["companion_address", "companion_port"];
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It is not a function file.
-    #[error("its name does not end in `.yaml`: only functions belong into the catalogue")]
+    #[error("its name does not end in `.yaml`: the catalogue contains only functions")]
     Name,
     /// Its bytes are not UTF-8.
-    #[error("it is not text: {0}")]
+    #[error("it is not UTF-8 text: {0}")]
     Text(#[from] std::str::Utf8Error),
     /// It is not YAML, a key is unknown or missing, or a value has the wrong type.
     #[error("{0}")]
@@ -47,25 +47,27 @@ pub enum FileError {
     #[error("its {0} is empty")]
     Empty(&'static str),
     /// The source is not the address of a page.
-    #[error("its source `{0}` is no https address")]
+    #[error("its source `{0}` is not an https URL")]
     Source(String),
     /// A change names no release.
-    #[error("its change is of `{0}`, which is no release: write it as `1.40`, in quotes")]
+    #[error("invalid release `{0}` of a change: write it as `1.40`, in quotes")]
     Release(String),
     /// Nothing would show that the function was active.
-    #[error("it has no `proof`: name a statistic of Envoy that moves when the function is at work")]
+    #[error("it has no `proof`: name an Envoy statistic that changes when the function is active")]
     Proof,
     /// The known answer has no quantity, or two.
     #[error("its `known_answer` needs either `response_p50_us` or `cpu_us`")]
     KnownAnswer,
     /// There is no origin behind the proxy.
-    #[error("its `upstreams` is 0: give it at least one, or leave the key out")]
+    #[error("its `upstreams` is 0: set at least one, or remove the key")]
     Upstreams,
     /// Header names are compared case-sensitively here, and sent in lower case.
     #[error("header `{0}` of its request is not in lower case")]
     HeaderCase(String),
     /// Two functions exclude each other in a study.
-    #[error("its request needs another `{header}` than that of `{other}`: rename one of the two headers")]
+    #[error(
+        "its request header `{header}` has another value than that of `{other}`: rename one of the two headers"
+    )]
     HeaderConflict {
         /// The header.
         header: String,
@@ -86,13 +88,13 @@ pub enum FileError {
         takes: String,
     },
     /// The knob would shadow a variable.
-    #[error("knob `{0}` has the name of a variable that every fragment has: choose another")]
+    #[error("knob `{0}` has the name of a variable of every fragment: rename it")]
     KnobName(String),
     /// A point names neither a knob nor a condition of a study.
-    #[error("its points name `{0}`, which is neither one of its knobs nor `{conditions}`", conditions = NUMBERED_CONDITIONS.join("`, `"))]
+    #[error("its points contain `{0}`, which is neither one of its knobs nor `{conditions}`", conditions = NUMBERED_CONDITIONS.join("`, `"))]
     PointName(String),
     /// A point that cannot be measured.
-    #[error("its points put `{name}` at `{value}`, but it takes {takes}")]
+    #[error("its points set `{name}` to `{value}`, but it takes {takes}")]
     Point {
         /// The knob or condition.
         name: String,
@@ -102,7 +104,7 @@ pub enum FileError {
         takes: String,
     },
     /// Its list of points is empty or has duplicates.
-    #[error("its points of `{0}` are none, or hold one twice")]
+    #[error("its points of `{0}` are empty or have a duplicate")]
     PointsRepeat(String),
     /// A knob that the fragment does not use has no effect.
     #[error("knob `{0}` is not used in its fragment")]
@@ -293,9 +295,10 @@ fn check_variables(function: &Function) -> Result<HashSet<String>, FileError> {
     if let Some(knob) = function.knobs.keys().find(|knob| VARIABLES.contains(&knob.as_str())) {
         return Err(FileError::KnobName(knob.clone()));
     }
-    let is_told =
+    let is_for_application =
         |knob: &&String| function.application.values().any(|template| template.contains(knob.as_str()));
-    if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob) && !is_told(knob)) {
+    if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob) && !is_for_application(knob))
+    {
         return Err(FileError::KnobUnused(knob.clone()));
     }
     let undeclared =

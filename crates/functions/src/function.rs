@@ -148,7 +148,7 @@ impl Proof {
     pub fn failure(&self, before: u64, now: u64) -> Option<String> {
         match self.above {
             _ if self.holds(before, now) => None,
-            None => Some(format!("`{}` did not move", self.name)),
+            None => Some(format!("`{}` did not change", self.name)),
             Some(above) => Some(format!("`{}` is {now}, not above {above}", self.name)),
         }
     }
@@ -157,9 +157,9 @@ impl Proof {
     /// every request increments is inconclusive, and so is one with a threshold, which may be exceeded until old
     /// connections are drained.
     pub fn failure_unloaded(&self, before: u64, now: u64) -> Option<String> {
-        let says = self.above.is_none() && self.name != OF_EVERY_REQUEST;
-        (says && before != now)
-            .then(|| format!("`{}` still moves, although the function was taken away", self.name))
+        let must_rest = self.above.is_none() && self.name != OF_EVERY_REQUEST;
+        (must_rest && before != now)
+            .then(|| format!("`{}` still changes, although the function was removed", self.name))
     }
 
     /// Whether the change of the statistic shows an active function.
@@ -184,7 +184,7 @@ impl FromStr for Proof {
         let Some((name, above)) = text.split_once(" > ") else {
             return Ok(Self { name: text.to_owned(), above: None });
         };
-        let above = above.parse().map_err(|_| format!("`{above}` is no number"))?;
+        let above = above.parse().map_err(|_| format!("`{above}` is not a number"))?;
         Ok(Self { name: name.to_owned(), above: Some(above) })
     }
 }
@@ -263,7 +263,7 @@ pub enum RenderError {
         source: minijinja::Error,
     },
     /// The template does not evaluate to a fragment.
-    #[error("the fragment of function `{id}` renders to something that is no fragment: {source}")]
+    #[error("the rendered fragment of function `{id}` is invalid: {source}")]
     Fragment {
         /// The id of the function.
         id: String,
@@ -271,7 +271,7 @@ pub enum RenderError {
         source: Box<serde_saphyr::Error>,
     },
     /// A template does not evaluate to a proof.
-    #[error("the proof `{proof}` of function `{id}` is none: {reason}")]
+    #[error("the proof `{proof}` of function `{id}` is invalid: {reason}")]
     Proof {
         /// The id of the function.
         id: String,
@@ -281,7 +281,7 @@ pub enum RenderError {
         reason: String,
     },
     /// A template does not evaluate to a number of zero or above.
-    #[error("the {what} `{text}` of function `{id}` is no number")]
+    #[error("the {what} `{text}` of function `{id}` is not a number")]
     Number {
         /// The id of the function.
         id: String,

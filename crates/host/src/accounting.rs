@@ -1,29 +1,29 @@
-//! CPU time and run delay of processes and threads, and the time that the host took, from `/proc`.
+//! CPU time and run delay of processes and threads, and steal time, from `/proc`.
 //!
-//! CPU time is field 1 of `schedstat`, the scheduler's own count in nanoseconds, summed over the tasks of a
-//! process: unlike the user and system times of `/proc/PID/stat` it is not scaled from ticks. Field 2 is the
-//! time that a task was ready to run and did not (kernel documentation, `scheduler/sched-stats`). A task that
-//! is running brings its count up to date at the next tick or switch, so a count is exact only of a process
-//! that sleeps: the runner reads it when all answers are in.
+//! CPU time is field 1 of `schedstat`, summed over the threads of a process. The scheduler counts it in nanoseconds;
+//! unlike the user and system times of `/proc/PID/stat`, it is not scaled from ticks. Field 2 is the run delay: the
+//! time that a task was runnable but not running (kernel documentation, `scheduler/sched-stats`). The kernel updates
+//! the counts of a running task at the next tick or context switch, so they are exact only for a sleeping process.
+//! The runner therefore reads them after all responses have arrived.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::ops::Sub;
 
-/// What tasks have used so far, or between two readings.
+/// CPU time and run delay of tasks, since they started or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskUse {
-    /// Time on a processor, nanoseconds.
+    /// CPU time, nanoseconds.
     pub cpu_ns: u64,
-    /// Time ready to run but not on a processor, nanoseconds.
+    /// Time runnable but not running, nanoseconds.
     pub run_delay_ns: u64,
 }
 
 impl Sub for TaskUse {
     type Output = Self;
 
-    /// The use between two readings. Never negative: the count of a thread that has ended is gone from the sum.
+    /// The use between two readings. Saturates at 0, as the counts of exited threads are missing from the later sum.
     fn sub(self, earlier: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
@@ -32,27 +32,26 @@ impl Sub for TaskUse {
     }
 }
 
-/// What the threads of a process have used since they began.
+/// CPU time and run delay of the threads of a process since they started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
     threads: BTreeMap<u32, TaskUse>,
 }
 
 impl ProcessUse {
-    /// CPU time of all threads since they began, nanoseconds.
+    /// CPU time of all threads since they started, nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         self.threads.values().map(|thread| thread.cpu_ns).sum()
     }
 
-    /// Adds the threads of another process: from then on both count as one.
+    /// Adds the threads of another process. Both then count as one process.
     pub fn join(&mut self, other: &Self) {
         self.threads.extend(other.threads.iter().map(|(id, used)| (*id, *used)));
     }
 
-    /// The CPU time of all threads since an earlier reading, and the time that they waited for a processor which
-    /// none of the process's own threads had. On one processor the threads of a process make each other wait; that
-    /// is the process's own doing and tells nothing about disturbance from outside. Each thread's wait is therefore
-    /// counted only beyond what its siblings ran meanwhile.
+    /// The CPU time of all threads since an earlier reading, and their run delay caused by other processes. Threads
+    /// of one process that share a processor delay each other, which is not a disturbance from outside. The run delay
+    /// of each thread is therefore counted only where it exceeds the CPU time of its siblings.
     pub fn since(&self, earlier: &Self) -> TaskUse {
         let spans: Vec<TaskUse> = self
             .threads
@@ -60,15 +59,15 @@ impl ProcessUse {
             .map(|(id, now)| *now - earlier.threads.get(id).copied().unwrap_or_default())
             .collect();
         let cpu_ns = spans.iter().map(|span| span.cpu_ns).sum();
-        let unexplained = |span: &TaskUse| span.run_delay_ns.saturating_sub(cpu_ns - span.cpu_ns);
-        TaskUse { cpu_ns, run_delay_ns: spans.iter().map(unexplained).sum() }
+        let external = |span: &TaskUse| span.run_delay_ns.saturating_sub(cpu_ns - span.cpu_ns);
+        TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() }
     }
 }
 
-/// What all threads of process `process_id` have used since they began.
+/// Reads the CPU time and run delay of all threads of process `process_id`.
 ///
 /// # Errors
-/// When the process is gone or `/proc` does not show it.
+/// If the process has exited or `/proc` is unavailable.
 pub fn process_use(process_id: u32) -> io::Result<ProcessUse> {
     let mut threads = BTreeMap::new();
     for task in fs::read_dir(format!("/proc/{process_id}/task"))? {
@@ -78,7 +77,7 @@ pub fn process_use(process_id: u32) -> io::Result<ProcessUse> {
             Ok(text) => {
                 threads.insert(id, parse_schedstat(&text)?);
             }
-            // A thread may end between the listing and the reading.
+            // A thread may exit between the listing and the read.
             Err(error) if matches!(error.raw_os_error(), Some(2 | 3)) => {}
             Err(error) => return Err(error),
         }
@@ -89,19 +88,19 @@ pub fn process_use(process_id: u32) -> io::Result<ProcessUse> {
 /// Resident memory of a process, bytes.
 ///
 /// # Errors
-/// When the process is gone or `/proc` does not show it.
+/// If the process has exited or `/proc` is unavailable.
 pub fn memory_bytes(process_id: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{process_id}/status"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     kib.map(|kib| kib * 1024)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the kernel shows no resident memory"))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no valid `VmRSS` in /proc/PID/status"))
 }
 
-/// What the calling thread has used since it began.
+/// Reads the CPU time and run delay of the calling thread.
 ///
 /// # Errors
-/// When `/proc` is not there.
+/// If `/proc` is unavailable.
 pub fn thread_use() -> io::Result<TaskUse> {
     parse_schedstat(&fs::read_to_string("/proc/thread-self/schedstat")?)
 }
@@ -112,34 +111,33 @@ fn parse_schedstat(text: &str) -> io::Result<TaskUse> {
         (Some(Ok(cpu_ns)), Some(Ok(run_delay_ns))) => Ok(TaskUse { cpu_ns, run_delay_ns }),
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("not a schedstat line: `{}`", text.trim()),
+            format!("invalid schedstat line: `{}`", text.trim()),
         )),
     }
 }
 
-/// A tick of `/proc/stat`, nanoseconds: it counts in hundredths of a second (`USER_HZ`), whatever the kernel's own tick.
+/// A tick of `/proc/stat`, nanoseconds. Its unit is 1/100 s (`USER_HZ`), independent of the kernel's own tick.
 const TICK_NS: u64 = 10_000_000;
 
-/// Time of one processor, in ticks of 10 ms, since the machine started.
+/// Time of one processor since boot, in ticks of 10 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorTicks {
-    /// All time.
+    /// Total time.
     pub total: u64,
-    /// Time without work, waiting for a disk included.
+    /// Idle time, including I/O wait.
     pub idle: u64,
-    /// Time that the host gave to others while this machine had work.
+    /// Steal: time that the hypervisor ran others while this processor had work.
     pub steal: u64,
 }
 
 impl ProcessorTicks {
-    /// Ticks with work: what is neither idle nor stolen.
+    /// Busy ticks: neither idle nor steal.
     pub fn busy_ticks(&self) -> u64 {
         self.total.saturating_sub(self.idle + self.steal)
     }
 
-    /// The same time with `spinner_cpu_ns` of it counted as idle, for `/proc/stat` counts a spinner
-    /// ([`crate::spinner`]) as work. Whole ticks; never more than there was work, since the kernel may sample what it counts
-    /// at its ticks.
+    /// Counts `spinner_cpu_ns` of the busy time as idle, because `/proc/stat` counts a spinner ([`crate::spinner`]) as busy.
+    /// Rounds to whole ticks and moves at most the busy time, as the kernel may sample these counts at its ticks.
     #[must_use]
     pub fn with_spinner_as_idle(self, spinner_cpu_ns: u64) -> Self {
         let ticks = (spinner_cpu_ns.saturating_add(TICK_NS / 2)) / TICK_NS;
@@ -147,15 +145,15 @@ impl ProcessorTicks {
     }
 }
 
-/// The ticks of each processor, by its number.
+/// Reads the ticks of each processor, with its number.
 ///
 /// # Errors
-/// When `/proc/stat` cannot be read.
+/// If `/proc/stat` cannot be read.
 pub fn processor_ticks() -> io::Result<Vec<(u32, ProcessorTicks)>> {
     Ok(parse_stat(&fs::read_to_string("/proc/stat")?))
 }
 
-/// Ticks that the host took from `processors` between two readings of [`processor_ticks`], and all their ticks.
+/// The ticks of `processors` between two readings of [`processor_ticks`], summed.
 pub fn ticks_between(
     earlier: &[(u32, ProcessorTicks)],
     later: &[(u32, ProcessorTicks)],
@@ -179,7 +177,7 @@ fn parse_stat(text: &str) -> Vec<(u32, ProcessorTicks)> {
             let number = name.strip_prefix("cpu")?.parse().ok()?;
             let ticks: Vec<u64> =
                 fields.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
-            // user nice system idle iowait irq softirq steal; guest time is counted in user already.
+            // user nice system idle iowait irq softirq steal. Guest time is included in user.
             let total = ticks.iter().take(8).sum();
             let field = |index: usize| ticks.get(index).copied().unwrap_or(0);
             Some((number, ProcessorTicks { total, idle: field(3) + field(4), steal: field(7) }))
@@ -187,10 +185,10 @@ fn parse_stat(text: &str) -> Vec<(u32, ProcessorTicks)> {
         .collect()
 }
 
-/// CPU time of all children of this process that have ended and were waited for, and of theirs, nanoseconds.
+/// CPU time of all children of this process that were waited for, and of their waited-for descendants, nanoseconds.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If `getrusage` fails.
 pub fn ended_children_cpu_ns() -> io::Result<u64> {
     let used = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)?;
     let ns = |time: nix::sys::time::TimeVal| {
@@ -206,13 +204,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_shows_in_the_use_of_thread_and_process() {
+    fn cpu_time_is_counted_for_thread_and_process() {
         let before = (thread_use().unwrap(), process_use(std::process::id()).unwrap());
         let began = Instant::now();
         while began.elapsed() < Duration::from_millis(50) {
             std::hint::spin_loop();
         }
-        // Give the processor away once, so that the count is brought up to date.
+        // A context switch updates the counts.
         std::thread::sleep(Duration::from_millis(1));
         let thread = thread_use().unwrap() - before.0;
         let process = process_use(std::process::id()).unwrap().since(&before.1);
@@ -221,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_wait_for_each_other_were_not_disturbed() {
+    fn run_delay_caused_by_sibling_threads_is_excluded() {
         let reading = |threads: &[(u32, u64, u64)]| ProcessUse {
             threads: threads
                 .iter()
@@ -229,7 +227,7 @@ mod tests {
                 .collect(),
         };
         let earlier = reading(&[(1, 100, 10), (2, 0, 0)]);
-        // The second waited while the first ran, the first while the second ran; thread 3 is new.
+        // Threads 1 and 2 waited while the other ran; thread 3 is new.
         let own = reading(&[(1, 1100, 210), (2, 200, 900), (3, 50, 0)]);
         assert_eq!(own.since(&earlier), TaskUse { cpu_ns: 1250, run_delay_ns: 0 });
         let disturbed = reading(&[(1, 1100, 510), (2, 200, 900)]);
@@ -237,19 +235,19 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_is_an_error() {
+    fn an_exited_process_is_an_error() {
         assert!(process_use(u32::MAX).is_err());
     }
 
     #[test]
-    fn garbage_is_not_a_schedstat_line() {
+    fn an_invalid_schedstat_line_is_an_error() {
         assert_eq!(parse_schedstat("12 34 5\n").unwrap(), TaskUse { cpu_ns: 12, run_delay_ns: 34 });
         assert!(parse_schedstat("12").is_err());
         assert!(parse_schedstat("a b c").is_err());
     }
 
     #[test]
-    fn steal_is_the_eighth_field_and_only_asked_processors_count() {
+    fn steal_is_field_eight_and_only_the_given_processors_count() {
         let earlier =
             parse_stat("cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 0 0 0 0 5 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\n");
         let later = parse_stat("cpu  9 9 9 9\ncpu0 2 0 0 10 0 0 0 8 0 0\ncpu1 1 0 0 0 0 0 0 1 0 0\nintr 5\n");
@@ -258,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spinner_is_idle_time_and_never_more_than_there_was_work() {
+    fn spinner_time_counts_as_idle_up_to_the_busy_time() {
         let ticks = ProcessorTicks { total: 100, idle: 20, steal: 10 };
         assert_eq!(ticks.busy_ticks(), 70);
         assert_eq!(ticks.with_spinner_as_idle(0), ticks);

@@ -1,16 +1,15 @@
-//! Child processes that end when hoptax ends, however it ends.
+//! Child processes that never outlive hoptax.
 //!
-//! Each child is told by the kernel to die with its parent (`PR_SET_PDEATHSIG`), so not even `kill -9` of
-//! hoptax leaves one behind; a panic or an early return ends it through [`Child`]'s `Drop`. The kernel ties the
-//! signal to the *thread* that started the child: start children from a thread that lives as long as they do.
-//! Each child leads a process group of its own, so that Ctrl-C at the terminal reaches hoptax alone, which
-//! then ends its children in order.
+//! The kernel kills each child when its parent dies (`PR_SET_PDEATHSIG`), even after `kill -9` of hoptax. A panic or an
+//! early return kills it through the `Drop` of [`Child`]. The kernel ties the signal to the *thread* that started the
+//! child, so start children from a thread that outlives them. Each child leads its own process group. Ctrl-C in the
+//! terminal therefore reaches only hoptax, which then stops its children in order.
 //!
-//! What a child starts itself ends with it: signals go to its whole group, and what has left the group becomes a child
-//! of hoptax when its parent ends (`PR_SET_CHILD_SUBREAPER`) and is killed with the last child. Only `kill -9` of hoptax
-//! spares it, since the kernel's signal goes to the child alone.
+//! Descendants of a child are killed too. Signals go to its whole process group. A process that left the group becomes a
+//! child of hoptax when its parent exits (`PR_SET_CHILD_SUBREAPER`), and is killed with the last child. Only after
+//! `kill -9` of hoptax do descendants survive, since the kernel's signal goes to the child alone.
 //!
-//! This is the one place of the workspace with `unsafe` code: what runs between fork and exec.
+//! This is the only file of the workspace with `unsafe` code: the code between fork and exec.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -28,7 +27,7 @@ use rustix::process::{
 
 use crate::processors::cpu_set;
 
-/// The groups of this process's children, by the process ids of their leaders.
+/// The process groups of all children, by the process id of their leader.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// How to start a child.
@@ -38,20 +37,20 @@ pub struct ChildSpec {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Environment variables that it gets beside those of hoptax.
+    /// Environment variables, in addition to those of hoptax.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where its output and errors go; appended to.
+    /// File to which stdout and stderr are appended.
     pub log: PathBuf,
-    /// The processors that it may use; empty for all.
+    /// Allowed processors; empty for all.
     pub processors: Vec<u32>,
 }
 
-/// A running child; ended when dropped.
+/// A child process; killed when dropped.
 #[derive(Debug)]
 pub struct Child {
     group: Group,
     log: PathBuf,
-    /// How long its log was when it started: what is before is of another.
+    /// Size of the log at the start, bytes. Earlier output is from other processes.
     log_start: u64,
 }
 
@@ -59,7 +58,7 @@ impl Child {
     /// Starts a child.
     ///
     /// # Errors
-    /// When the log cannot be written or the program not be started.
+    /// If the log cannot be opened or the program cannot be started.
     pub fn start(spec: &ChildSpec) -> io::Result<Self> {
         let log = File::options().create(true).append(true).open(&spec.log)?;
         let log_start = log.metadata()?.len();
@@ -78,46 +77,46 @@ impl Child {
         self.group.leader.id()
     }
 
-    /// Where its output goes.
+    /// The log file.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The last `lines` lines that it wrote itself, for error messages: an earlier process may have written to the same log.
+    /// The last `lines` lines of its own output, for error messages. Output of earlier processes in the same log is excluded.
     pub fn last_lines(&self, lines: usize) -> String {
         match last_lines_since(&self.log, self.log_start, lines) {
-            nothing if nothing.is_empty() => "(it wrote nothing)".to_owned(),
+            nothing if nothing.is_empty() => "(no output)".to_owned(),
             text => text,
         }
     }
 
-    /// How it ended, or None while it runs or is stopped ([`crate::freeze`]).
+    /// Its exit status; None while it runs or is stopped ([`crate::freeze`]).
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// If `waitid` fails.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.group.ended()
     }
 
-    /// Asks it and what it started to end (SIGTERM) and does not wait, so that many can end at the same time.
+    /// Sends SIGTERM to its process group and returns at once, so several children can exit concurrently.
     ///
     /// # Errors
-    /// When the kernel does not say whether it still runs.
-    pub fn ask_to_end(&mut self) -> io::Result<()> {
+    /// If `waitid` fails.
+    pub fn terminate(&mut self) -> io::Result<()> {
         if self.group.ended()?.is_none() {
             self.group.signal(Signal::TERM);
-            // A process that is stopped hears of it when it goes on.
+            // A stopped process handles SIGTERM only after SIGCONT.
             self.group.signal(Signal::CONT);
         }
         Ok(())
     }
 
-    /// Asks it to end, and kills it when it has not within `grace`.
+    /// Sends SIGTERM, and SIGKILL if it has not exited within `grace`.
     ///
     /// # Errors
-    /// When the kernel does not say how it ended.
+    /// If waiting for it fails.
     pub fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
-        self.ask_to_end()?;
+        self.terminate()?;
         let began = Instant::now();
         while began.elapsed() < grace {
             if let Some(status) = self.group.ended()? {
@@ -129,39 +128,39 @@ impl Child {
     }
 }
 
-/// A process that leads a group, and the group; killed when dropped.
+/// A process group and its leader; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Group {
     leader: std::process::Child,
     pid: Pid,
-    /// Whether the leader is reaped: from then on, its id and that of the group may belong to others.
+    /// Whether the leader has been reaped. From then on, its id and that of the group may be reused.
     is_reaped: bool,
 }
 
 impl Group {
-    /// Starts a command as the leader of a group.
+    /// Starts a command as the leader of a new group.
     pub(crate) fn start(mut command: Command, processors: &[u32]) -> io::Result<Self> {
-        // Refused only by kernels before 3.4; without it, what leaves its group stays.
+        // Fails only before Linux 3.4. Without it, processes that leave their group survive.
         let _ = set_child_subreaper(Some(rustix::process::getpid()));
         command.process_group(0);
         die_with_parent(&mut command, processors);
-        // Held until the leader is noted, so that nobody takes it for an orphan.
+        // Held until the leader is registered, so `kill_orphans` of another thread cannot mistake it for an orphan.
         let mut groups = groups();
         let mut leader = command.spawn()?;
         let Some(pid) = Pid::from_raw(leader.id().cast_signed()) else {
             leader.kill()?;
-            return Err(io::Error::other("a process without an id"));
+            return Err(io::Error::other("the child has no valid process id"));
         };
         groups.push(pid);
         Ok(Self { leader, pid, is_reaped: false })
     }
 
-    /// How the leader ended, or None while it runs. When it has ended, what is left of its group is killed.
+    /// The exit status of the leader; None while it runs. After its exit, the rest of the group is killed.
     pub(crate) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.is_reaped {
             return self.leader.try_wait();
         }
-        // Looked at without reaping it: until then its id stands for the group and for no other.
+        // WNOWAIT does not reap the leader, so its id cannot be reused before the group is killed.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match rustix::process::waitid(WaitId::Pid(self.pid), options) {
             Ok(None) => Ok(None),
@@ -170,18 +169,18 @@ impl Group {
         }
     }
 
-    /// Kills the group and waits until it is gone; when it was the last, so are the orphans that it and others left.
+    /// Kills the group and waits for it. After the last group, kills all orphans too.
     pub(crate) fn kill(&mut self) -> io::Result<ExitStatus> {
         if !self.is_reaped {
             self.signal(Signal::KILL);
             let status = self.leader.wait()?;
             self.is_reaped = true;
-            // What was in its group has become a child of this process by now, or of one that is ending.
+            // The other members are children of this process by now, or of a process that is exiting.
             while let Ok(Some(_)) = rustix::process::waitpgid(self.pid, WaitOptions::empty()) {}
             let mut groups = groups();
             groups.retain(|pid| *pid != self.pid);
             if groups.is_empty() {
-                end_orphans();
+                kill_orphans();
             }
             return Ok(status);
         }
@@ -191,7 +190,7 @@ impl Group {
     /// Sends a signal to the group.
     fn signal(&self, signal: Signal) {
         if !self.is_reaped {
-            // All of them may just have ended by themselves; who waits for the leader will see.
+            // Fails if all members have just exited, which waiting for the leader will show.
             let _ = kill_process_group(self.pid, signal);
         }
     }
@@ -199,7 +198,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here, and there is none to expect: the child is ours.
+        // `drop` cannot report an error, and none is expected for an own child.
         let _ = self.kill();
     }
 }
@@ -208,16 +207,16 @@ fn groups() -> MutexGuard<'static, Vec<Pid>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills every group of this process's children and returns at once, for a program that is about to exit.
+/// Kills the process groups of all children and returns at once, for a program that is about to exit.
 pub fn kill_all() {
     for pid in groups().iter() {
         let _ = kill_process_group(*pid, Signal::KILL);
     }
 }
 
-/// Kills the descendants that outlived their parents and left their groups, until there are no more. To be called when no group
-/// is left: nothing tells whose they were. Children that share the group of this process were started by others in it.
-fn end_orphans() {
+/// Kills all descendants that outlived their parents and left their groups. Call it when no group is left, as it is unknown which
+/// child an orphan belonged to. Children in the group of this process were started by other code and are spared.
+fn kill_orphans() {
     let own_group = rustix::process::getpgrp();
     loop {
         let orphans: Vec<Pid> = children()
@@ -229,13 +228,13 @@ fn end_orphans() {
         }
         for pid in orphans {
             let _ = kill_process(pid, Signal::KILL);
-            // Its own children are orphans now, so there is another look.
+            // Its own children are orphans now; the next iteration finds them.
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
         }
     }
 }
 
-/// The children of this process, whichever of its threads started or adopted them; none where the kernel does not list them.
+/// The children that any thread of this process started or adopted; empty if the kernel does not list them.
 fn children() -> Vec<Pid> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -245,12 +244,12 @@ fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// The last `lines` lines of a log, for error messages. Empty when it cannot be read.
+/// The last `lines` non-empty lines of a log, for error messages. Empty if it cannot be read.
 pub fn last_lines(log: &Path, lines: usize) -> String {
     last_lines_since(log, 0, lines)
 }
 
-/// The same, of what stands behind the first `start` bytes.
+/// The same, without the first `start` bytes of the log.
 fn last_lines_since(log: &Path, start: u64, lines: usize) -> String {
     const TAIL_BYTES: u64 = 16 * 1024;
     let read = || -> io::Result<String> {
@@ -264,23 +263,23 @@ fn last_lines_since(log: &Path, start: u64, lines: usize) -> String {
     last_lines_of(&read().unwrap_or_default(), lines)
 }
 
-/// The last `lines` lines of a text that are not empty.
+/// The last `lines` non-empty lines of a text.
 pub fn last_lines_of(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
 }
 
-#[expect(unsafe_code, reason = "pre_exec is unsafe: its closure must only do what is allowed after a fork")]
+#[expect(unsafe_code, reason = "pre_exec is unsafe: its closure must be async-signal-safe")]
 fn die_with_parent(command: &mut Command, processors: &[u32]) {
     let parent = rustix::process::getpid();
     let processors = (!processors.is_empty()).then(|| cpu_set(processors));
     // SAFETY: the closure makes three system calls (prctl, getppid, sched_setaffinity) on values that were
-    // made before the fork; it neither allocates nor takes a lock.
+    // created before the fork; it neither allocates nor locks.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(parent) {
-                // The parent died before the call above: nobody would ever end this child.
+                // The parent died before the call above, so the child would never get the signal.
                 return Err(io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()));
             }
             if let Some(set) = &processors {
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_child_is_gone() {
+    fn a_dropped_child_is_killed() {
         let directory = tempfile::tempdir().unwrap();
         let child = Child::start(&spec(directory.path(), "exec sleep 1000")).unwrap();
         let process_id = child.id();
@@ -319,7 +318,7 @@ mod tests {
         assert!(!is_alive(process_id));
     }
 
-    /// The number that a child printed last, once it has printed one.
+    /// Waits until the last line of a child's output is a number, and returns it.
     fn printed(child: &Child) -> u32 {
         loop {
             if let Ok(number) = last_lines(child.log(), 1).parse() {
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_started_is_gone_with_it_however_it_ends() {
+    fn descendants_of_a_child_are_killed_however_it_ends() {
         let start = |script: &str| {
             let directory = tempfile::tempdir().unwrap();
             let child = Child::start(&spec(directory.path(), script)).unwrap();
@@ -342,18 +341,18 @@ mod tests {
         assert!(!is_alive(started), "dropped");
         let (mut child, started, _directory) = start("sleep 1000 & echo $!; wait");
         child.end(Duration::from_secs(5)).unwrap();
-        assert!(!is_alive(started), "asked to end");
+        assert!(!is_alive(started), "terminated");
         let (mut child, started, _directory) = start("sleep 1000 & echo $!; exit 3");
         while child.ended().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert!(!is_alive(started), "ended by itself");
+        assert!(!is_alive(started), "exited on its own");
     }
 
     #[test]
-    fn what_left_the_group_is_gone_with_the_last_child() {
-        // In a process of its own: tests beside this one have children too.
-        let test = "child::tests::a_process_whose_child_made_a_session_of_its_own";
+    fn a_process_that_left_its_group_is_killed_with_the_last_child() {
+        // In a separate process, as concurrent tests have children too.
+        let test = "child::tests::a_child_whose_descendant_created_a_session";
         let status =
             Command::new(std::env::current_exe().unwrap()).args([test, "--exact", "--ignored"]).status();
         assert!(status.unwrap().success());
@@ -361,7 +360,7 @@ mod tests {
 
     #[test]
     #[ignore = "run by the test above"]
-    fn a_process_whose_child_made_a_session_of_its_own() {
+    fn a_child_whose_descendant_created_a_session() {
         let directory = tempfile::tempdir().unwrap();
         let script = "setsid sh -c 'echo $$; exec sleep 1000' & wait";
         let mut bystander = Command::new("sleep").arg("1000").spawn().unwrap();
@@ -369,16 +368,16 @@ mod tests {
         let child = Child::start(&spec(directory.path(), script)).unwrap();
         let started = printed(&child);
         drop(child);
-        assert!(is_alive(started), "nothing tells whether it is the other child's");
+        assert!(is_alive(started), "it may belong to the other child");
         drop(other);
         assert!(!is_alive(started));
-        assert!(is_alive(bystander.id()), "it is no child of a child");
+        assert!(is_alive(bystander.id()), "it is not a descendant of a child");
         bystander.kill().unwrap();
         bystander.wait().unwrap();
     }
 
     #[test]
-    fn the_last_lines_of_a_child_are_its_own() {
+    fn the_last_lines_of_a_child_exclude_earlier_processes() {
         let directory = tempfile::tempdir().unwrap();
         let run = |script: &str| {
             let mut child = Child::start(&spec(directory.path(), script)).unwrap();
@@ -389,11 +388,11 @@ mod tests {
         };
         assert_eq!(run("echo one; echo two; echo three"), "two\nthree");
         assert_eq!(run("echo four"), "four");
-        assert_eq!(run(":"), "(it wrote nothing)");
+        assert_eq!(run(":"), "(no output)");
     }
 
     #[test]
-    fn a_child_that_ignores_the_request_to_end_is_killed() {
+    fn a_child_that_ignores_sigterm_is_killed() {
         let directory = tempfile::tempdir().unwrap();
         let mut child =
             Child::start(&spec(directory.path(), "trap '' TERM; echo ready; while :; do sleep 0.01; done"))
@@ -414,12 +413,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_child_has_not_ended_and_ends_when_asked_to() {
+    fn a_stopped_child_is_running_and_can_be_terminated() {
         let directory = tempfile::tempdir().unwrap();
         let mut child = Child::start(&spec(directory.path(), "exec sleep 1000")).unwrap();
         stop(&child);
         assert_eq!(child.ended().unwrap(), None);
-        child.ask_to_end().unwrap();
+        child.terminate().unwrap();
         while child.ended().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -428,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_child_is_gone_when_dropped() {
+    fn a_stopped_child_is_killed_when_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let child = Child::start(&spec(directory.path(), "exec sleep 1000")).unwrap();
         stop(&child);
@@ -441,7 +440,7 @@ mod tests {
     fn a_stopped_child_dies_with_the_thread_that_started_it() {
         let directory = tempfile::tempdir().unwrap();
         let spec = spec(directory.path(), "exec sleep 1000");
-        // To the kernel, the thread that starts a child is its parent.
+        // The kernel regards the thread that starts a child as its parent.
         let mut child = std::thread::spawn(move || {
             let child = Child::start(&spec).unwrap();
             stop(&child);
@@ -457,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn output_goes_to_the_log_and_its_end_can_be_read() {
+    fn stdout_and_stderr_go_to_the_log() {
         let directory = tempfile::tempdir().unwrap();
         let mut child =
             Child::start(&spec(directory.path(), "echo one; echo two >&2; echo; echo three")).unwrap();
@@ -469,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_gets_its_environment() {
+    fn environment_variables_reach_the_child() {
         let directory = tempfile::tempdir().unwrap();
         let mut child = Child::start(&spec(directory.path(), "echo $HOPTAX_TEST")).unwrap();
         while child.ended().unwrap().is_none() {
@@ -479,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_runs_where_it_was_pinned() {
+    fn a_child_is_pinned_to_its_processors() {
         let directory = tempfile::tempdir().unwrap();
         let last = *crate::processors::allowed().unwrap().last().unwrap();
         let mut spec = spec(directory.path(), "grep Cpus_allowed_list /proc/self/status");
@@ -492,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_an_error() {
+    fn a_missing_program_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let mut spec = spec(directory.path(), "");
         spec.program = "/nonexistent/program".into();

@@ -1,22 +1,22 @@
-//! The one clock of everything that is timed, and durations as people write them.
+//! The clock of all measurements, and parsing of durations.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds of the monotonic clock. It never steps back, and all processes of a machine share it.
+/// `CLOCK_MONOTONIC`, nanoseconds. It never steps back and is the same for all processes of a machine.
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// CPU time of the calling thread so far, nanoseconds. Time in which others had the processor is not in it.
+/// CPU time of the calling thread, nanoseconds. It does not include time during which the thread was preempted.
 pub fn thread_cpu_ns() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
 }
 
-/// What one reading of the clock takes, nanoseconds, and the largest step back in a thousand readings, which must be none.
+/// The cost of one clock reading, nanoseconds, and the largest backward step in 1,000 readings, nanoseconds, which must be 0.
 pub fn cost_and_step_back_ns() -> (f64, u64) {
     const READINGS: u32 = 1_000;
     let (began_ns, mut last_ns, mut back_ns) = (now_ns(), 0, 0);
@@ -28,8 +28,8 @@ pub fn cost_and_step_back_ns() -> (f64, u64) {
     (last_ns.saturating_sub(began_ns) as f64 / f64::from(READINGS), back_ns)
 }
 
-/// A duration in one unit, with a fraction or without: `1.5ms`, in `ns`, `us` or `µs`, `ms`, `s`, `m` or `h`. For what may be a
-/// fraction, which `humantime` does not read; none for anything else, and for what is longer than a [`Duration`] can be.
+/// Parses a duration with one unit: `1.5ms`, in `ns`, `us` or `µs`, `ms`, `s`, `m` or `h`. Unlike `humantime`, it accepts
+/// fractions. None if the text is invalid or exceeds the range of [`Duration`].
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(unit_at);
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_one_unit_and_perhaps_a_fraction() {
+    fn durations_have_one_unit_and_an_optional_fraction() {
         assert_eq!(parse_duration("1.5ms"), Some(Duration::from_micros(1_500)));
         assert_eq!(parse_duration("250 µs"), Some(Duration::from_micros(250)));
         assert_eq!(parse_duration("0.5h"), Some(Duration::from_mins(30)));

@@ -1,11 +1,11 @@
-//! The machine, as a result must describe it.
+//! The description of the machine in results.
 
 use std::fs;
 use std::time::SystemTime;
 
 use hoptax_result::Environment;
 
-/// Captures the machine. What it does not show stays empty; nothing is guessed.
+/// Reads the description of the machine. Unavailable fields stay empty.
 pub fn capture(hoptax_version: &str) -> Environment {
     let system = rustix::system::uname();
     let cpu_info = read("/proc/cpuinfo");
@@ -41,12 +41,12 @@ pub fn capture(hoptax_version: &str) -> Environment {
     }
 }
 
-/// The time, RFC 3339 in UTC.
+/// The current time in UTC, RFC 3339.
 pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// The kernel's id of this boot; empty where it shows none.
+/// The kernel's boot id; empty if unavailable.
 pub fn boot_id() -> String {
     read("/proc/sys/kernel/random/boot_id")
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_described() {
+    fn the_local_machine_is_described() {
         let environment = capture("1.2.3");
         assert_eq!(environment.hoptax_version, "1.2.3");
         assert!(environment.cpus >= 1);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_read_in_bytes() {
+    fn memory_is_converted_to_bytes() {
         assert_eq!(memory_bytes("MemFree: 1 kB\nMemTotal:       2048 kB\n"), 2048 * 1024);
         assert_eq!(memory_bytes("nothing"), 0);
     }

@@ -1,13 +1,13 @@
-//! Stops processes that are not measured, so that what they do when idle does not fall into what is.
+//! Stops idle processes, so their background work does not disturb the measurement of others.
 //!
-//! It is done by signals (`SIGSTOP`, `SIGCONT`): every user may send them to processes of its own, while the freezer of control
-//! groups needs a group that may be written, and differs between its two versions. A process that is stopped keeps its memory
-//! and its sockets; the kernel still accepts connections for it, and acknowledges what is sent to it. Timers go on meanwhile:
-//! what fell due happens when the process resumes, so let it settle before it is measured ([`SETTLED_AFTER`]). An Envoy counts a
-//! long stop as a miss of its watchdog, which by default ends nothing.
+//! It uses the signals `SIGSTOP` and `SIGCONT`, which every user may send to its own processes. The control group freezer would
+//! need a writable group, and differs between cgroup v1 and v2. A stopped process keeps its memory and sockets; the kernel still
+//! accepts its connections and acknowledges received data. Timers continue: those that expire during the stop fire when the
+//! process resumes, so wait [`SETTLED_AFTER`] before measuring it. Envoy counts a long stop as a watchdog miss, which has no
+//! effect by default.
 //!
-//! Waiting for a child as [`crate::child`] does (without `WUNTRACED`) tells nothing of a stop. A child that is stopped still dies
-//! with its parent, and ends when [`crate::child::Child::ask_to_end`] asks it to.
+//! [`crate::child`] waits without `WUNTRACED`, so it does not report a stop. A stopped child still dies with its parent, and
+//! [`crate::child::Child::terminate`] still ends it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,24 +19,24 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// When an idle Envoy that was resumed has done what fell due while it stood. Measured with 1.40.0, of which 100 stood for some
-/// 20 s each, on two virtual processors: in the first millisecond it used 0.38 ms of CPU time (median of 200; at most 0.50), some
-/// used a part of that until the fifth, and none used any from there to the fiftieth.
+/// Time after which a resumed idle Envoy has handled the timers that expired during the stop. Measured with Envoy 1.40.0, 100
+/// processes stopped for some 20 s each, on two virtual processors: they used 0.38 ms of CPU time in the first millisecond (median
+/// of 200; at most 0.50), some of them a part of that up to the fifth millisecond, and none from the fifth to the fiftieth.
 pub const SETTLED_AFTER: Duration = Duration::from_millis(5);
-/// How long the threads of a process may take to stop or to go on. A thread that the kernel holds, for example in a read from a
-/// disk, stops when that is done.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks at whether they have.
-const LOOK_AGAIN: Duration = Duration::from_micros(50);
+/// Timeout for the threads of a process to stop or resume. A thread in an uninterruptible system call, for example a disk read,
+/// stops only after the call.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval between checks of their states.
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// Processes that it has stopped; resumed when dropped.
+/// Stops and resumes processes. Those that are stopped are resumed when it is dropped.
 #[derive(Debug, Default)]
 pub struct Freezer {
-    /// By the process that was asked for: it, and its descendants.
+    /// Stopped process trees, by the id of their root.
     stopped: BTreeMap<u32, Vec<Process>>,
 }
 
-/// A process by a handle, which unlike its id is never given to another.
+/// A process, identified by a pidfd: unlike a process id, it is never reused.
 #[derive(Debug)]
 struct Process {
     id: u32,
@@ -44,17 +44,17 @@ struct Process {
 }
 
 impl Freezer {
-    /// A freezer that has stopped nothing.
+    /// A freezer without stopped processes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Stops processes with all their descendants, and waits until every thread of them stands. What is stopped already stays as
-    /// it is.
+    /// Stops processes with all their descendants, and waits until all their threads have stopped. Processes that it has already
+    /// stopped stay stopped.
     ///
     /// # Errors
-    /// When a process is gone or belongs to another user, or when a thread does not stop within five seconds. Of the processes
-    /// that were asked for, those are running again then that this call stopped.
+    /// If a process has exited or belongs to another user, or if a thread does not stop within five seconds. The processes that
+    /// this call stopped are then resumed.
     pub fn freeze(&mut self, process_ids: &[u32]) -> io::Result<()> {
         let mut wanted: Vec<u32> =
             process_ids.iter().copied().filter(|id| !self.stopped.contains_key(id)).collect();
@@ -62,32 +62,32 @@ impl Freezer {
         wanted.dedup();
         let frozen = self.freeze_all(&wanted);
         if frozen.is_err() {
-            // The first failure is what counts.
+            // The first error is returned.
             let _ = self.thaw(&wanted);
         }
         frozen
     }
 
     fn freeze_all(&mut self, process_ids: &[u32]) -> io::Result<()> {
-        // All are told to stop before the first is waited for, so that they stop at the same time.
+        // All signals are sent before the first wait, so the processes stop concurrently.
         for &id in process_ids {
             let opened = Process::open(id);
-            let process = opened.map_err(|error| of_process(id, "stopped", error))?;
-            process.send(Signal::STOP).map_err(|error| of_process(id, "stopped", error))?;
+            let process = opened.map_err(|error| signal_error(id, "stopped", error))?;
+            process.send(Signal::STOP).map_err(|error| signal_error(id, "stopped", error))?;
             self.stopped.insert(id, vec![process]);
         }
         for id in process_ids {
             let Some(tree) = self.stopped.get_mut(id) else { continue };
-            // A process that stands starts no others, so once its children are known there will be no more.
+            // A stopped process starts no others, so its list of children is final.
             let mut next = 0;
             while let Some(process) = tree.get(next) {
                 process.wait_until_stopped()?;
                 for child in children(process.id)? {
                     match Process::open(child).and_then(|child| child.send(Signal::STOP).map(|()| child)) {
                         Ok(child) => tree.push(child),
-                        // It has ended since.
+                        // It has exited since.
                         Err(Errno::SRCH) => {}
-                        Err(error) => return Err(of_process(child, "stopped", error)),
+                        Err(error) => return Err(signal_error(child, "stopped", error)),
                     }
                 }
                 next += 1;
@@ -96,20 +96,20 @@ impl Freezer {
         Ok(())
     }
 
-    /// Resumes processes with all their descendants, and waits until no thread of them stands. What is not stopped, or has ended
-    /// meanwhile, is left alone.
+    /// Resumes processes with all their descendants, and waits until no thread of them is stopped. Processes that are not stopped or
+    /// have exited are skipped.
     ///
     /// # Errors
-    /// When a process may not be told any more, or when a thread still stands after five seconds. The others run then.
+    /// If a process cannot be signalled, or if a thread is still stopped after five seconds. The other processes are resumed.
     pub fn thaw(&mut self, process_ids: &[u32]) -> io::Result<()> {
         let trees: Vec<Vec<Process>> = process_ids.iter().filter_map(|id| self.stopped.remove(id)).collect();
-        // Descendants first: a parent must not find that its child stands.
+        // Descendants first, so a parent never finds its child stopped.
         let processes = || trees.iter().flat_map(|tree| tree.iter().rev());
         let mut result = Ok(());
         for process in processes() {
             let sent = match process.send(Signal::CONT) {
                 Err(Errno::SRCH) => Ok(()),
-                sent => sent.map_err(|error| of_process(process.id, "resumed", error)),
+                sent => sent.map_err(|error| signal_error(process.id, "resumed", error)),
             };
             result = result.and(sent);
         }
@@ -119,7 +119,7 @@ impl Freezer {
         result
     }
 
-    /// Resumes everything that it has stopped.
+    /// Resumes all stopped processes.
     ///
     /// # Errors
     /// As [`Freezer::thaw`].
@@ -128,7 +128,7 @@ impl Freezer {
         self.thaw(&all)
     }
 
-    /// The processes that were asked for and are stopped, in the order of their ids.
+    /// The roots of the stopped process trees, in ascending order of their ids.
     pub fn frozen(&self) -> impl Iterator<Item = u32> {
         self.stopped.keys().copied()
     }
@@ -136,7 +136,7 @@ impl Freezer {
 
 impl Drop for Freezer {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here; and there is no need to wait until they run.
+        // `drop` cannot report an error, and need not wait.
         for process in self.stopped.values().flat_map(|tree| tree.iter().rev()) {
             let _ = process.send(Signal::CONT);
         }
@@ -154,78 +154,79 @@ impl Process {
     }
 
     fn wait_until_stopped(&self) -> io::Result<()> {
-        self.wait_until("stop", |state| matches!(state, State::Stopped | State::Ended))
+        self.wait_until("stop", |state| matches!(state, State::Stopped | State::Exited))
     }
 
     fn wait_until_running(&self) -> io::Result<()> {
         self.wait_until("resume", |state| state != State::Stopped)
     }
 
-    /// Waits until all threads are as asked. One that ends while it is looked at is.
-    fn wait_until(&self, what: &str, is_done: impl Fn(State) -> bool) -> io::Result<()> {
+    /// Waits until `is_done` holds for the states of all threads. Exited threads count as done.
+    fn wait_until(&self, action: &str, is_done: impl Fn(State) -> bool) -> io::Result<()> {
         let began = Instant::now();
         loop {
             let states = thread_states(self.id)?;
-            let left = states.iter().filter(|&&state| !is_done(state)).count();
-            if left == 0 {
+            let pending = states.iter().filter(|&&state| !is_done(state)).count();
+            if pending == 0 {
                 return Ok(());
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > TIMEOUT {
                 let text = format!(
-                    "{left} of {} threads of process {} did not {what} within {} s; a thread that waits for a disk does so \
-                     when that answers",
+                    "{pending} of {} threads of process {} did not {action} within {} s; a thread that waits for disk I/O \
+                     does so when the I/O completes",
                     states.len(),
                     self.id,
-                    PATIENCE.as_secs()
+                    TIMEOUT.as_secs()
                 );
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-fn of_process(id: u32, what: &str, error: Errno) -> io::Error {
+fn signal_error(id: u32, action: &str, error: Errno) -> io::Error {
     let error = io::Error::from(error);
-    io::Error::new(error.kind(), format!("process {id} cannot be {what}: {error}"))
+    io::Error::new(error.kind(), format!("process {id} cannot be {action}: {error}"))
 }
 
-/// Whether a file of `/proc` was not to be read because its process or thread is gone.
-fn is_gone(error: &io::Error) -> bool {
+/// Whether reading a file of `/proc` failed because its process or thread has exited.
+fn has_exited(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
-/// What a thread is doing, as far as it matters here.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Stopped,
-    Ended,
+    /// A zombie, or dead.
+    Exited,
     Other,
 }
 
-/// The states of a process's threads; of one that is gone there are none.
+/// The states of the threads of a process; empty if it has exited.
 fn thread_states(process_id: u32) -> io::Result<Vec<State>> {
     let mut states = Vec::new();
     for task in tasks(process_id)? {
         match fs::read_to_string(format!("/proc/{process_id}/task/{task}/stat")) {
             Ok(stat) => states.push(state(&stat)),
-            Err(error) if is_gone(&error) => {}
+            Err(error) if has_exited(&error) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(states)
 }
 
-/// The state in a line of `/proc/PID/stat`: the letter behind the name, which may hold anything, parentheses too.
+/// The state in a line of `/proc/PID/stat`: the letter after the program name, which may contain parentheses.
 fn state(stat: &str) -> State {
     match stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next()) {
         Some('T' | 't') => State::Stopped,
-        Some('Z' | 'X') => State::Ended,
+        Some('Z' | 'X') => State::Exited,
         _ => State::Other,
     }
 }
 
-/// The processes that the threads of a process have started and that are still there.
+/// The living children of a process.
 fn children(process_id: u32) -> io::Result<Vec<u32>> {
     let mut children = Vec::new();
     for task in tasks(process_id)? {
@@ -233,25 +234,25 @@ fn children(process_id: u32) -> io::Result<Vec<u32>> {
             Ok(text) => {
                 children.extend(text.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
             }
-            // A thread that is gone has none; a kernel without the file (CONFIG_PROC_CHILDREN) does not say.
-            Err(error) if is_gone(&error) => {}
+            // The thread has exited, or the kernel lacks the file (CONFIG_PROC_CHILDREN).
+            Err(error) if has_exited(&error) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(children)
 }
 
-/// The ids of a process's threads; of one that is gone there are none.
+/// The ids of the threads of a process; empty if it has exited.
 fn tasks(process_id: u32) -> io::Result<Vec<u32>> {
     let folder = match fs::read_dir(format!("/proc/{process_id}/task")) {
-        Err(error) if is_gone(&error) => return Ok(Vec::new()),
+        Err(error) if has_exited(&error) => return Ok(Vec::new()),
         folder => folder?,
     };
     let mut tasks = Vec::new();
     for entry in folder {
         match entry {
             Ok(entry) => tasks.extend(entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok())),
-            Err(error) if is_gone(&error) => {}
+            Err(error) if has_exited(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -265,7 +266,7 @@ mod tests {
     use super::*;
     use crate::child::{Child, ChildSpec, last_lines};
 
-    /// A child that runs `script` and has said so.
+    /// Starts a child and waits for its first output.
     fn start(directory: &Path, script: &str) -> Child {
         let child = Child::start(&ChildSpec {
             program: "/bin/sh".into(),
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_and_its_children_stand_and_run_again() {
+    fn a_process_and_its_children_are_stopped_and_resumed() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "sleep 1000 & echo $!; wait");
         let grandchild: u32 = last_lines(child.log(), 1).parse().unwrap();
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_uses_no_processor() {
+    fn a_stopped_process_uses_no_cpu_time() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; while :; do :; done");
         let mut freezer = Freezer::new();
@@ -319,14 +320,14 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_resumes_what_was_stopped() {
+    fn a_panic_resumes_stopped_processes() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; exec sleep 1000");
         let id = child.id();
         let panicked = thread::spawn(move || {
             let mut freezer = Freezer::new();
             freezer.freeze(&[id]).unwrap();
-            assert!(!all_are(id, State::Stopped), "it stands");
+            assert!(!all_are(id, State::Stopped), "it is stopped");
         })
         .join();
         assert!(panicked.is_err());
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn when_one_is_not_there_the_others_run() {
+    fn a_missing_process_is_an_error_and_the_others_are_resumed() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; exec sleep 1000");
         let mut freezer = Freezer::new();
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_while_it_stood_is_no_error() {
+    fn a_process_that_was_killed_while_stopped_is_not_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; exec sleep 1000");
         let mut freezer = Freezer::new();
@@ -355,9 +356,9 @@ mod tests {
     }
 
     #[test]
-    fn the_state_is_behind_the_last_parenthesis() {
+    fn the_state_follows_the_last_parenthesis() {
         assert_eq!(state("7 (a) R b) T 1 7"), State::Stopped);
-        assert_eq!(state("7 (x) Z 1"), State::Ended);
+        assert_eq!(state("7 (x) Z 1"), State::Exited);
         assert_eq!(state("7 (T) S 1"), State::Other);
         assert_eq!(state(""), State::Other);
     }

@@ -1,8 +1,8 @@
-//! How long a cache line takes from one processor to another and back: tells where the host put them.
+//! The round-trip time of a cache line between two processors, which shows whether they share a cache.
 //!
-//! A host moves the processors of a virtual machine about. Two that share a cache hand a line over in well below
-//! 100 ns; on different core complexes the same takes several times as long, and everything that one of them sends
-//! the other costs more CPU time on both. No account of the kernel shows it: there is neither steal nor run delay.
+//! Hypervisors migrate virtual processors between cores. Two processors that share a cache transfer a line in well below
+//! 100 ns. On different core complexes, the transfer takes several times as long, and communication between the two
+//! costs more CPU time on both. No kernel counter shows this: steal and run delay stay at zero.
 
 use std::hint::spin_loop;
 use std::io;
@@ -14,18 +14,18 @@ use std::time::Instant;
 
 use crate::processors;
 
-/// Round trips that are timed together.
+/// Round trips in a batch, which is timed as a whole.
 const TRIPS: u32 = 60;
-/// Such batches in a reading; the median stands for it, so that an interrupt in one of them does not show.
+/// Batches in a reading. Their median is robust against an interrupt during one of them.
 const BATCHES: usize = 5;
-/// Answers that the other side gives in a reading: one that wakes it, and those that are timed.
-const ANSWERS: u32 = 1 + TRIPS * BATCHES as u32;
+/// Replies of the partner in a reading: one to the wake-up, and those that are timed.
+const REPLIES: u32 = 1 + TRIPS * BATCHES as u32;
 
-/// The line that is handed over, alone in its pair of lines, since processors fetch neighbours along.
+/// The transferred cache line. The alignment covers a pair of lines, as processors prefetch the adjacent one.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line {
-    /// Odd when the reader has written, even when the other side has answered; 0 between readings.
+    /// Odd after a write of the reader, even after a reply of the partner; 0 between readings.
     turn: AtomicU32,
 }
 
@@ -35,8 +35,8 @@ struct Shared {
     ended: AtomicBool,
 }
 
-/// Measures the handover between the processor of the calling thread and another one, where a thread waits,
-/// asleep between readings.
+/// Measures the handover between the processor of the calling thread and that of a partner thread, which sleeps between
+/// readings.
 #[derive(Debug)]
 pub struct HandoverProbe {
     shared: Arc<Shared>,
@@ -44,28 +44,28 @@ pub struct HandoverProbe {
 }
 
 impl HandoverProbe {
-    /// A probe whose other side is `processor`. The thread that reads must not run there.
+    /// Starts the partner thread on `processor`. The reading thread must run on another processor.
     ///
     /// # Errors
-    /// When there is no such processor, or no thread to be had.
+    /// If the processor is unavailable or the thread cannot be started.
     pub fn start(processor: u32) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let (tell, hear) = mpsc::sync_channel(1);
+        let (sender, receiver) = mpsc::sync_channel(1);
         let partner = thread::Builder::new().name("handover".to_owned()).spawn({
             let shared = Arc::clone(&shared);
             move || {
                 let pinned = processors::pin(&[processor]);
                 let is_pinned = pinned.is_ok();
-                if tell.send(pinned).is_ok() && is_pinned {
-                    answer(&shared);
+                if sender.send(pinned).is_ok() && is_pinned {
+                    reply(&shared);
                 }
             }
         })?;
-        hear.recv().map_err(io::Error::other)??;
+        receiver.recv().map_err(io::Error::other)??;
         Ok(Self { shared, partner: Some(partner) })
     }
 
-    /// The mean time of one round trip, nanoseconds.
+    /// The round-trip time, nanoseconds: the median of the means of the batches.
     pub fn read(&mut self) -> f64 {
         let line = &self.shared.line;
         line.turn.store(1, Ordering::Release);
@@ -95,19 +95,19 @@ impl Drop for HandoverProbe {
         self.shared.ended.store(true, Ordering::Release);
         if let Some(partner) = self.partner.take() {
             partner.thread().unpark();
-            // It has nothing to say.
+            // The thread returns no result.
             let _ = partner.join();
         }
     }
 }
 
-/// The other side: answers readings until the probe is dropped.
-fn answer(shared: &Shared) {
+/// The partner: replies to readings until the probe is dropped.
+fn reply(shared: &Shared) {
     while !shared.ended.load(Ordering::Acquire) {
         if shared.line.turn.load(Ordering::Acquire) == 1 {
-            for answer in 1..=ANSWERS {
-                wait_for(&shared.line, 2 * answer - 1);
-                shared.line.turn.store(2 * answer, Ordering::Release);
+            for reply in 1..=REPLIES {
+                wait_for(&shared.line, 2 * reply - 1);
+                shared.line.turn.store(2 * reply, Ordering::Release);
             }
         }
         thread::park();
@@ -125,14 +125,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reading_is_the_time_between_two_processors() {
+    fn a_reading_between_two_processors_is_positive() {
         let allowed = processors::allowed().unwrap();
         let [first, .., last] = allowed[..] else { return };
         thread::spawn(move || {
             processors::pin(&[first]).unwrap();
             let mut probe = HandoverProbe::start(last).unwrap();
             for _ in 0..20 {
-                // No two processors are closer than a nanosecond.
+                // No transfer between processors takes less than a nanosecond.
                 assert!(probe.read() > 1.0);
             }
         })
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_is_not_there_is_an_error() {
+    fn a_missing_processor_is_an_error() {
         assert!(HandoverProbe::start(1_000_000).is_err());
     }
 }

@@ -1,12 +1,12 @@
-//! What Linux knows: processors and pinning, CPU and run-delay accounting, steal, child processes, the machine.
+//! Linux interfaces: processors and pinning, CPU and run-delay accounting, steal, child processes, the machine probe.
 //!
-//! Everything that reads `/proc` or asks the kernel for something out of the ordinary is here, so that the
-//! rest of hoptax can be read without knowing Linux. The only `unsafe` of the workspace is in [`child`].
+//! Code that reads `/proc` or uses uncommon system calls is in this crate. The only `unsafe` code of the workspace is in
+//! [`child`].
 
 pub mod accounting;
-pub mod ask;
 pub mod child;
 pub mod clock;
+pub mod command;
 pub mod environment;
 pub mod freeze;
 pub mod handover;

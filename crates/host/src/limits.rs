@@ -1,15 +1,15 @@
-//! The limit of open files, which bounds connections.
+//! The limit on open files, which bounds the number of connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that are open beside connections: standard streams, epoll instances, logs.
+/// Open files other than connections: standard streams, epoll instances, logs.
 const OTHER_FILES: u64 = 64;
 
-/// Lets this process open `connections` sockets, up to what the machine allows it: the soft limit is raised to the hard one,
-/// and with the right to do so (`CAP_SYS_RESOURCE`) the hard one to what is needed.
+/// Raises the limit on open files for `connections` sockets: the soft limit to the hard limit and, with
+/// `CAP_SYS_RESOURCE`, the hard limit as far as needed.
 ///
 /// # Errors
-/// The limit, when that is not enough.
+/// Returns the hard limit if it is too low and cannot be raised.
 pub fn allow_connections(connections: u64) -> Result<(), u64> {
     let limit = getrlimit(Resource::Nofile);
     let needed = connections.saturating_add(OTHER_FILES);
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_connections_are_allowed_and_more_than_there_can_be_are_not() {
+    fn a_few_connections_are_allowed_and_impossible_numbers_are_not() {
         assert_eq!(allow_connections(10), Ok(()));
         assert!(allow_connections(u64::MAX).is_err());
     }

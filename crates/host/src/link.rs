@@ -1,9 +1,8 @@
-//! A link between two network namespaces of our own, with a delay, jitter, rate and loss.
+//! An emulated link between two network namespaces, with delay, jitter, rate and loss.
 //!
-//! Each namespace has a TUN device, and a thread of ours carries packets from one to the other: whole IP packets, so that
-//! handshakes of TCP and TLS take their round trips and windows bind. This does what netem does in a kernel that has it, on
-//! every kernel that has TUN, and in the same way everywhere. A packet departs when those before it have at the link's rate,
-//! and arrives its delay later, never before one that departed earlier.
+//! Each namespace has a TUN device, and a thread forwards IP packets between the two. TCP and TLS handshakes therefore take their
+//! round trips, and TCP windows limit the throughput. The effect is that of netem, but needs only a kernel with TUN. A packet
+//! departs after the earlier packets at the rate of the link, and arrives after the delay, never before an earlier packet.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -29,95 +28,92 @@ use crate::processors;
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The address of the far end.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
-/// What callers that open a connection for every call need of the near end: all ports, and to use one again a second after
-/// its last connection. With the defaults 14,000 connections in a minute make the kernel search for a free port for a
-/// millisecond each.
+/// Settings of the near namespace for callers that open a connection per call: all ports, and reuse of a port one second after
+/// its last connection. With the defaults, at 14,000 connections in a minute the kernel searches a millisecond for each free
+/// port.
 const SETTINGS: [(&str, &str); 2] =
     [("/proc/sys/net/ipv4/ip_local_port_range", "1024 65535"), ("/proc/sys/net/ipv4/tcp_tw_reuse", "1")];
-/// Packets that a device keeps for us: a burst of handshakes must not lose any.
+/// Transmit queue length of a device, packets: a burst of handshakes must not lose any.
 const QUEUE_PACKETS: u32 = 10_000;
-/// Bytes of a packet at most, as on Ethernet.
-const PACKET_BYTES: u16 = 1500;
-/// Packets that may wait for a link that has a rate, whatever their size; what comes then is lost, as netem does it.
-const BACKLOG: usize = 1000;
-/// Longest wait, so that the end is noticed.
-const LONGEST_WAIT_NS: u64 = 50_000_000;
+/// Maximum transmission unit, bytes: that of Ethernet.
+const MTU_BYTES: u16 = 1500;
+/// Queue limit of a link with a rate, packets of any size. Packets beyond it are dropped, as in netem.
+const QUEUE_LIMIT: usize = 1000;
+/// Maximum time in `epoll_wait`, nanoseconds: bounds how late the end is noticed.
+const MAX_WAIT_NS: u64 = 50_000_000;
 
-/// What a link is to be, each way.
+/// The properties of a link, the same in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSpec {
-    /// From departure to arrival.
+    /// Time from departure to arrival.
     pub delay: Duration,
-    /// By how much more or less that is for each packet, at most.
+    /// Maximum deviation from the delay, in both directions, drawn for each packet.
     pub jitter: Duration,
     /// Bits per second; none for no limit.
     pub rate: Option<u64>,
-    /// Share of packets that is lost, 0 to 1.
+    /// Share of lost packets, 0 to 1.
     pub loss: f64,
-    /// Seed of jitter and loss.
+    /// Random seed of jitter and loss.
     pub seed: u64,
 }
 
-/// Why there is no link.
+/// An error of [`Link::create`].
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// A namespace.
+    /// A namespace cannot be created or entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// A device.
-    #[error("cannot make a TUN device: {0}; the kernel needs /dev/net/tun, and you CAP_NET_ADMIN")]
+    /// A TUN device cannot be created or configured.
+    #[error("cannot create a TUN device: {0}; this needs /dev/net/tun and CAP_NET_ADMIN")]
     Device(#[source] io::Error),
 }
 
-/// A link; its ends are gone when it is dropped.
+/// A link. Dropping it stops the forwarding and removes both ends.
 #[derive(Debug)]
 pub struct Link {
-    /// Where callers are.
+    /// The namespace of callers.
     pub near: Namespace,
-    /// Where servers are.
+    /// The namespace of servers.
     pub far: Namespace,
-    ways: Arc<[Way; 2]>,
+    counters: Arc<[Counters; 2]>,
     stop: Arc<AtomicBool>,
-    carrier: Option<JoinHandle<io::Result<()>>>,
+    forwarder: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// What went one way.
+/// Counters of one direction.
 #[derive(Debug, Default)]
-struct Way {
+struct Counters {
     packets: AtomicU64,
     bytes: AtomicU64,
     lost: AtomicU64,
 }
 
-/// What a link has carried one way.
+/// The traffic in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Packets.
+    /// Forwarded packets.
     pub packets: u64,
     /// Their bytes, IP headers included.
     pub bytes: u64,
-    /// Packets that were lost.
+    /// Dropped packets.
     pub lost: u64,
 }
 
 impl Link {
-    /// Makes two namespaces and joins them.
+    /// Creates two namespaces and links them.
     ///
     /// # Errors
-    /// Without the right to, or on a kernel without TUN.
+    /// Without the required privileges, or on a kernel without TUN.
     pub fn create(spec: &LinkSpec) -> Result<Self, LinkError> {
         let (near, far) = (Namespace::create()?, Namespace::create()?);
         let device = |address| {
-            DeviceBuilder::new()
-                .name("hoptax0")
-                .ipv4(address, 24, None)
-                .mtu(PACKET_BYTES)
-                .build_sync()
-                .and_then(|device| {
+            DeviceBuilder::new().name("hoptax0").ipv4(address, 24, None).mtu(MTU_BYTES).build_sync().and_then(
+                |device| {
                     device.set_tx_queue_len(QUEUE_PACKETS)?;
                     device.set_nonblocking(true)?;
                     Ok(device)
-                })
+                },
+            )
         };
         let devices = [
             near.within(|| device(NEAR))?.map_err(LinkError::Device)?,
@@ -125,58 +121,60 @@ impl Link {
         ];
         let set = || SETTINGS.iter().try_for_each(|(path, value)| fs::write(path, value));
         near.within(set)?.map_err(LinkError::Device)?;
-        let ways: Arc<[Way; 2]> = Arc::default();
+        let counters: Arc<[Counters; 2]> = Arc::default();
         let stop = Arc::new(AtomicBool::new(false));
-        let carrier = Carrier::new(*spec, devices, Arc::clone(&ways));
+        let forwarder = Forwarder::new(*spec, devices, Arc::clone(&counters));
         let stopped = Arc::clone(&stop);
-        let carrier = thread::Builder::new()
+        let forwarder = thread::Builder::new()
             .name("link".to_owned())
-            .spawn(move || carrier.run(&stopped))
+            .spawn(move || forwarder.run(&stopped))
             .map_err(LinkError::Device)?;
-        Ok(Self { near, far, ways, stop, carrier: Some(carrier) })
+        Ok(Self { near, far, counters, stop, forwarder: Some(forwarder) })
     }
 
-    /// What it has carried so far: from near to far, and back.
+    /// The traffic so far, from near to far and from far to near.
     pub fn carried(&self) -> [Carried; 2] {
-        let of = |way: &Way| Carried {
-            packets: way.packets.load(Ordering::Relaxed),
-            bytes: way.bytes.load(Ordering::Relaxed),
-            lost: way.lost.load(Ordering::Relaxed),
+        let read = |counters: &Counters| Carried {
+            packets: counters.packets.load(Ordering::Relaxed),
+            bytes: counters.bytes.load(Ordering::Relaxed),
+            lost: counters.lost.load(Ordering::Relaxed),
         };
-        let [there, back] = &*self.ways;
-        [of(there), of(back)]
+        let [outbound, inbound] = &*self.counters;
+        [read(outbound), read(inbound)]
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(carrier) = self.carrier.take() {
-            let _ = carrier.join();
+        if let Some(forwarder) = self.forwarder.take() {
+            let _ = forwarder.join();
         }
     }
 }
 
-/// What carries packets.
-struct Carrier {
+/// The state of the forwarding thread.
+struct Forwarder {
     spec: LinkSpec,
     devices: [SyncDevice; 2],
-    ways: Arc<[Way; 2]>,
+    counters: Arc<[Counters; 2]>,
     lanes: [Lane; 2],
     random: SmallRng,
+    /// Packet buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-/// Packets under way in one direction.
+/// Packets in flight in one direction.
 #[derive(Default)]
 struct Lane {
     packets: VecDeque<Packet>,
-    /// When the last one has departed, and when it arrives.
+    /// Departure of the last packet.
     departed_ns: u64,
+    /// Arrival of the last packet.
     arrives_ns: u64,
 }
 
-/// A packet under way.
+/// A packet in flight.
 struct Packet {
     departs_ns: u64,
     arrives_ns: u64,
@@ -184,27 +182,27 @@ struct Packet {
 }
 
 impl Lane {
-    /// Whether so many packets wait to depart that the next is lost.
+    /// Whether the queue limit is reached and the next packet is dropped.
     fn is_full(&self, now_ns: u64) -> bool {
-        // They depart in their order.
+        // Packets depart in order.
         let departed = self.packets.partition_point(|packet| packet.departs_ns <= now_ns);
-        self.packets.len() - departed >= BACKLOG
+        self.packets.len() - departed >= QUEUE_LIMIT
     }
 
-    /// Takes a packet that the link's rate carries in `took_ns`.
-    fn push(&mut self, now_ns: u64, took_ns: u64, delay_ns: u64, bytes: Vec<u8>) {
-        self.departed_ns = now_ns.max(self.departed_ns) + took_ns;
+    /// Adds a packet whose transmission at the rate of the link takes `transmission_ns`.
+    fn push(&mut self, now_ns: u64, transmission_ns: u64, delay_ns: u64, bytes: Vec<u8>) {
+        self.departed_ns = now_ns.max(self.departed_ns) + transmission_ns;
         self.arrives_ns = self.arrives_ns.max(self.departed_ns + delay_ns);
         self.packets.push_back(Packet { departs_ns: self.departed_ns, arrives_ns: self.arrives_ns, bytes });
     }
 }
 
-impl Carrier {
-    fn new(spec: LinkSpec, devices: [SyncDevice; 2], ways: Arc<[Way; 2]>) -> Self {
+impl Forwarder {
+    fn new(spec: LinkSpec, devices: [SyncDevice; 2], counters: Arc<[Counters; 2]>) -> Self {
         Self {
             spec,
             devices,
-            ways,
+            counters,
             lanes: [Lane::default(), Lane::default()],
             random: SmallRng::seed_from_u64(spec.seed),
             spare: Vec::new(),
@@ -226,7 +224,7 @@ impl Carrier {
                 .map(|packet| packet.arrives_ns)
                 .min();
             let now = now_ns();
-            let wait_ns = next.map_or(LONGEST_WAIT_NS, |next| next.saturating_sub(now).min(LONGEST_WAIT_NS));
+            let wait_ns = next.map_or(MAX_WAIT_NS, |next| next.saturating_sub(now).min(MAX_WAIT_NS));
             let timeout = Timespec {
                 tv_sec: (wait_ns / 1_000_000_000) as i64,
                 tv_nsec: (wait_ns % 1_000_000_000) as i64,
@@ -237,23 +235,23 @@ impl Carrier {
                 Err(error) => return Err(error.into()),
             }
             for event in &events {
-                self.take(event.data.u64() as usize);
+                self.receive(event.data.u64() as usize);
             }
             self.deliver();
         }
         Ok(())
     }
 
-    /// Takes what has come at one end.
-    fn take(&mut self, end: usize) {
-        let (Some(device), Some(lane), Some(way)) =
-            (self.devices.get(end), self.lanes.get_mut(end), self.ways.get(end))
+    /// Reads all packets that one end has sent.
+    fn receive(&mut self, end: usize) {
+        let (Some(device), Some(lane), Some(counters)) =
+            (self.devices.get(end), self.lanes.get_mut(end), self.counters.get(end))
         else {
             return;
         };
         loop {
             let mut packet = self.spare.pop().unwrap_or_default();
-            packet.resize(usize::from(PACKET_BYTES), 0);
+            packet.resize(usize::from(MTU_BYTES), 0);
             let Ok(length) = device.recv(&mut packet) else {
                 self.spare.push(packet);
                 return;
@@ -261,10 +259,10 @@ impl Carrier {
             packet.truncate(length);
             let now = now_ns();
             let bits = length as u64 * 8;
-            let took_ns = self.spec.rate.map_or(0, |rate| bits * 1_000_000_000 / rate.max(1));
+            let transmission_ns = self.spec.rate.map_or(0, |rate| bits * 1_000_000_000 / rate.max(1));
             let is_full = self.spec.rate.is_some() && lane.is_full(now);
             if is_full || (self.spec.loss > 0.0 && self.random.random_bool(self.spec.loss.min(1.0))) {
-                way.lost.fetch_add(1, Ordering::Relaxed);
+                counters.lost.fetch_add(1, Ordering::Relaxed);
                 self.spare.push(packet);
                 continue;
             }
@@ -275,19 +273,19 @@ impl Carrier {
             } else {
                 self.random.random_range(delay_ns.saturating_sub(jitter_ns)..=delay_ns + jitter_ns)
             };
-            way.packets.fetch_add(1, Ordering::Relaxed);
-            way.bytes.fetch_add(length as u64, Ordering::Relaxed);
-            lane.push(now, took_ns, delay_ns, packet);
+            counters.packets.fetch_add(1, Ordering::Relaxed);
+            counters.bytes.fetch_add(length as u64, Ordering::Relaxed);
+            lane.push(now, transmission_ns, delay_ns, packet);
         }
     }
 
-    /// Hands over what has arrived.
+    /// Delivers the packets that have arrived.
     fn deliver(&mut self) {
         let now = now_ns();
         for (from, lane) in self.lanes.iter_mut().enumerate() {
             let Some(device) = self.devices.get(1 - from) else { continue };
             while let Some(packet) = lane.packets.pop_front_if(|packet| packet.arrives_ns <= now) {
-                // A device whose queue is full loses it, as a network does.
+                // A device with a full queue drops the packet, as a network does.
                 let _ = device.send(&packet.bytes);
                 self.spare.push(packet.bytes);
             }
@@ -299,17 +297,18 @@ impl Carrier {
 mod tests {
     use super::*;
 
-    /// What a packet takes of a link of 10 Mbit/s, nanoseconds.
+    /// Transmission time of a packet of 1,500 bytes at 10 Mbit/s, nanoseconds.
     const FULL_NS: u64 = 1_200_000;
+    /// Transmission time of a packet of 52 bytes at 10 Mbit/s, nanoseconds.
     const SMALL_NS: u64 = 41_600;
 
     #[test]
-    fn a_backlog_is_of_packets_whatever_their_size() {
+    fn the_queue_limit_counts_packets_of_any_size() {
         let mut lane = Lane::default();
-        for _ in 0..BACKLOG - 1 {
+        for _ in 0..QUEUE_LIMIT - 1 {
             lane.push(0, FULL_NS, 0, Vec::new());
         }
-        // The small one waits for all of the full ones: 1.2 s, in which 28,800 of its size depart.
+        // The small packet waits for all full ones: 1.2 s, in which 28,800 small packets could depart.
         assert!(!lane.is_full(0));
         lane.push(0, SMALL_NS, 0, Vec::new());
         assert!(lane.is_full(0));
@@ -317,12 +316,12 @@ mod tests {
     }
 
     #[test]
-    fn packets_on_their_way_are_no_backlog() {
+    fn departed_packets_do_not_count_towards_the_queue_limit() {
         let mut lane = Lane::default();
-        for number in 0..2 * BACKLOG as u64 {
+        for number in 0..2 * QUEUE_LIMIT as u64 {
             lane.push(number * FULL_NS, FULL_NS, 10_000_000_000, Vec::new());
         }
-        assert!(!lane.is_full(2 * BACKLOG as u64 * FULL_NS));
-        assert_eq!(lane.packets.len(), 2 * BACKLOG);
+        assert!(!lane.is_full(2 * QUEUE_LIMIT as u64 * FULL_NS));
+        assert_eq!(lane.packets.len(), 2 * QUEUE_LIMIT);
     }
 }

@@ -1,7 +1,7 @@
-//! What the machine can give to a measurement: a probe of about three seconds, before anything is measured.
+//! A probe of the machine before a measurement. It takes about three seconds.
 //!
-//! It asks what later makes a study void: how late tasks wake on processors that were idle, with the host halting them and
-//! without, how far the processors are from each other, and who else wants them. [`judgement`] says what follows from it.
+//! It measures what can void a study: wake-up latency of idle processors, halted and kept from halting; the handover time
+//! between processors; steal, run delay and the use of the processors by others. [`judgement`] draws the conclusions.
 
 pub mod judgement;
 mod wake_ups;
@@ -21,39 +21,40 @@ use crate::handover::HandoverProbe;
 use crate::processors::{self, Placement};
 use crate::spinner::Spinner;
 
-/// Processors that are probed: with more of them each would get too few wake-ups to say anything in the time.
-const MOST_PROCESSORS: usize = 8;
-/// What wake-ups may take, once with the processors halting and once without.
+/// Maximum number of probed processors. With more, each would get too few wake-ups in the available time.
+const MAX_PROCESSORS: usize = 8;
+/// Time to measure wake-ups, once with halting processors and once without.
 const WAKE_UPS_TIME: Duration = Duration::from_millis(1_200);
-/// How long a thread on each processor asks for all of it.
+/// Time during which a thread keeps each processor busy.
 const BUSY_TIME: Duration = Duration::from_millis(300);
-/// What of these times a brief probe takes.
-const BRIEF: f64 = 0.2;
-/// Readings of the handover, of which the median counts.
-const HANDOVERS: usize = 21;
+/// Share of these times in a brief probe.
+const BRIEF_SHARE: f64 = 0.2;
+/// Readings of the handover; the result is their median.
+const HANDOVER_READINGS: usize = 21;
 
 /// CPU time that the probe itself used of each processor, nanoseconds.
 type OwnUse = BTreeMap<u32, u64>;
 
-/// Probes the processors of `placement`, of many the first [`MOST_PROCESSORS`], those of the proxy first. Takes about three
-/// seconds, in which nothing of a study may run. Starts threads of its own and leaves the calling one as it is.
+/// Probes the processors of `placement`: at most [`MAX_PROCESSORS`], beginning with the first of the proxy and the first of the
+/// generator. Takes about three seconds, during which no part of a study may run. It starts its own threads and does not pin the
+/// calling one.
 ///
-/// A kernel that refuses the spinner, or a clock source that it does not show, is a result. Where there is one processor, what
-/// needs two is None.
+/// If the kernel refuses the spinner or does not report a clock source, the result says so. With one processor, values that
+/// need two are None.
 ///
 /// # Errors
-/// When a processor of the placement may not be used, a thread cannot be had, or `/proc` is not there.
+/// If a processor of the placement is unavailable, a thread cannot be started, or `/proc` is missing.
 pub fn probe(placement: &Placement) -> io::Result<MachineProbe> {
     probe_for(placement, 1.0)
 }
 
-/// The same in half a second, for what itself takes seconds only: medians hold, 99th percentiles rest on a few wake-ups, and what
-/// others use is known to some percent.
+/// The same probe in half a second, for measurements that take only seconds. Medians are reliable; 99th percentiles rest on a few
+/// wake-ups, and the use by others is accurate to some percent.
 ///
 /// # Errors
 /// As [`probe`].
 pub fn probe_briefly(placement: &Placement) -> io::Result<MachineProbe> {
-    probe_for(placement, BRIEF)
+    probe_for(placement, BRIEF_SHARE)
 }
 
 fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
@@ -74,13 +75,13 @@ fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
         Err(refused) => (None, Some(refused.to_string())),
     };
     let run_delay_share = run_delay_share(&probed, BUSY_TIME.mul_f64(part), &mut own)?;
-    // Only a processor that is asked for work can be stolen.
+    // Steal is counted only while a processor has work.
     let busy = ticks_between(&busy_from, &processor_ticks()?, &probed);
     let handover_ns = handover_ns(placement)?;
     let last_ticks = processor_ticks()?;
 
     Ok(MachineProbe {
-        processors: everyone(placement).len() as u32,
+        processors: distinct(placement).len() as u32,
         halting,
         never_halted,
         spinner_refused,
@@ -97,8 +98,8 @@ fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
     })
 }
 
-/// The processors of a placement, each once, the proxy's first.
-fn everyone(placement: &Placement) -> Vec<u32> {
+/// The processors of a placement without duplicates, those of the proxy first.
+fn distinct(placement: &Placement) -> Vec<u32> {
     let mut all = Vec::new();
     for &processor in placement.proxy.iter().chain(&placement.generator) {
         if !all.contains(&processor) {
@@ -108,19 +109,19 @@ fn everyone(placement: &Placement) -> Vec<u32> {
     all
 }
 
-/// Those that are probed: the first of the proxy and the first of the generator, then the others.
+/// The processors to probe: the first of the proxy and the first of the generator, then the others.
 fn probed(placement: &Placement) -> Vec<u32> {
     let firsts = Placement {
         proxy: placement.proxy.first().into_iter().chain(placement.generator.first()).copied().collect(),
-        generator: everyone(placement),
+        generator: distinct(placement),
     };
-    let mut probed = everyone(&firsts);
-    probed.truncate(MOST_PROCESSORS);
+    let mut probed = distinct(&firsts);
+    probed.truncate(MAX_PROCESSORS);
     probed
 }
 
-/// What others used of each processor between two readings, less what the probe used itself. Never negative: the kernel may
-/// sample what it counts.
+/// The share of each processor that others used between two readings, without the CPU time of the probe. Saturates at 0, as the
+/// kernel may sample these counts.
 fn used_by_others(
     earlier: &[(u32, ProcessorTicks)],
     later: &[(u32, ProcessorTicks)],
@@ -137,27 +138,26 @@ fn used_by_others(
     probed.iter().map(of).collect()
 }
 
-/// A thread on each processor that works all the time: the share of it in which it was ready and another ran, of the processors
-/// the worst.
+/// Keeps a thread busy on each processor and returns the largest run delay among them, as a share of its runnable time.
 fn run_delay_share(probed: &[u32], time: Duration, own: &mut OwnUse) -> io::Result<f64> {
     let until = Instant::now() + time;
     let used = on_each(probed, |_| {
         let before = thread_use()?;
         while Instant::now() < until {}
-        // Give the processor away once, so that the count is brought up to date.
+        // A context switch updates the counts.
         thread::sleep(Duration::from_millis(1));
         Ok(thread_use()? - before)
     })?;
     add(own, used.iter().map(|(processor, used)| (*processor, used.cpu_ns)));
-    Ok(used.iter().map(|(_, used)| waited_share(*used)).fold(0.0, f64::max))
+    Ok(used.iter().map(|(_, used)| run_delay_share_of(*used)).fold(0.0, f64::max))
 }
 
-fn waited_share(used: TaskUse) -> f64 {
+fn run_delay_share_of(used: TaskUse) -> f64 {
     let wanted_ns = used.cpu_ns + used.run_delay_ns;
     if wanted_ns == 0 { 0.0 } else { used.run_delay_ns as f64 / wanted_ns as f64 }
 }
 
-/// The median handover between the first processors of generator and proxy; None where they share one.
+/// The median handover time between the first processors of generator and proxy; None if both are the same.
 fn handover_ns(placement: &Placement) -> io::Result<Option<f64>> {
     let (Some(&generator), Some(&proxy)) = (placement.generator.first(), placement.proxy.first()) else {
         return Ok(None);
@@ -167,7 +167,7 @@ fn handover_ns(placement: &Placement) -> io::Result<Option<f64>> {
     }
     let read = on_each(&[generator], |_| {
         let mut probe = HandoverProbe::start(proxy)?;
-        let readings = (0..HANDOVERS).map(|_| {
+        let readings = (0..HANDOVER_READINGS).map(|_| {
             thread::sleep(Duration::from_millis(1));
             probe.read()
         });
@@ -176,7 +176,7 @@ fn handover_ns(placement: &Placement) -> io::Result<Option<f64>> {
     Ok(read.first().and_then(|(_, readings)| median(readings)))
 }
 
-/// Runs `work` on a thread pinned to each of `processors`, all at the same time.
+/// Runs `work` concurrently on threads that are pinned to each of `processors`.
 fn on_each<T: Send>(
     processors: &[u32],
     work: impl Fn(u32) -> io::Result<T> + Sync,
@@ -195,7 +195,7 @@ fn on_each<T: Send>(
         };
         let threads = processors.iter().map(start).collect::<io::Result<Vec<_>>>()?;
         let end = |(processor, handle): (u32, thread::ScopedJoinHandle<'_, io::Result<T>>)| {
-            let done = handle.join().map_err(|_| io::Error::other("a thread of the probe was lost"))??;
+            let done = handle.join().map_err(|_| io::Error::other("a probe thread panicked"))??;
             Ok((processor, done))
         };
         threads.into_iter().map(end).collect()
@@ -224,40 +224,40 @@ mod tests {
         let all: Vec<u32> = (0..64).collect();
         let many = Placement::split(&all, 32);
         assert_eq!(probed(&many), [32, 0, 33, 34, 35, 36, 37, 38]);
-        assert_eq!(everyone(&many).len(), 64);
+        assert_eq!(distinct(&many).len(), 64);
         assert!(probed(&placement(&[], &[])).is_empty());
     }
 
     #[test]
-    fn what_others_used_is_what_was_busy_less_what_we_used() {
+    fn the_use_by_others_is_the_busy_time_without_that_of_the_probe() {
         let ticks = |total, idle, steal| ProcessorTicks { total, idle, steal };
         let earlier = [(0, ticks(0, 0, 0)), (1, ticks(1000, 900, 0))];
         let later = [(0, ticks(300, 100, 20)), (1, ticks(1300, 1170, 0))];
         let own = OwnUse::from([(0, 1_500_000_000), (1, 900_000_000)]);
         let used = used_by_others(&earlier, &later, &[1, 0, 7], &own);
         assert_eq!(used.iter().map(|used| used.processor).collect::<Vec<_>>(), [1, 0, 7]);
-        // 30 ticks were busy on processor 1, of which we claim 90; 180 on processor 0, of which 150 were ours.
+        // Processor 1 was busy for 30 ticks and the probe claims 90; processor 0 for 180, of which 150 were the probe's.
         assert_eq!(used.iter().map(|used| used.share).collect::<Vec<_>>(), [0.0, 0.1, 0.0]);
     }
 
     #[test]
-    fn a_task_that_never_ran_or_waited_has_not_waited() {
-        assert_eq!(waited_share(TaskUse::default()).total_cmp(&0.0), std::cmp::Ordering::Equal);
+    fn the_run_delay_share_is_zero_without_runnable_time() {
+        assert_eq!(run_delay_share_of(TaskUse::default()).total_cmp(&0.0), std::cmp::Ordering::Equal);
         assert_eq!(
-            waited_share(TaskUse { cpu_ns: 30, run_delay_ns: 10 }).total_cmp(&0.25),
+            run_delay_share_of(TaskUse { cpu_ns: 30, run_delay_ns: 10 }).total_cmp(&0.25),
             std::cmp::Ordering::Equal
         );
     }
 
     #[test]
-    fn this_machine_is_probed() {
+    fn the_local_machine_is_probed() {
         let allowed = processors::allowed().unwrap();
         let placement = Placement::split(&allowed, 1);
         let probe = probe(&placement).unwrap();
         assert_eq!(probe.processors as usize, allowed.len());
         assert_eq!(probe.handover_ns.is_some(), placement.is_apart());
         assert_eq!(probe.never_halted.is_none(), probe.spinner_refused.is_some());
-        assert_eq!(probe.used_by_others.len(), allowed.len().min(MOST_PROCESSORS));
+        assert_eq!(probe.used_by_others.len(), allowed.len().min(MAX_PROCESSORS));
         for wake_ups in probe.halting.iter().chain(probe.never_halted.iter().flatten()) {
             assert_eq!(wake_ups.by_another.is_some(), allowed.len() > 1);
             for lateness in [wake_ups.by_another, wake_ups.by_timer].into_iter().flatten() {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_may_not_be_used_are_an_error() {
+    fn unavailable_processors_are_an_error() {
         assert!(probe(&placement(&[1_000_000], &[1_000_001])).is_err());
     }
 }

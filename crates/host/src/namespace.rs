@@ -1,5 +1,4 @@
-//! Network namespaces of our own. They have no name and no file: when the last process in them and the last handle are gone,
-//! so are they, also after `kill -9`.
+//! Anonymous network namespaces. The kernel removes each one with its last process and its last handle, even after `kill -9`.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +7,7 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-/// The file of the namespace that the calling thread is in.
+/// The namespace of the calling thread.
 const CURRENT: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace.
@@ -17,14 +16,14 @@ pub struct Namespace {
     handle: File,
 }
 
-/// Why there is none.
+/// An error of a namespace.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
-    /// Not allowed, or not known to the kernel.
-    #[error("cannot make a network namespace: {0}; that needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN")]
-    Make(#[source] io::Error),
-    /// Its own loopback interface cannot be had.
-    #[error("cannot bring up loopback in a network namespace with `ip`: {0}; it is in the package iproute2")]
+    /// It cannot be created: missing privileges, or no kernel support.
+    #[error("cannot create a network namespace: {0}; this needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN")]
+    Create(#[source] io::Error),
+    /// Its loopback interface cannot be set up.
+    #[error("cannot set up loopback in a network namespace with `ip` of the package iproute2: {0}")]
     Loopback(String),
     /// It cannot be entered.
     #[error("cannot enter a network namespace: {0}")]
@@ -32,14 +31,14 @@ pub enum NamespaceError {
 }
 
 impl Namespace {
-    /// A new one, with a loopback interface and nothing else.
+    /// Creates a namespace with only a loopback interface.
     ///
     /// # Errors
-    /// Without the right to, or without `ip`.
+    /// Without the required privileges, or without `ip`.
     pub fn create() -> Result<Self, NamespaceError> {
-        let made = thread::spawn(|| -> Result<Self, NamespaceError> {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| NamespaceError::Make(error.into()))?;
-            let handle = File::open(CURRENT).map_err(NamespaceError::Make)?;
+        let created = thread::spawn(|| -> Result<Self, NamespaceError> {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| NamespaceError::Create(error.into()))?;
+            let handle = File::open(CURRENT).map_err(NamespaceError::Create)?;
             let ip = Command::new("ip")
                 .args(["link", "set", "lo", "up"])
                 .stdin(Stdio::null())
@@ -51,13 +50,15 @@ impl Namespace {
                 Err(NamespaceError::Loopback(String::from_utf8_lossy(&ip.stderr).trim().to_owned()))
             }
         });
-        made.join().unwrap_or_else(|_| Err(NamespaceError::Make(io::Error::other("its thread ended"))))
+        created
+            .join()
+            .unwrap_or_else(|_| Err(NamespaceError::Create(io::Error::other("its thread panicked"))))
     }
 
-    /// Does `work` in it, on the calling thread: sockets that are opened and processes that are started meanwhile are in it.
+    /// Runs `work` in the namespace, on the calling thread. Sockets and processes that it creates belong to the namespace.
     ///
     /// # Errors
-    /// When it cannot be entered, or not be left again.
+    /// If the namespace cannot be entered or left.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, NamespaceError> {
         let outside = Outside(File::open(CURRENT).map_err(NamespaceError::Enter)?);
         setns(&self.handle, CloneFlags::CLONE_NEWNET).map_err(|error| NamespaceError::Enter(error.into()))?;
@@ -67,7 +68,7 @@ impl Namespace {
     }
 }
 
-/// The way back, also after a panic.
+/// The previous namespace of the thread, restored on drop, even after a panic.
 struct Outside(File);
 
 impl Drop for Outside {

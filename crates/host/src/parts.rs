@@ -1,62 +1,62 @@
-//! What the CPU time of a process went into, as far as the kernel counts it for everyone and at no cost to the process.
+//! Parts of the CPU time of a process, from counters that the kernel always maintains.
 //!
-//! Nothing here samples the process or attaches to it: the kernel keeps these counts whether they are read or not.
+//! Nothing here samples the process or attaches to it, so reading the counters costs the process nothing.
 //!
-//! | count | read from | how exact |
+//! | count | source | accuracy |
 //! |---|---|---|
-//! | CPU time | `task/*/schedstat`, field 1 | to the nanosecond, once the process sleeps |
-//! | its division into user and kernel | `stat`, fields 14 and 15 | by ticks, see below; in units of 10 ms |
-//! | reads and writes | `io`, `syscr` and `syscw` | each call counts, also one that found nothing |
-//! | their bytes | `io`, `rchar` and `wchar` | to the byte |
-//! | switches | `task/*/status` | each counts |
-//! | page faults | `stat`, field 10 | each counts |
+//! | CPU time | `task/*/schedstat`, field 1 | exact to the nanosecond while the process sleeps |
+//! | user and kernel time | `stat`, fields 14 and 15 | sampled by ticks, see below; in units of 10 ms |
+//! | reads and writes | `io`, `syscr` and `syscw` | exact; includes calls that transferred nothing |
+//! | their bytes | `io`, `rchar` and `wchar` | exact |
+//! | context switches | `task/*/status` | exact |
+//! | page faults | `stat`, field 10 | exact |
 //!
-//! **User and kernel time.** Unless the kernel was built with `CONFIG_VIRT_CPU_ACCOUNTING_GEN` and told to use it, each tick
-//! (every 4 ms at 250 Hz) goes to the side that it interrupts, and the two sums are scaled to the exact total
-//! (`cputime_adjust` in `kernel/sched/cputime.c`). They are a sample: of `n` ticks, of which the share `p` fell into the
-//! kernel, the share has a standard error of `sqrt(p (1 - p) / n)`. One second on a processor has 250 ticks and tells the
-//! share to 3 percentage points, ten seconds to 1. Work that begins with a timer of the same processor is in step with the
-//! ticks, and its share is wrong by more than that.
+//! **User and kernel time.** Unless the kernel was built with `CONFIG_VIRT_CPU_ACCOUNTING_GEN` and this is enabled, each tick
+//! (every 4 ms at 250 Hz) is charged to the mode that it interrupts, and the two sums are scaled to the exact total
+//! (`cputime_adjust` in `kernel/sched/cputime.c`). They are a sample: with `n` ticks and a kernel share `p`, the standard error
+//! of the share is `sqrt(p (1 - p) / n)`. One second of CPU time has 250 ticks and gives the share to 3 percentage points, ten
+//! seconds to 1. Work that a timer of the same processor starts is synchronized with the ticks, and the error of its share is
+//! larger.
 //!
-//! **Reads and writes.** `read`, `readv`, `pread`, `write`, `writev` and `pwrite` count, on sockets, pipes and event counters
-//! as on files (`fs/read_write.c`). `send`, `recv` and their relatives, `sendfile`, `epoll_wait`, timers and `io_uring` do
-//! not. Envoy 1.40 reads plain sockets with `readv`, until there is nothing more: plain proxying counts four reads for each
-//! request, two that find a message and two that find none. It writes what lies in one piece with `sendto`, which does not
-//! count, and what lies in several, as answers with a larger body do, with `writev`, which does. Under TLS neither side
-//! counts. So reads tell of messages as long as no TLS is in play, and writes only of files, pipes and threads.
+//! **Reads and writes.** The kernel counts `read`, `readv`, `pread`, `write`, `writev` and `pwrite` on files, sockets, pipes and
+//! event counters (`fs/read_write.c`). It does not count `send`, `recv` and their variants, `sendfile`, `epoll_wait`, timers and
+//! `io_uring`. Envoy 1.40 reads plain sockets with `readv` until no data is left: plain proxying has four reads per request, two
+//! that return a message and two that return nothing. It writes contiguous data with `sendto`, which is not counted, and
+//! scattered data, such as responses with a larger body, with `writev`, which is counted. Under TLS, neither reads nor writes
+//! are counted. Reads therefore indicate messages only without TLS, and writes indicate only files, pipes and threads.
 
 use std::fs;
 use std::io;
 use std::iter::Sum;
 use std::ops::{Add, Sub};
 
-/// What a process has done so far, or between two readings.
+/// The counters of a process, since it started or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessParts {
-    /// Time on a processor, of the threads that live, nanoseconds.
+    /// CPU time of the living threads, nanoseconds.
     pub cpu_ns: u64,
-    /// Time in the program, of all threads, nanoseconds: by ticks, in units of 10 ms.
+    /// CPU time in user mode, of all threads, nanoseconds: sampled by ticks, in units of 10 ms.
     pub user_ns: u64,
-    /// Time in the kernel on the program's behalf, likewise.
+    /// CPU time in kernel mode, likewise.
     pub kernel_ns: u64,
-    /// Calls of `read` and its relatives.
+    /// Calls of `read`, `readv` and `pread`.
     pub reads: u64,
-    /// Calls of `write` and its relatives.
+    /// Calls of `write`, `writev` and `pwrite`.
     pub writes: u64,
-    /// What the reads got, bytes.
+    /// Bytes read by these calls.
     pub read_bytes: u64,
-    /// What the writes gave, bytes.
+    /// Bytes written by these calls.
     pub written_bytes: u64,
-    /// Times that a thread gave its processor away, to wait for something.
+    /// Context switches of threads that began to wait.
     pub voluntary_switches: u64,
-    /// Times that a thread's processor was taken from it.
+    /// Context switches of threads that were preempted.
     pub involuntary_switches: u64,
-    /// Page faults that needed no disk.
+    /// Page faults without disk I/O.
     pub minor_faults: u64,
 }
 
 impl ProcessParts {
-    /// The part of its time that was spent in the kernel, from 0 to 1, by ticks. None where there was no tick.
+    /// Share of its CPU time in kernel mode, 0 to 1, by ticks. None without a tick.
     pub fn kernel_share(&self) -> Option<f64> {
         let both_ns = self.user_ns + self.kernel_ns;
         (both_ns > 0).then(|| self.kernel_ns as f64 / both_ns as f64)
@@ -66,7 +66,7 @@ impl ProcessParts {
 impl Sub for ProcessParts {
     type Output = Self;
 
-    /// What was done between two readings. Never negative: what a thread counted on its own is gone with it.
+    /// The counts between two readings. Saturates at 0, as counts of exited threads are missing from the later reading.
     fn sub(self, earlier: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
@@ -86,7 +86,7 @@ impl Sub for ProcessParts {
 impl Add for ProcessParts {
     type Output = Self;
 
-    /// What two processes have done together.
+    /// The counts of two processes.
     fn add(self, other: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns + other.cpu_ns,
@@ -109,10 +109,10 @@ impl Sum for ProcessParts {
     }
 }
 
-/// What process `process_id` has done since it began.
+/// Reads the counters of process `process_id`.
 ///
 /// # Errors
-/// When the process is gone, when `/proc` does not show it, and when it belongs to another user: `io` is for its owner only.
+/// If the process has exited, if `/proc` is unavailable, or if it belongs to another user: `io` is readable by its owner only.
 pub fn process_parts(process_id: u32) -> io::Result<ProcessParts> {
     let folder = format!("/proc/{process_id}");
     let mut parts = ProcessParts::default();
@@ -122,7 +122,7 @@ pub fn process_parts(process_id: u32) -> io::Result<ProcessParts> {
     for task in fs::read_dir(format!("{folder}/task"))? {
         match fs::read_to_string(task?.path().join("status")) {
             Ok(text) => add_switches(&text, &mut parts)?,
-            // A thread may end between the listing and the reading.
+            // A thread may exit between the listing and the read.
             Err(error) if matches!(error.raw_os_error(), Some(2 | 3)) => {}
             Err(error) => return Err(error),
         }
@@ -130,11 +130,11 @@ pub fn process_parts(process_id: u32) -> io::Result<ProcessParts> {
     Ok(parts)
 }
 
-/// Reads a line of `/proc/PID/stat`. The name of the program, in brackets, may hold blanks and brackets itself.
+/// Parses a line of `/proc/PID/stat`. The program name, in parentheses, may contain blanks and parentheses.
 fn read_stat(text: &str, parts: &mut ProcessParts) -> io::Result<()> {
     let fields: Vec<&str> =
         text.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect()).unwrap_or_default();
-    // What follows the name is field 3.
+    // Field 3 follows the name.
     let field = |number: usize| {
         let value = fields.get(number - 3).and_then(|value| value.parse::<u64>().ok());
         value.ok_or_else(|| invalid("stat", text))
@@ -162,7 +162,7 @@ fn add_switches(text: &str, parts: &mut ProcessParts) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of the line `name: number`.
+/// The number in the line `name: number`.
 fn named(text: &str, name: &str) -> Option<u64> {
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
     text.lines().find_map(value)
@@ -170,7 +170,7 @@ fn named(text: &str, name: &str) -> Option<u64> {
 
 fn invalid(file: &str, text: &str) -> io::Error {
     let begin: String = text.chars().take(80).collect();
-    io::Error::new(io::ErrorKind::InvalidData, format!("not a `{file}` of /proc: `{}`", begin.trim()))
+    io::Error::new(io::ErrorKind::InvalidData, format!("invalid `{file}` in /proc: `{}`", begin.trim()))
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// A call counts when it ends, which may be after the other side has heard of it.
+    /// The kernel counts a call when it returns, which may be after the peer has received the data.
     fn wait_until_asleep(process_id: u32) {
         while !fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap().contains(") S ") {
             std::thread::yield_now();
@@ -188,18 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn every_read_and_write_of_another_process_counts() {
+    fn every_read_and_write_of_another_process_is_counted() {
         let mut echo = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (mut to, mut from) = (echo.stdin.take().unwrap(), echo.stdout.take().unwrap());
-        let mut go_round = || {
+        let mut round_trip = || {
             to.write_all(b"12345").unwrap();
             from.read_exact(&mut [0; 5]).unwrap();
         };
-        go_round();
+        round_trip();
         wait_until_asleep(echo.id());
         let before = process_parts(echo.id()).unwrap();
         for _ in 0..100 {
-            go_round();
+            round_trip();
         }
         wait_until_asleep(echo.id());
         let done = process_parts(echo.id()).unwrap() - before;
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_any_name_is_read() {
+    fn a_program_name_with_parentheses_is_parsed() {
         let mut parts = ProcessParts::default();
         let line = "7 (a b) c) S 1 7 7 0 -1 4194304 123 0 0 0 250 75 0 0 20 0 1 0 100 0 0";
         read_stat(line, &mut parts).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_of_both_kinds_are_told_apart_and_added() {
+    fn context_switches_of_all_threads_are_added_by_kind() {
         let mut parts = ProcessParts::default();
         let text = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         add_switches(text, &mut parts).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_proc_is_an_error() {
+    fn invalid_files_and_missing_processes_are_errors() {
         let mut parts = ProcessParts::default();
         assert!(read_stat("7 (x", &mut parts).is_err());
         assert!(read_stat("7 (x) S 1", &mut parts).is_err());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_reading_that_is_larger_gives_nothing() {
+    fn a_difference_saturates_at_zero() {
         let earlier = ProcessParts { voluntary_switches: 9, reads: 1, ..ProcessParts::default() };
         let later = ProcessParts { voluntary_switches: 4, reads: 3, ..ProcessParts::default() };
         assert_eq!(later - earlier, ProcessParts { reads: 2, ..ProcessParts::default() });

@@ -1,18 +1,18 @@
-//! Whether anything waited for a processor or was stopped by a limit: pressure stall information and control groups.
+//! CPU pressure (pressure stall information) and throttling by control groups.
 
 use std::fs;
 
-/// One reading. What the kernel does not say is `None`.
+/// One reading. Values that the kernel does not provide are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// Time since boot in which some task of the machine waited for a processor, microseconds.
+    /// Time since boot during which some task waited for a processor, microseconds.
     waited_us: Option<u64>,
-    /// Periods in which a limit on CPU time stopped the control group of this process.
+    /// Periods in which a CPU limit throttled the control group of this process.
     throttled: Option<u64>,
 }
 
 impl Pressure {
-    /// Reads both.
+    /// Reads both values.
     pub fn read() -> Self {
         let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let path = group.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
@@ -23,13 +23,13 @@ impl Pressure {
         }
     }
 
-    /// Share of `wall_us` in which some task waited since an earlier reading.
+    /// Share of `wall_us` during which some task waited for a processor, since an earlier reading.
     pub fn share_since(&self, earlier: &Self, wall_us: f64) -> Option<f64> {
         let waited_us = self.waited_us?.saturating_sub(earlier.waited_us?);
         (wall_us > 0.0).then(|| waited_us as f64 / wall_us)
     }
 
-    /// Periods of being stopped since an earlier reading.
+    /// Throttled periods since an earlier reading.
     pub fn throttled_since(&self, earlier: &Self) -> Option<u64> {
         Some(self.throttled?.saturating_sub(earlier.throttled?))
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_says_is_read() {
+    fn pressure_and_throttling_are_parsed() {
         let text = "some avg10=0.00 avg60=0.10 avg300=0.00 total=1500\nfull avg10=0.00 total=7\n";
         assert_eq!(some_total_us(text), Some(1_500));
         assert_eq!(throttled("usage_usec 5\nnr_periods 9\nnr_throttled 3\n"), Some(3));
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_the_time_between_two_readings() {
+    fn shares_refer_to_the_time_between_two_readings() {
         let before = Pressure { waited_us: Some(1_000), throttled: Some(2) };
         let after = Pressure { waited_us: Some(1_500), throttled: None };
         assert_eq!(after.share_since(&before, 10_000.0), Some(0.05));

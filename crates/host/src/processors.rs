@@ -1,23 +1,23 @@
-//! Processors: which there are, who runs on which, and precise sleeping.
+//! Processors: which are allowed, placement of proxy and generator, pinning, and timer slack.
 
 use std::io;
 use std::num::NonZeroU64;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Which processors the proxy gets, and which the generator and the origin.
+/// The processors of the proxy, and those of generator and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The proxy's.
+    /// Processors of the proxy.
     pub proxy: Vec<u32>,
-    /// The generator's and the origin's.
+    /// Processors of generator and origin.
     pub generator: Vec<u32>,
 }
 
 impl Placement {
-    /// The proxy gets the last `proxy_processors` of `allowed`, generator and origin the others. The first
-    /// processor serves most interrupts, so the proxy does not get it. Where nothing would be left for the
-    /// generator, both share all.
+    /// Assigns the last `proxy_processors` of `allowed` to the proxy and the others to generator and origin. The
+    /// first processor handles most interrupts and is therefore not assigned to the proxy. If none would be left
+    /// for the generator, both share all.
     pub fn split(allowed: &[u32], proxy_processors: usize) -> Self {
         if allowed.len() <= proxy_processors {
             return Self { proxy: allowed.to_vec(), generator: allowed.to_vec() };
@@ -26,13 +26,13 @@ impl Placement {
         Self { proxy: proxy.to_vec(), generator: generator.to_vec() }
     }
 
-    /// The processor of the thread that generates load: one alone, so that it stays where it is.
+    /// The processor of the thread that generates load: a single one, so it never migrates.
     pub fn caller(&self) -> &[u32] {
         self.generator.get(..1).unwrap_or_default()
     }
 
-    /// The processors of the origin and of what stands beside it: those that the caller leaves, or the same where it leaves
-    /// none.
+    /// The processors of the origin and its companion: those of the generator except the caller's, or the caller's if there are
+    /// no others.
     pub fn origin(&self) -> &[u32] {
         match self.generator.get(1..) {
             Some(rest) if !rest.is_empty() => rest,
@@ -40,7 +40,7 @@ impl Placement {
         }
     }
 
-    /// All of them.
+    /// All processors.
     pub fn all(&self) -> Vec<u32> {
         let mut all = self.generator.clone();
         all.extend(self.proxy.iter().filter(|processor| !self.generator.contains(processor)));
@@ -56,16 +56,16 @@ impl Placement {
 /// The processors that the calling thread may run on.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If `sched_getaffinity` fails.
 pub fn allowed() -> io::Result<Vec<u32>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&number| set.is_set(number)).map(|number| number as u32).collect())
 }
 
-/// Keeps the calling thread, and what it starts from now on, on `processors`.
+/// Pins the calling thread, and threads and processes that it starts later, to `processors`.
 ///
 /// # Errors
-/// When none of them may be used.
+/// If none of them is available.
 pub fn pin(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &cpu_set(processors))?)
 }
@@ -80,10 +80,10 @@ pub(crate) fn cpu_set(processors: &[u32]) -> CpuSet {
     set
 }
 
-/// Lets the calling thread wake when it asked to, not up to 50 us later: the kernel's default slack for timers.
+/// Sets the timer slack of the calling thread to 1 ns. With the kernel's default, timers expire up to 50 us late.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// If `prctl` fails.
 pub fn set_min_timer_slack() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_proxy_gets_the_last_processors_and_the_generator_the_rest() {
+    fn the_proxy_gets_the_last_processors_and_the_generator_the_others() {
         let placement = Placement::split(&[0, 1, 2, 3], 1);
         assert_eq!(placement, Placement { proxy: vec![3], generator: vec![0, 1, 2] });
         assert!(placement.is_apart());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn with_one_processor_all_share_it() {
+    fn a_single_processor_is_shared() {
         let placement = Placement::split(&[5], 1);
         assert_eq!(placement, Placement { proxy: vec![5], generator: vec![5] });
         assert!(!placement.is_apart());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_thread_is_allowed_only_there() {
+    fn a_pinned_thread_has_only_its_processor() {
         std::thread::spawn(|| {
             let last = *allowed().unwrap().last().unwrap();
             pin(&[last]).unwrap();

@@ -1,26 +1,25 @@
-//! Keeps processors from being halted: on each of them a thread spins whenever nothing else wants to run there.
+//! Keeps processors from halting: a thread on each of them spins whenever no other task runs there.
 //!
-//! The host of a virtual machine takes a processor that has nothing to do away (it *halts*), and a task that wakes there
-//! waits until the host has given it back: 40 us and more on some hosts. A processor that spins is never given away. The
-//! spinning threads have the policy `SCHED_IDLE`, so that every normal task that wakes preempts them at once, and one that
-//! stays busy loses to them only their weight, 3 of 1027. They give way every 40 us, so that it loses that in small pieces.
+//! A virtual processor without work *halts*, and the hypervisor deschedules it. A task that wakes there waits until the hypervisor
+//! has resumed the processor: 40 us and more on some hosts. A spinning processor never halts. The spinning threads have the policy
+//! `SCHED_IDLE`. A normal task that wakes preempts them at once, and a busy task loses only their scheduling weight to them, 3 of
+//! 1027. They yield every 40 us, which divides this loss into small pieces.
 //!
-//! What comes with it:
+//! Side effects:
 //!
-//! - It is idle only among the tasks of hoptax's own control group, and of its session where the kernel groups tasks by session
-//!   (`sched_autogroup_enabled`): between groups the kernel shares by the weights of the groups. The children of hoptax are in
-//!   its group. Whoever else wants the processors shares them with the spinner almost as with any other task, so use it where
-//!   nobody does.
-//! - `/proc/stat` counts the spinners as work (`nice`); [`ProcessorTicks::with_spinner_as_idle`] takes them off.
-//! - Pressure stall information counts a spinner that waits as a task that waits, so [`crate::pressure`] says nothing about
-//!   others as long as a spinner runs.
-//! - Steal shows in full: a host takes time from a processor that spins, which it would otherwise not have been asked for.
-//! - A proxy that wakes finds the address space of another process on its processor. Left idle, the kernel keeps the one that
-//!   ran last.
-//! - Where two processors are threads of one core, a spinner takes from its sibling what that leaves; the loop is one chain of
-//!   dependent multiplications, which is about the least that a loop can take.
+//! - `SCHED_IDLE` applies only among the tasks of hoptax's control group, and of its session if the kernel groups tasks by session
+//!   (`sched_autogroup_enabled`). Between groups, the kernel shares processors by the weights of the groups. The children of
+//!   hoptax are in its group. Other tasks share the processors with the spinner almost as with any other task, so use it only on
+//!   exclusive processors.
+//! - `/proc/stat` counts the spinner as busy time (`nice`); [`ProcessorTicks::with_spinner_as_idle`] subtracts it.
+//! - Pressure stall information counts a waiting spinner as a waiting task, so [`crate::pressure`] is meaningless while a spinner
+//!   runs.
+//! - All steal is visible: the host takes time from a spinning processor, which an idle one would not have requested.
+//! - The spinner replaces the address space of the proxy on the processor. An idle kernel would keep that of the last process.
+//! - If two processors are hardware threads of one core, the spinner slows its sibling. The loop is a single chain of dependent
+//!   multiplications, which uses about as few resources as a loop can.
 //!
-//! The threads are in this process, so they end with it, however it ends, and stop when it is stopped.
+//! The threads belong to this process: they end with it in any case, and stop when it is stopped.
 //!
 //! [`ProcessorTicks::with_spinner_as_idle`]: crate::accounting::ProcessorTicks::with_spinner_as_idle
 
@@ -42,11 +41,11 @@ use thread_priority::{
 
 use crate::processors;
 
-/// Multiplications between two looks at whether to end or to give way: some 40 us. The kernel would take the processor from a
-/// spinner that has its turn beside a busy task only at its next tick, up to 4 ms later.
+/// Multiplications between two checks for the end and yields: some 40 us. Without the yield, a spinner beside a busy task would run
+/// until the next tick, up to 4 ms.
 const STEPS: u32 = 30_000;
 
-/// Threads that spin, one on each processor; ended when dropped.
+/// Spinning threads, one per processor; stopped when dropped.
 #[derive(Debug)]
 pub struct Spinner {
     threads: Vec<Spinning>,
@@ -61,27 +60,27 @@ struct Spinning {
 }
 
 impl Spinner {
-    /// Spins on each of `processors`; one that is named twice counts once, and none at all is a spinner that does nothing.
-    /// Where a processor is busy, this waits until its spinner has had its first moment there.
+    /// Starts a thread on each of `processors`. Duplicates are ignored; an empty list starts no thread. On a busy processor,
+    /// this waits until the thread has run for the first time.
     ///
     /// # Errors
-    /// When there is no such processor, no thread to be had, or when the kernel refuses the policy, as a container may; the
-    /// message says what to do.
+    /// If a processor is unavailable, a thread cannot be started, or the policy is refused, for example in a container; the
+    /// message states what to allow.
     pub fn start(processors: &[u32]) -> io::Result<Self> {
         let mut spinner = Self { threads: Vec::new(), ended: Arc::default() };
         for processor in processors.iter().copied().collect::<BTreeSet<_>>() {
-            let (tell, hear) = mpsc::sync_channel(1);
+            let (sender, receiver) = mpsc::sync_channel(1);
             let handle = thread::Builder::new().name(format!("spinner {processor}")).spawn({
                 let ended = Arc::clone(&spinner.ended);
                 move || {
                     let ready = processors::pin(&[processor]).and_then(|()| run_when_idle());
                     let is_ready = ready.is_ok();
-                    if tell.send(ready.map(|()| gettid())).is_ok() && is_ready {
+                    if sender.send(ready.map(|()| gettid())).is_ok() && is_ready {
                         spin(&ended);
                     }
                 }
             })?;
-            let thread_id = hear.recv().map_err(io::Error::other)?.map_err(|error| {
+            let thread_id = receiver.recv().map_err(io::Error::other)?.map_err(|error| {
                 io::Error::new(error.kind(), format!("processor {processor} cannot be kept busy: {error}"))
             })?;
             spinner.threads.push(Spinning { processor, thread_id, handle: Some(handle) });
@@ -89,11 +88,11 @@ impl Spinner {
         Ok(spinner)
     }
 
-    /// What the spinner of each processor has used since it began, nanoseconds, in the order of the processors' numbers. It is
-    /// exact at any moment: reading a thread's CPU clock brings its account up to date, which reading `schedstat` does not.
+    /// CPU time of the thread on each processor since it started, nanoseconds, in ascending order of processors. It is exact at
+    /// any time: reading the CPU clock of a thread updates its count, which reading `schedstat` does not.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// If `clock_gettime` fails.
     pub fn cpu_ns(&self) -> io::Result<Vec<(u32, u64)>> {
         let read = |thread: &Spinning| {
             let used = clock_gettime(cpu_clock(thread.thread_id))?;
@@ -110,31 +109,31 @@ impl Drop for Spinner {
         let mut everywhere = CpuSet::new();
         (0..CpuSet::MAX_CPU).for_each(|number| everywhere.set(number));
         for thread in &self.threads {
-            // On a busy processor a thread that runs when nothing else does would take long to end. It need not be there for it.
+            // On a busy processor, a `SCHED_IDLE` thread could take long to exit, so it may do so on any processor.
             let _ = sched_setaffinity(Some(thread.thread_id), &everywhere);
         }
         for handle in self.threads.iter_mut().filter_map(|thread| thread.handle.take()) {
-            // It has nothing to say.
+            // The thread returns no result.
             let _ = handle.join();
         }
     }
 }
 
-/// The CPU clock of a thread of this process, as `clock_gettime(2)` makes one from an id (`CPUCLOCK_SCHED` of one thread).
+/// The CPU clock of a thread of this process: the clock id that `clock_gettime(2)` derives from a thread id (`CPUCLOCK_SCHED`).
 fn cpu_clock(thread_id: Pid) -> ClockId {
     const PER_THREAD: i32 = 4;
     const SCHED: i32 = 2;
     ClockId::from_raw((!thread_id.as_raw_pid() << 3) | PER_THREAD | SCHED)
 }
 
-/// Gives the calling thread the policy `SCHED_IDLE`, and the nice value 19 so that `/proc/stat` counts it as `nice`.
+/// Sets the policy `SCHED_IDLE` for the calling thread, and the nice value 19, so `/proc/stat` counts it as `nice`.
 fn run_when_idle() -> io::Result<()> {
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-    let asked = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
-    // The call sets a nice value too, which the kernel refuses to a process that was started with a higher one. Only the policy
+    let result = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
+    // The call also sets a nice value, which the kernel refuses if the process was started with a higher one. Only the policy
     // matters.
     if thread_schedule_policy() != Ok(policy) {
-        return Err(refused(asked.err()));
+        return Err(refused(result.err()));
     }
     Ok(setpriority_process(None, 19)?)
 }
@@ -143,24 +142,24 @@ fn refused(error: Option<thread_priority::Error>) -> io::Error {
     let cause = match error {
         Some(thread_priority::Error::OS(code)) => io::Error::from_raw_os_error(code),
         Some(other) => io::Error::other(other.to_string()),
-        None => io::Error::other("it was set and is not in force"),
+        None => io::Error::other("the call succeeded without effect"),
     };
     let text = format!(
         "the kernel refuses the scheduling policy SCHED_IDLE ({cause}); in a container, allow `sched_setscheduler` and \
-         `setpriority` in its seccomp profile, or let the processors be halted"
+         `setpriority` in its seccomp profile, or let the processors halt"
     );
     io::Error::new(cause.kind(), text)
 }
 
-/// Spins until told to end. The loop has no PAUSE, upon which a hypervisor may take the processor away
-/// (pause-loop exiting), and keeps to registers. A task that wakes preempts it; to one that is ready already it gives way.
+/// Spins until `ended` is set. The loop uses only registers and has no PAUSE, at which a hypervisor may deschedule the processor
+/// (pause-loop exiting). A waking task preempts it; to a runnable task it yields.
 fn spin(ended: &AtomicBool) {
     let mut value = 1_u64;
     while !ended.load(Ordering::Relaxed) {
         for _ in 0..STEPS {
             value = value.wrapping_mul(value ^ 0x9e37_79b9_7f4a_7c15);
         }
-        // Without a reader the compiler would do without the loop.
+        // Without a use of `value`, the compiler would remove the loop.
         black_box(value);
         thread::yield_now();
     }
@@ -173,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// Fields of `/proc/PID/stat` behind the name, of which the first is field 3.
+    /// The fields of `/proc/PID/stat` after the program name, from field 3.
     fn stat(thread_id: Pid) -> Vec<String> {
         let text = fs::read_to_string(format!("/proc/self/task/{}/stat", thread_id.as_raw_pid())).unwrap();
         let (_, fields) = text.rsplit_once(") ").unwrap();
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_has_the_idle_policy_and_its_processor_and_is_gone_when_dropped() {
+    fn each_thread_is_pinned_with_the_idle_policy_and_ends_when_dropped() {
         const SCHED_IDLE: &str = "5";
         let allowed = processors::allowed().unwrap();
         let twice: Vec<u32> = allowed.iter().chain(&allowed).copied().collect();
@@ -201,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn its_use_is_read_while_it_runs_and_agrees_with_the_scheduler() {
+    fn the_cpu_time_of_a_running_spinner_agrees_with_schedstat() {
         let last = *processors::allowed().unwrap().last().unwrap();
         let spinner = Spinner::start(&[last]).unwrap();
         let began = Instant::now();
         let [(processor, before_ns)] = spinner.cpu_ns().unwrap()[..] else { panic!("one processor") };
         assert_eq!(processor, last);
         let mut used_ns = 0;
-        // However busy the machine is, an idle task gets a share of it some day.
+        // Even on a busy machine, a `SCHED_IDLE` task runs eventually.
         while used_ns < 20_000_000 {
             thread::sleep(Duration::from_millis(5));
             used_ns = spinner.cpu_ns().unwrap()[0].1 - before_ns;
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_is_not_there_is_an_error_and_leaves_no_thread() {
+    fn a_missing_processor_is_an_error() {
         let first = processors::allowed().unwrap()[0];
         let error = Spinner::start(&[first, 1_000_000]).unwrap_err();
         assert!(error.to_string().contains("1000000"), "{error}");
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_policy_says_what_to_allow() {
+    fn a_refused_policy_is_reported_with_what_to_allow() {
         let error = refused(Some(thread_priority::Error::OS(1)));
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert!(error.to_string().contains("sched_setscheduler"), "{error}");

@@ -1,8 +1,8 @@
-//! Waking a thread that sleeps on another processor: what it costs the one that wakes it, and how long it takes.
+//! The cost and the latency of waking a thread that sleeps on another processor.
 //!
-//! The processor of the sleeper has nothing else to do, so it halts, unless something keeps it awake. Under a hypervisor
-//! both ends of that leave the guest: the interrupt that wakes, and the halt itself. The two times are thus what differs
-//! most between machines, and between a machine that may sleep and one that may not.
+//! The processor of the sleeping thread is otherwise idle and halts, unless a spinner keeps it running. Under a hypervisor, both
+//! the halt and the interrupt that ends it leave the guest. These two times therefore differ most between machines, and between
+//! processors that halt and processors that do not.
 
 use std::hint::spin_loop;
 use std::io::{self, Read, Write};
@@ -16,60 +16,61 @@ use crate::processors;
 /// One wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken {
-    /// Time in the call that wakes, nanoseconds.
+    /// Time in the waking system call, nanoseconds.
     pub call_ns: u64,
-    /// From before that call until the sleeper runs, nanoseconds.
+    /// Time from the start of that call until the thread runs, nanoseconds.
     pub delay_ns: u64,
 }
 
-/// A thread that sleeps until it is woken, and tells when it ran; ended when dropped.
+/// A thread that sleeps until it is woken and records the time; stopped when dropped.
 #[derive(Debug)]
 pub struct Sleeper {
-    to: Option<io::PipeWriter>,
-    /// When it ran after the last call, nanoseconds; 0 while it has not.
+    /// The write end of the pipe that the thread reads.
+    writer: Option<io::PipeWriter>,
+    /// Time at which it ran after the last wake-up, nanoseconds; 0 until then.
     ran_ns: Arc<AtomicU64>,
-    /// Returns the CPU time that it used, nanoseconds.
+    /// The thread; it returns its CPU time, nanoseconds.
     thread: Option<JoinHandle<u64>>,
 }
 
 impl Sleeper {
-    /// A sleeper on `processor`. Where it may not run there, the first [`wake`](Self::wake) is an error.
+    /// Starts a sleeping thread on `processor`. If the processor is unavailable, the first [`wake`](Self::wake) fails.
     ///
     /// # Errors
-    /// When no pipe or no thread is to be had.
+    /// If the pipe or the thread cannot be created.
     pub fn start(processor: u32) -> io::Result<Self> {
-        let (mut hears, to) = io::pipe()?;
+        let (mut reader, writer) = io::pipe()?;
         let ran_ns = Arc::new(AtomicU64::new(0));
         let thread = thread::Builder::new().name("sleeper".to_owned()).spawn({
             let ran_ns = Arc::clone(&ran_ns);
             move || {
                 if processors::pin(&[processor]).is_ok() {
-                    while hears.read_exact(&mut [0]).is_ok() {
+                    while reader.read_exact(&mut [0]).is_ok() {
                         ran_ns.store(now_ns(), Ordering::Release);
                     }
                 }
                 thread_cpu_ns()
             }
         })?;
-        Ok(Self { to: Some(to), ran_ns, thread: Some(thread) })
+        Ok(Self { writer: Some(writer), ran_ns, thread: Some(thread) })
     }
 
-    /// Wakes it. Waits without sleeping, so that the processor of the caller stays awake meanwhile. How long the sleeper was
-    /// left alone before, so that its processor had time to halt, is up to the caller.
+    /// Wakes the thread and busy-waits until it runs, which keeps the processor of the caller from halting. The caller determines
+    /// the pause before, in which the processor of the thread can halt.
     ///
     /// # Errors
-    /// When the sleeper has ended, or never could begin.
+    /// If the thread has ended or could not be pinned.
     pub fn wake(&mut self) -> io::Result<Woken> {
         self.ran_ns.store(0, Ordering::Relaxed);
         let began_ns = now_ns();
-        if let Some(to) = &mut self.to {
-            to.write_all(&[1])?;
+        if let Some(writer) = &mut self.writer {
+            writer.write_all(&[1])?;
         }
         let called_ns = now_ns();
         let ran_ns = loop {
             match self.ran_ns.load(Ordering::Acquire) {
                 0 if self.thread.as_ref().is_none_or(JoinHandle::is_finished) => {
-                    return Err(io::Error::other("the thread that was to be woken has ended"));
+                    return Err(io::Error::other("the sleeping thread has ended"));
                 }
                 0 => spin_loop(),
                 ran_ns => break ran_ns,
@@ -78,14 +79,14 @@ impl Sleeper {
         Ok(Woken { call_ns: called_ns.saturating_sub(began_ns), delay_ns: ran_ns.saturating_sub(began_ns) })
     }
 
-    /// Ends it, and returns the CPU time that it used, nanoseconds.
+    /// Stops the thread and returns its CPU time, nanoseconds.
     pub fn end(mut self) -> u64 {
         self.join()
     }
 
     fn join(&mut self) -> u64 {
-        // It hears that nobody is there to wake it any more.
-        self.to = None;
+        // Closing the pipe ends the thread.
+        self.writer = None;
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(0)
     }
 }
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleeper_tells_when_it_ran_and_what_it_used() {
+    fn a_wake_up_has_a_cost_and_a_latency_and_the_sleeper_uses_cpu_time() {
         let allowed = processors::allowed().unwrap();
         let [first, .., last] = allowed[..] else { return };
         thread::spawn(move || {
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_that_cannot_run_is_an_error_and_not_a_wait() {
+    fn waking_a_sleeper_on_a_missing_processor_is_an_error() {
         assert!(Sleeper::start(1_000_000).unwrap().wake().is_err());
     }
 }

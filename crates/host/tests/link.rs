@@ -1,5 +1,5 @@
-//! A link between two namespaces keeps its word. Without the right to make namespaces there is nothing to test but that
-//! the error says so.
+//! Delay, jitter, rate and loss of a link between two namespaces. Without the privilege to create namespaces, only the error
+//! message is tested.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use hoptax_host::link::{FAR, Link, LinkSpec};
 const PLAIN: LinkSpec =
     LinkSpec { delay: Duration::from_micros(17_500), jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
 
-/// The link; None where it may not be made, which is told.
+/// The link; None without the required privileges, which is printed.
 fn link(spec: &LinkSpec) -> Option<Link> {
     match Link::create(spec) {
         Ok(link) => Some(link),
@@ -26,7 +26,7 @@ fn link(spec: &LinkSpec) -> Option<Link> {
     }
 }
 
-/// A server at the far end that does `serve` with every connection.
+/// A server at the far end that runs `serve` for every connection.
 fn far_server(link: &Link, serve: fn(TcpStream)) -> SocketAddr {
     let listener = link.far.within(|| TcpListener::bind((FAR, 0)).unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -57,7 +57,7 @@ fn send_for_ever(mut stream: TcpStream) {
     while stream.write_all(&[b'x'; 8_192]).is_ok() {}
 }
 
-/// Bytes per second that come over a connection, once it is under way.
+/// Received bytes per second on a connection, after 0.7 s of warm-up.
 fn bytes_per_second(mut stream: TcpStream) -> f64 {
     let mut bytes = vec![0; 65_536];
     let mut read = |time: Duration| {
@@ -71,7 +71,7 @@ fn bytes_per_second(mut stream: TcpStream) -> f64 {
     read(Duration::from_millis(1_500))
 }
 
-/// Round trips over a link, milliseconds, the least first: it is what the link does.
+/// Round-trip times over a link, milliseconds, in ascending order. The shortest is closest to that of the link.
 fn round_trips_ms(link: &Link) -> Vec<f64> {
     let mut stream = connect(link, far_server(link, echo));
     let mut round_trips_ms: Vec<f64> = (0..40)
@@ -88,7 +88,7 @@ fn round_trips_ms(link: &Link) -> Vec<f64> {
 
 #[test]
 fn a_round_trip_is_twice_the_delay() {
-    // What the machine itself takes to carry packets: its wake-ups are of 5 us on one and of 45 us on another.
+    // The round-trip time without a delay: wake-ups take 5 us on one machine and 45 us on another.
     let Some(link) = link(&LinkSpec { delay: Duration::ZERO, ..PLAIN }) else { return };
     let own_ms = round_trips_ms(&link)[0];
     drop(link);
@@ -98,19 +98,19 @@ fn a_round_trip_is_twice_the_delay() {
     assert!(min_ms >= 35.0 && min_ms - own_ms < 35.3, "{own_ms} ms without a delay: {round_trips_ms:?}");
     let [there, back] = link.carried();
     assert!(there.packets >= 40 && back.packets >= 40 && there.lost + back.lost == 0, "{there:?} {back:?}");
-    // 40 packets of 5 bytes, each with 52 of IP and TCP.
+    // 40 packets with 5 bytes of data and 52 of IP and TCP headers.
     assert!(there.bytes >= 40 * 57, "{there:?}");
 }
 
 #[test]
-fn a_window_binds_over_a_round_trip() {
+fn the_receive_window_limits_throughput_over_a_round_trip() {
     let Some(link) = link(&PLAIN) else { return };
     let address = far_server(&link, send_for_ever);
     let rate = |buffer_bytes: usize| {
         let stream = link.near.within(|| {
             use rustix::net::{AddressFamily, SocketType, sockopt};
             let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-            // Before connecting, so that the window is never larger. The kernel doubles it for its own books.
+            // Set before connecting, so the window is never larger. The kernel doubles the size for its own overhead.
             sockopt::set_socket_recv_buffer_size(&socket, buffer_bytes).unwrap();
             rustix::net::connect(&socket, &address).unwrap();
             TcpStream::from(socket)
@@ -123,39 +123,39 @@ fn a_window_binds_over_a_round_trip() {
 }
 
 #[test]
-fn a_rate_binds() {
+fn the_rate_limits_throughput() {
     let rate = 8_000_000;
     let spec = LinkSpec { delay: Duration::from_millis(2), rate: Some(rate), ..PLAIN };
     let Some(link) = link(&spec) else { return };
     let address = far_server(&link, send_for_ever);
     let got = bytes_per_second(connect(&link, address)) * 8.0;
-    // Headers take some 4 % of it.
+    // Headers take some 4 % of the rate.
     assert!((0.9 * rate as f64..1.001 * rate as f64).contains(&got), "{got}");
 }
 
 #[test]
-fn a_small_packet_behind_large_ones_is_not_lost() {
+fn a_small_packet_behind_large_ones_is_not_dropped() {
     let spec = LinkSpec { delay: Duration::from_millis(2), rate: Some(8_000_000), ..PLAIN };
     let Some(link) = link(&spec) else { return };
     let near = link.near.within(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
     let far = link.far.within(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
     let address = far.local_addr().unwrap();
-    // At once, so that all but the first wait: 150 ms of a link that may hold a thousand packets.
+    // In a burst, so all but the first wait: 150 ms of traffic, below the queue limit of 1,000 packets.
     for _ in 0..100 {
         near.send_to(&[0; 1_472], address).unwrap();
     }
     near.send_to(b"x", address).unwrap();
     let mut bytes = [0; 2_000];
-    // A lost packet is never received.
+    // A dropped packet would never be received.
     far.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     while far.recv(&mut bytes).unwrap() > 1 {}
     let [there, _] = link.carried();
-    // The kernel sends some of its own.
+    // The kernel sends packets of its own.
     assert!(there.packets >= 101 && there.lost == 0, "{there:?}");
 }
 
 #[test]
-fn jitter_and_loss_do_what_they_say() {
+fn jitter_varies_the_gaps_and_loss_drops_its_share() {
     let delays = (Duration::from_millis(5), Duration::from_millis(4));
     let spec = LinkSpec { delay: delays.0, jitter: delays.1, loss: 0.1, ..PLAIN };
     let Some(link) = link(&spec) else { return };
@@ -176,7 +176,7 @@ fn jitter_and_loss_do_what_they_say() {
     }
     sending.join().unwrap();
     let received = gaps_ms.len() + 1;
-    // Binomial with a tenth lost: 360, and four standard deviations of 6 either way.
+    // Binomial with 10 % loss: 360, within four standard deviations of 6.
     assert!((336..385).contains(&received), "{received}");
     let varied = gaps_ms.iter().filter(|gap| (**gap - 10.0).abs() > 1.0).count();
     assert!(varied > received / 2, "{varied} of {received} gaps vary");

@@ -1,4 +1,4 @@
-//! One call of gRPC outside of any load, waited for: for what has to be known before.
+//! A single blocking gRPC call, for example for server reflection before a load.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -12,38 +12,42 @@ use thiserror::Error;
 
 use crate::target::Target;
 
-/// Why a call has no answer.
+/// Why a call failed.
 #[derive(Debug, Error)]
 pub enum AskError {
-    /// The socket.
+    /// A socket error.
     #[error("{0}")]
     Socket(#[from] std::io::Error),
-    /// TLS.
+    /// A TLS error.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// HTTP/2.
+    /// An HTTP/2 error.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// No answer came.
+    /// The call timed out.
     #[error("the server did not answer in time")]
     Late,
-    /// The server closed the connection, or lost the call.
-    #[error("the server gave the call up")]
+    /// The server closed the connection or reset the stream.
+    #[error("the server closed the connection or reset the stream")]
     Lost,
-    /// An answer, but none of gRPC that went well.
-    #[error("the server answered with status {status}, and {grpc_status:?} of gRPC")]
+    /// The server answered, but not with gRPC status 0.
+    #[error("the server answered with HTTP status {status} and {}", grpc_text(*.grpc_status))]
     Refused {
-        /// Of HTTP.
+        /// HTTP status.
         status: u16,
-        /// Of gRPC.
+        /// gRPC status, if the answer has one.
         grpc_status: Option<u16>,
     },
 }
 
-/// Makes the call of `target` on a connection of its own; the bytes of the answer's messages, as gRPC frames them.
+fn grpc_text(status: Option<u16>) -> String {
+    status.map_or_else(|| "no gRPC status".to_owned(), |status| format!("gRPC status {status}"))
+}
+
+/// Calls `target` on a new connection. Returns the messages of the answer, length-prefixed.
 ///
 /// # Errors
-/// When there is no answer within `timeout` of any step, or the call did not go well.
+/// When a step takes longer than `timeout`, or the call fails.
 pub fn ask(
     target: &Target,
     security: Option<&Arc<ClientConfig>>,
@@ -83,7 +87,7 @@ impl Call {
         self.transmit(output)
     }
 
-    /// Writes what TLS has put up, and what it had no room for.
+    /// Writes TLS output, including what exceeded its buffer.
     fn transmit(&mut self, mut output: Vec<u8>) -> Result<(), AskError> {
         while !output.is_empty() {
             self.socket.write_all(&output)?;

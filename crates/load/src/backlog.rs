@@ -1,5 +1,5 @@
-//! Requests of an open loop that wait for a connection, in constant space: some thousands are kept one by one, and those
-//! beyond are counted and planned once more, by a copy of the schedule, when their turn comes.
+//! The queue of an open loop's waiting requests, in constant memory. It stores some thousands of requests; those beyond
+//! are counted, and a copy of the schedule generates them again when their turn comes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,39 +7,39 @@ use std::sync::Arc;
 use crate::schedule::Schedule;
 use crate::traffic::{Picked, Picker, Traffic};
 
-/// Most notes of when requests were taken note of; see [`Notes`].
-const NOTES: usize = 4_096;
+/// Maximum number of runs in [`OfferTimes`].
+const MAX_OFFER_RUNS: usize = 4_096;
 
 /// A request that is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) intended_ns: u64,
-    /// When the generator took note of it.
+    /// When the worker saw that the request was due.
     pub(crate) offered_ns: u64,
     pub(crate) picked: Picked,
 }
 
-/// Which requests of a host are those of one connection, where each has its own.
+/// Selects every `of`th request of a host: the requests of one pinned connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// Whose turn the next request of the host is.
+    /// Index of the connection that gets the host's next request.
     pub(crate) next: usize,
-    /// Of how many.
+    /// Number of connections.
     pub(crate) of: usize,
-    /// Whose requests are wanted.
-    pub(crate) own: usize,
+    /// Index of the selected connection.
+    pub(crate) selected: usize,
 }
 
-/// The requests of an open loop from some moment on, planned once more: those that go to one host, and of these, with a
-/// turn, those of one connection.
+/// Generates the requests of an open loop again, from some point of the schedule on: those to one host, and with a turn
+/// only those of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     pub(crate) schedule: Schedule,
     pub(crate) picker: Picker,
     pub(crate) traffic: Arc<Traffic>,
-    /// When releases begin, which is where the times of the schedule count from.
+    /// Start of the run, from which the schedule counts.
     pub(crate) start_ns: u64,
-    /// The first of them, which the schedule has passed.
+    /// The first request, which the schedule has already passed.
     pub(crate) first: (u64, Picked),
     pub(crate) host: usize,
     pub(crate) turn: Option<Turn>,
@@ -48,7 +48,7 @@ pub(crate) struct Replay {
 impl Iterator for Replay {
     type Item = (u64, Picked);
 
-    /// The next request; None when the schedule has come to its end.
+    /// The next request; None at the end of the schedule.
     fn next(&mut self) -> Option<(u64, Picked)> {
         loop {
             let (intended_ns, picked) = self.first;
@@ -62,116 +62,120 @@ impl Iterator for Replay {
                 continue;
             }
             let Some(turn) = &mut self.turn else { return Some((intended_ns, picked)) };
-            let is_own = turn.next == turn.own;
+            let is_selected = turn.next == turn.selected;
             turn.next = (turn.next + 1) % turn.of.max(1);
-            if is_own {
+            if is_selected {
                 return Some((intended_ns, picked));
             }
         }
     }
 }
 
-/// A queue of requests, each due later than the one before it.
+/// A queue of requests in the order of their intended starts.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    kept: VecDeque<Due>,
-    /// How many are kept one by one.
-    max_kept: usize,
-    beyond: Option<Box<Beyond>>,
+    stored: VecDeque<Due>,
+    /// Maximum number of stored requests.
+    max_stored: usize,
+    unstored: Option<Box<Unstored>>,
 }
 
-/// What waits behind the kept requests.
+/// The requests behind the stored ones.
 #[derive(Debug)]
-struct Beyond {
+struct Unstored {
     replay: Replay,
-    notes: Notes,
+    offer_times: OfferTimes,
 }
 
 impl Backlog {
-    /// An empty queue, of which `max_kept` requests are kept one by one, and one at least.
-    pub(crate) fn new(max_kept: usize) -> Self {
-        Self { kept: VecDeque::new(), max_kept, beyond: None }
+    /// An empty queue that stores `max_stored` requests, at least one.
+    pub(crate) fn new(max_stored: usize) -> Self {
+        Self { stored: VecDeque::new(), max_stored, unstored: None }
     }
 
-    /// Whether nothing waits.
+    /// Whether no request waits.
     pub(crate) fn is_empty(&self) -> bool {
-        // Behind an empty queue there is nothing: see `pop`.
-        self.kept.is_empty() && self.beyond.is_none()
+        // `pop` drops an empty remainder.
+        self.stored.is_empty() && self.unstored.is_none()
     }
 
-    /// Adds a request; `replay` gives those after it, which all go into this queue for as long as it is not empty. Without
-    /// it all are kept.
+    /// Adds a request. `replay` returns the requests after it, all of which must enter this queue until it is empty. If
+    /// `replay` returns None, the queue stores all requests.
     pub(crate) fn push(&mut self, due: Due, replay: impl FnOnce() -> Option<Replay>) {
-        if let Some(beyond) = &mut self.beyond {
-            return beyond.notes.push(due.intended_ns, due.offered_ns);
+        if let Some(unstored) = &mut self.unstored {
+            return unstored.offer_times.push(due.intended_ns, due.offered_ns);
         }
-        self.kept.push_back(due);
-        if self.kept.len() >= self.max_kept {
-            let beyond = |replay| Box::new(Beyond { replay, notes: Notes::new(NOTES) });
-            self.beyond = replay().map(beyond);
+        self.stored.push_back(due);
+        if self.stored.len() >= self.max_stored {
+            let unstored =
+                |replay| Box::new(Unstored { replay, offer_times: OfferTimes::new(MAX_OFFER_RUNS) });
+            self.unstored = replay().map(unstored);
         }
     }
 
-    /// Takes the first request.
+    /// Removes and returns the first request.
     pub(crate) fn pop(&mut self) -> Option<Due> {
-        let first = self.kept.pop_front().or_else(|| self.beyond.as_mut()?.pop());
-        // What comes after an empty queue may find a connection: the copy of the schedule does not know of it.
-        if self.kept.is_empty() && self.beyond.as_ref().is_some_and(|beyond| beyond.notes.count == 0) {
-            self.beyond = None;
+        let first = self.stored.pop_front().or_else(|| self.unstored.as_mut()?.pop());
+        // A request after this may find a connection free and never enter the queue, so the replay ends here.
+        if self.stored.is_empty()
+            && self.unstored.as_ref().is_some_and(|unstored| unstored.offer_times.count == 0)
+        {
+            self.unstored = None;
         }
         first
     }
 }
 
-impl Beyond {
+impl Unstored {
     fn pop(&mut self) -> Option<Due> {
-        if self.notes.count == 0 {
+        if self.offer_times.count == 0 {
             return None;
         }
         let (intended_ns, picked) = self.replay.next()?;
-        Some(Due { intended_ns, offered_ns: self.notes.pop(intended_ns), picked })
+        Some(Due { intended_ns, offered_ns: self.offer_times.pop(intended_ns), picked })
     }
 }
 
-/// When requests were taken note of, in the order in which they are due: exact for as long as that takes few notes, and
-/// never too early.
+/// The times at which requests were seen to be due, in the order of their intended starts, as runs of requests with the
+/// same time. Exact while `max_runs` runs suffice; beyond that, runs are merged, and a time may be too late but never
+/// too early.
 #[derive(Debug)]
-struct Notes {
-    runs: VecDeque<Note>,
-    most: usize,
+struct OfferTimes {
+    runs: VecDeque<OfferRun>,
+    max_runs: usize,
     count: u64,
 }
 
-/// Some requests in a row.
+/// A run of consecutive requests.
 #[derive(Clone, Copy, Debug)]
-struct Note {
+struct OfferRun {
     count: u64,
-    /// When the last of them was taken note of.
+    /// When the last of them was seen to be due.
     last_ns: u64,
-    /// How much later than planned at most.
+    /// The largest delay between intended start and that time.
     lag_ns: u64,
 }
 
-impl Notes {
-    fn new(most: usize) -> Self {
-        Self { runs: VecDeque::new(), most: most.max(2), count: 0 }
+impl OfferTimes {
+    fn new(max_runs: usize) -> Self {
+        Self { runs: VecDeque::new(), max_runs: max_runs.max(2), count: 0 }
     }
 
     fn push(&mut self, intended_ns: u64, offered_ns: u64) {
         self.count += 1;
-        let one = Note { count: 1, last_ns: offered_ns, lag_ns: offered_ns.saturating_sub(intended_ns) };
+        let one = OfferRun { count: 1, last_ns: offered_ns, lag_ns: offered_ns.saturating_sub(intended_ns) };
         match self.runs.back_mut() {
-            Some(last) if last.last_ns == offered_ns => last.join(one),
+            Some(last) if last.last_ns == offered_ns => last.extend(one),
             _ => {
-                if self.runs.len() >= self.most {
-                    self.halve();
+                if self.runs.len() >= self.max_runs {
+                    self.merge_pairs();
                 }
                 self.runs.push_back(one);
             }
         }
     }
 
-    /// When the first request, which was planned then, was taken note of.
+    /// When the first request, with this intended start, was seen to be due.
     fn pop(&mut self, intended_ns: u64) -> u64 {
         let Some(first) = self.runs.front_mut() else { return intended_ns };
         let offered_ns = intended_ns.saturating_add(first.lag_ns).min(first.last_ns);
@@ -183,23 +187,23 @@ impl Notes {
         offered_ns
     }
 
-    fn halve(&mut self) {
-        let mut halved = VecDeque::with_capacity(self.runs.len());
-        for note in self.runs.drain(..) {
-            match halved.back_mut() {
-                Some((last, is_open @ true)) => {
-                    Note::join(last, note);
-                    *is_open = false;
+    fn merge_pairs(&mut self) {
+        let mut merged = VecDeque::with_capacity(self.runs.len());
+        for run in self.runs.drain(..) {
+            match merged.back_mut() {
+                Some((last, is_single @ true)) => {
+                    OfferRun::extend(last, run);
+                    *is_single = false;
                 }
-                _ => halved.push_back((note, true)),
+                _ => merged.push_back((run, true)),
             }
         }
-        self.runs = halved.into_iter().map(|(note, _)| note).collect();
+        self.runs = merged.into_iter().map(|(run, _)| run).collect();
     }
 }
 
-impl Note {
-    fn join(&mut self, next: Self) {
+impl OfferRun {
+    fn extend(&mut self, next: Self) {
         self.count += next.count;
         self.last_ns = next.last_ns;
         self.lag_ns = self.lag_ns.max(next.lag_ns);
@@ -226,7 +230,7 @@ mod tests {
         Arc::new(Traffic::by_weight(targets, &weights))
     }
 
-    /// A loop over all requests, as a worker has it.
+    /// The requests of a worker, in order.
     struct Source {
         schedule: Schedule,
         picker: Picker,
@@ -275,18 +279,19 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever waits comes out as it went in, however few are kept: of one host of several, with turns and without.
+        /// The queue returns the requests that entered it, however few it stores, with one host or several, with or without
+        /// turns.
         #[test]
-        fn what_is_planned_once_more_is_what_waited(
+        fn replayed_requests_equal_the_waiting_ones(
             (arrivals, pace) in arrivals(),
             hosts in 1_u16..4,
             connections in 0_usize..4,
-            max_kept in 0_usize..20,
+            max_stored in 0_usize..20,
             steps in prop::collection::vec((0_usize..30, 0_usize..40, 1_u64..50_000), 1..40),
         ) {
             let mut source = Source::new(arrivals, pace, hosts);
             let host = source.traffic.host_of(0);
-            let mut backlog = Backlog::new(max_kept);
+            let mut backlog = Backlog::new(max_stored);
             let mut simple: VecDeque<Due> = VecDeque::new();
             let mut turns = 0;
             for (pushes, pops, lag_ns) in steps {
@@ -296,11 +301,11 @@ mod tests {
                     if intended_ns == u64::MAX || source.traffic.host_of(picked.target) != host {
                         continue;
                     }
-                    // Without turns every request of the host waits here, with them those of the first connection.
-                    let is_own = connections == 0 || turns % connections == 0;
+                    // Without turns, every request of the host waits here; with turns, those of the first connection.
+                    let is_selected = connections == 0 || turns % connections == 0;
                     turns += 1;
-                    let turn = (connections > 0).then(|| Turn { next: turns % connections, of: connections, own: 0 });
-                    if is_own {
+                    let turn = (connections > 0).then(|| Turn { next: turns % connections, of: connections, selected: 0 });
+                    if is_selected {
                         let due = Due { intended_ns, offered_ns: now.max(intended_ns), picked };
                         backlog.push(due, || Some(source.replay(host, turn)));
                         simple.push_back(due);
@@ -317,36 +322,36 @@ mod tests {
             prop_assert_eq!(backlog.pop(), None);
         }
 
-        /// With too few notes a time is never too early, and never later than the worst lag.
+        /// With merged runs, a time is never too early, and never later than the largest delay.
         #[test]
-        fn a_note_is_never_too_early(lags_ns in prop::collection::vec(0_u64..1_000, 1..200), most in 2_usize..10) {
-            let mut notes = Notes::new(most);
+        fn a_merged_time_is_never_too_early(lags_ns in prop::collection::vec(0_u64..1_000, 1..200), max_runs in 2_usize..10) {
+            let mut offer_times = OfferTimes::new(max_runs);
             let planned = |number: usize| number as u64 * 100;
-            // Times of notes never decrease.
+            // Times of detection never decrease.
             let offered: Vec<u64> = lags_ns.iter().enumerate().scan(0, |last, (number, lag_ns)| {
                 *last = (*last).max(planned(number) + lag_ns);
                 Some(*last)
             }).collect();
             for (number, offered_ns) in offered.iter().enumerate() {
-                notes.push(planned(number), *offered_ns);
+                offer_times.push(planned(number), *offered_ns);
             }
-            prop_assert!(notes.runs.len() <= most);
+            prop_assert!(offer_times.runs.len() <= max_runs);
             let worst_ns = offered.iter().enumerate().map(|(number, ns)| ns - planned(number)).max().unwrap();
             for (number, offered_ns) in offered.iter().enumerate() {
-                let read_ns = notes.pop(planned(number));
+                let read_ns = offer_times.pop(planned(number));
                 prop_assert!((*offered_ns..=planned(number) + worst_ns).contains(&read_ns));
             }
         }
     }
 
     #[test]
-    fn millions_that_wait_take_no_more_space_than_thousands() {
+    fn millions_of_waiting_requests_need_no_more_memory_than_thousands() {
         let mut source = Source::new(Arrivals::Uniform, Pace::Constant(1e6), 1);
         let mut backlog = Backlog::new(1_000);
         let mut last = Due::default();
         for number in 0..2_000_000_u64 {
             let (intended_ns, picked) = source.take();
-            // A note for every ten of them.
+            // A run for every ten of them.
             last = Due {
                 intended_ns,
                 offered_ns: intended_ns.max(START_NS + number / 10 * 10_000 + 9_000),
@@ -354,8 +359,8 @@ mod tests {
             };
             backlog.push(last, || Some(source.replay(0, None)));
         }
-        assert!(backlog.kept.len() <= 1_000);
-        assert!(backlog.beyond.as_ref().unwrap().notes.runs.len() <= NOTES);
+        assert!(backlog.stored.len() <= 1_000);
+        assert!(backlog.unstored.as_ref().unwrap().offer_times.runs.len() <= MAX_OFFER_RUNS);
         let popped =
             std::iter::from_fn(|| backlog.pop()).inspect(|due| assert!(due.offered_ns >= due.intended_ns));
         let (count, end) = popped.fold((0, Due::default()), |(count, _), due| (count + 1, due));

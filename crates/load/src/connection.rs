@@ -1,22 +1,23 @@
 //! The connections of a worker as one state machine: events in, actions out, without sockets or clocks.
 //!
-//! A request takes a slot, which is a stream of a lane. Each lane has at most one connection that takes new requests.
-//! A connection that is to take no more of them (GOAWAY, its number of requests, its age) leaves its lane at once and
-//! drains: its requests go on, the next one opens another connection, and nothing waits for the slowest stream. It closes
-//! with its last request, also when that times out, so no more connections drain than there are slots.
+//! A request takes a slot, which is a stream of a lane. Each lane has at most one connection that accepts new requests.
+//! A connection that must accept no more of them (GOAWAY, its maximum number of requests, its maximum age) leaves its
+//! lane at once and drains: its requests in flight continue, the lane's next request opens another connection, and no
+//! request waits for the slowest stream. The connection closes when its last request ends, also by a timeout, so the
+//! number of draining connections is bounded by the number of slots.
 //!
-//! | state | on | becomes |
+//! | state | event | next state |
 //! |---|---|---|
 //! | closed | the first request of its lane | connecting |
 //! | connecting | the socket is connected | handshaking |
 //! | handshaking | the protocol is ready: waiting requests are written | open |
-//! | connecting, handshaking | failure: waiting requests fail with it, and their slots rest | closed |
-//! | connecting, handshaking | too long: waiting requests go to the next attempt | closed |
-//! | open | GOAWAY, the last of its requests, its age | draining, or closed without a request |
+//! | connecting, handshaking | failure: waiting requests fail with it, and their slots back off | closed |
+//! | connecting, handshaking | connect timeout: waiting requests go to the next attempt | closed |
+//! | open | GOAWAY, maximum number of requests, maximum age | draining, or closed if no request is in flight |
 //! | draining | its last request ends | closed |
-//! | open, draining | failure: requests fail with it; those not yet written go to the lane's next connection | closed |
+//! | open, draining | failure: requests fail with it; those not yet written move to the lane's next connection | closed |
 //!
-//! Each request ends with exactly one [`Action::End`]. The model in `connection/tests.rs` holds this against random
+//! Each request ends with exactly one [`Action::End`]. The model in `connection/tests.rs` verifies this with random
 //! sequences of events.
 
 mod events;
@@ -31,17 +32,17 @@ pub(crate) use ids::{ConnectionId, LaneId, Layout, SlotId, StreamId};
 
 use crate::recording::Failure;
 
-/// The request of a slot.
+/// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     Idle,
-    /// It is written when this connection is open.
+    /// A request waits for this connection to open.
     Waiting(ConnectionId),
-    /// It is on this connection.
+    /// A request is in flight on this connection.
     InFlight(ConnectionId),
 }
 
-/// A connection, or the place of one that was closed.
+/// A connection, or the free entry of a closed one.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     generation: u32,
@@ -53,14 +54,14 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Connections {
     layout: Layout,
-    /// Whether a request can be given up without its connection.
+    /// Whether the protocol can cancel a request without closing its connection.
     cancels: bool,
-    /// The connection of each lane that takes its next request.
+    /// By lane: the connection that accepts the next request.
     current: Vec<Option<ConnectionId>>,
     slots: Vec<Slot>,
     entries: Vec<Entry>,
-    /// Entries of closed connections.
-    unused: Vec<u32>,
+    /// Indices of free entries.
+    free_entries: Vec<u32>,
     actions: VecDeque<Action>,
     in_flight: usize,
     established: usize,
@@ -68,7 +69,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Lanes without connections. `cancels` says whether the protocol can give up a request without its connection.
+    /// Lanes without connections. `cancels`: whether the protocol can cancel a request without closing its connection.
     pub(crate) fn new(layout: Layout, cancels: bool) -> Self {
         Self {
             layout,
@@ -76,7 +77,7 @@ impl Connections {
             current: vec![None; layout.lanes as usize],
             slots: vec![Slot::Idle; (layout.lanes * layout.streams) as usize],
             entries: Vec::with_capacity(layout.lanes as usize),
-            unused: Vec::new(),
+            free_entries: Vec::new(),
             actions: VecDeque::new(),
             in_flight: 0,
             established: 0,
@@ -96,12 +97,12 @@ impl Connections {
         }
     }
 
-    /// The lane of a connection, also of one that was just closed.
+    /// The lane of a connection, or of a closed one whose entry is not yet reused.
     pub(crate) fn lane(&self, connection: ConnectionId) -> LaneId {
         self.entries[connection.index()].lane
     }
 
-    /// The connection that takes the next request of a lane, if there is one already.
+    /// The connection that accepts the next request of a lane, if there is one.
     pub(crate) fn current(&self, lane: LaneId) -> Option<ConnectionId> {
         self.current[lane.index()]
     }
@@ -112,7 +113,7 @@ impl Connections {
         alive.map(|(entry, index)| ConnectionId::new(index, entry.generation))
     }
 
-    /// The requests that wait for a connection to open.
+    /// The slots whose requests wait for a connection to open.
     pub(crate) fn waiting(&self, connection: ConnectionId) -> impl Iterator<Item = SlotId> + '_ {
         let slots = self.layout.slots_of(self.lane(connection));
         slots.filter(move |slot| self.slots[slot.index()] == Slot::Waiting(connection))
@@ -124,61 +125,61 @@ impl Connections {
         self.slots.get(slot.index()) == Some(&Slot::InFlight(connection))
     }
 
-    /// Requests without an end yet.
+    /// Number of requests without an end, including those that wait for a connection to open.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Connections on which requests can be sent, or are in flight.
+    /// Number of open and draining connections.
     pub(crate) fn established(&self) -> usize {
         self.established
     }
 
-    /// Whether some connection is being opened.
+    /// Whether any connection is being opened.
     pub(crate) fn is_opening(&self) -> bool {
         self.opening > 0
     }
 
-    /// Takes the next action.
+    /// Removes and returns the next action.
     pub(crate) fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Goes from one state to the next, and leaves what is to be done for [`Self::next_action`].
+    /// Handles an event: changes states and queues actions for [`Self::next_action`].
     pub(crate) fn handle(&mut self, event: Event) {
         match event {
             Event::Requested(slot) => {
-                assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot takes one request at a time");
+                assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot carries one request at a time");
                 self.in_flight += 1;
-                self.place(slot);
+                self.assign(slot);
             }
-            Event::Wanted(lane) => {
+            Event::Preconnect(lane) => {
                 if self.current(lane).is_none() {
                     self.open(lane);
                 }
             }
             Event::Connected(connection) => {
                 if let State::Connecting { waiting } = self.state(connection) {
-                    self.set(connection, State::Handshaking { waiting });
+                    self.set_state(connection, State::Handshaking { waiting });
                 }
             }
             Event::Ready { connection, requests } => self.ready(connection, requests),
             Event::Answered { connection, stream, answer } => {
                 self.end_stream(connection, stream, End::Answered(answer));
             }
-            Event::Lost { connection, stream, failure } => {
+            Event::StreamFailed { connection, stream, failure } => {
                 self.end_stream(connection, stream, End::Failed(failure));
             }
-            Event::Retired(connection) => self.retire(connection),
+            Event::Drain(connection) => self.start_drain(connection),
             Event::Failed { connection, failure } => self.fail(connection, failure),
             Event::TimedOut(slot) => self.time_out(slot),
-            Event::Expired(connection) => self.expire(connection),
+            Event::ConnectTimedOut(connection) => self.time_out_connect(connection),
             Event::Stopped => self.stop(),
         }
     }
 
-    /// Puts a request on its lane's connection.
-    fn place(&mut self, slot: SlotId) {
+    /// Assigns a request to the current connection of its lane.
+    fn assign(&mut self, slot: SlotId) {
         let lane = self.layout.lane(slot);
         let connection = match self.current(lane) {
             Some(connection) => connection,
@@ -186,32 +187,32 @@ impl Connections {
         };
         match self.state(connection) {
             State::Connecting { waiting } => {
-                self.set(connection, State::Connecting { waiting: waiting + 1 });
+                self.set_state(connection, State::Connecting { waiting: waiting + 1 });
                 self.slots[slot.index()] = Slot::Waiting(connection);
             }
             State::Handshaking { waiting } => {
-                self.set(connection, State::Handshaking { waiting: waiting + 1 });
+                self.set_state(connection, State::Handshaking { waiting: waiting + 1 });
                 self.slots[slot.index()] = Slot::Waiting(connection);
             }
             State::Open { in_flight, requests_left } => {
                 let (in_flight, requests_left) = (in_flight + 1, requests_left.saturating_sub(1));
-                self.set(connection, State::Open { in_flight, requests_left });
+                self.set_state(connection, State::Open { in_flight, requests_left });
                 self.slots[slot.index()] = Slot::InFlight(connection);
                 self.actions.push_back(Action::Write { connection, slot });
                 if requests_left == 0 {
-                    self.retire(connection);
+                    self.start_drain(connection);
                 }
             }
             state @ (State::Draining { .. } | State::Closed) => {
-                unreachable!("{state:?} is the state of no lane's current connection")
+                unreachable!("{state:?} is not a state of a lane's current connection")
             }
         }
     }
 
-    /// Begins another connection of a lane.
+    /// Opens a new connection for a lane.
     fn open(&mut self, lane: LaneId) -> ConnectionId {
         let state = State::Connecting { waiting: 0 };
-        let connection = if let Some(index) = self.unused.pop() {
+        let connection = if let Some(index) = self.free_entries.pop() {
             let entry = &mut self.entries[index as usize];
             *entry = Entry { generation: entry.generation.wrapping_add(1), lane, state };
             ConnectionId::new(index, entry.generation)
@@ -230,10 +231,10 @@ impl Connections {
         let waiting: Vec<SlotId> = self.waiting(connection).collect();
         self.opening -= 1;
         self.established += 1;
-        self.set(connection, State::Open { in_flight: 0, requests_left: requests.max(1) });
-        // Those that it does not take any more open another connection.
+        self.set_state(connection, State::Open { in_flight: 0, requests_left: requests.max(1) });
+        // Requests beyond its limit open another connection.
         for slot in waiting {
-            self.place(slot);
+            self.assign(slot);
         }
     }
 
@@ -243,34 +244,34 @@ impl Connections {
             return;
         }
         if !self.is_in_flight(connection, stream) {
-            // An answer to nothing: what the server says next cannot be trusted.
+            // An unexpected answer: the rest of the stream cannot be trusted.
             return self.fail(connection, Failure::Malformed);
         }
-        self.take_off(connection, state);
+        self.decrement_in_flight(connection, state);
         self.end(self.layout.slot(self.lane(connection), stream), end, false);
     }
 
-    /// One request less is in flight on a connection, which closes with its last one when it drains.
-    fn take_off(&mut self, connection: ConnectionId, state: State) {
+    /// Decrements the in-flight count. A draining connection closes at zero.
+    fn decrement_in_flight(&mut self, connection: ConnectionId, state: State) {
         match state {
             State::Open { in_flight, requests_left } => {
-                self.set(connection, State::Open { in_flight: in_flight - 1, requests_left });
+                self.set_state(connection, State::Open { in_flight: in_flight - 1, requests_left });
             }
             State::Draining { in_flight: 1 } => {
                 self.close(connection);
             }
             State::Draining { in_flight } => {
-                self.set(connection, State::Draining { in_flight: in_flight - 1 });
+                self.set_state(connection, State::Draining { in_flight: in_flight - 1 });
             }
             State::Connecting { .. } | State::Handshaking { .. } | State::Closed => {
-                unreachable!("no request is in flight on a connection that is not open: {state:?}")
+                unreachable!("a connection that is not open has no request in flight: {state:?}")
             }
         }
     }
 
-    fn retire(&mut self, connection: ConnectionId) {
+    fn start_drain(&mut self, connection: ConnectionId) {
         match self.state(connection) {
-            // It was given up before it carried anything, so it could not be opened.
+            // It ended before it accepted a request, so opening it failed.
             State::Connecting { .. } | State::Handshaking { .. } => {
                 self.fail(connection, Failure::Unprocessed);
             }
@@ -278,8 +279,8 @@ impl Connections {
                 self.close(connection);
             }
             State::Open { in_flight, .. } => {
-                self.leave_lane(connection);
-                self.set(connection, State::Draining { in_flight });
+                self.detach(connection);
+                self.set_state(connection, State::Draining { in_flight });
             }
             State::Draining { .. } | State::Closed => {}
         }
@@ -304,7 +305,7 @@ impl Connections {
                     }
                 }
                 for slot in unsent {
-                    self.place(slot);
+                    self.assign(slot);
                 }
             }
         }
@@ -316,10 +317,10 @@ impl Connections {
             Slot::Waiting(connection) => {
                 match self.state(connection) {
                     State::Connecting { waiting } => {
-                        self.set(connection, State::Connecting { waiting: waiting - 1 });
+                        self.set_state(connection, State::Connecting { waiting: waiting - 1 });
                     }
                     State::Handshaking { waiting } => {
-                        self.set(connection, State::Handshaking { waiting: waiting - 1 });
+                        self.set_state(connection, State::Handshaking { waiting: waiting - 1 });
                     }
                     state => unreachable!("a request waits for a connection that is {state:?}"),
                 }
@@ -328,29 +329,29 @@ impl Connections {
             Slot::InFlight(connection) => {
                 let write = Action::Write { connection, slot };
                 let stream = self.layout.stream(slot);
-                if let Some(place) = self.actions.iter().position(|action| *action == write) {
-                    self.actions.remove(place);
+                if let Some(position) = self.actions.iter().position(|action| *action == write) {
+                    self.actions.remove(position);
                 } else if self.cancels {
                     self.actions.push_back(Action::Cancel { connection, stream });
                 } else {
-                    // The answer may still come, and only closing says that it is not wanted.
-                    self.retire(connection);
+                    // The answer may still arrive; only closing the connection discards it.
+                    self.start_drain(connection);
                 }
-                self.take_off(connection, self.state(connection));
+                self.decrement_in_flight(connection, self.state(connection));
                 self.end(slot, End::TimedOut, false);
             }
         }
     }
 
-    fn expire(&mut self, connection: ConnectionId) {
+    fn time_out_connect(&mut self, connection: ConnectionId) {
         let (State::Connecting { .. } | State::Handshaking { .. }) = self.state(connection) else {
-            // It has opened meanwhile.
+            // It has opened in the meantime.
             return;
         };
         let waiting: Vec<SlotId> = self.waiting(connection).collect();
         self.close(connection);
         for slot in waiting {
-            self.place(slot);
+            self.assign(slot);
         }
     }
 
@@ -358,7 +359,7 @@ impl Connections {
         let is_idle = |state| matches!(state, State::Open { in_flight: 0, .. });
         let busy: Vec<ConnectionId> = self.live().filter(|one| !is_idle(self.state(*one))).collect();
         for connection in busy {
-            // An answer may still come on it, so it cannot be used again.
+            // An answer may still arrive on it, so it cannot be reused.
             self.close(connection);
         }
         for slot in self.layout.slots() {
@@ -368,15 +369,15 @@ impl Connections {
         }
     }
 
-    /// Ends a request.
-    fn end(&mut self, slot: SlotId, end: End, rests: bool) {
+    /// Ends a request and frees its slot.
+    fn end(&mut self, slot: SlotId, end: End, backs_off: bool) {
         self.slots[slot.index()] = Slot::Idle;
         self.in_flight -= 1;
-        self.actions.push_back(Action::End { slot, end, rests });
+        self.actions.push_back(Action::End { slot, end, backs_off });
     }
 
-    /// Closes a connection, and gives the requests on it whose writing was not begun. What becomes of its requests is the
-    /// caller's.
+    /// Closes a connection. Returns the slots on it whose requests were not yet written. The caller ends or moves the
+    /// connection's requests.
     fn close(&mut self, connection: ConnectionId) -> Vec<SlotId> {
         let was_open = matches!(self.state(connection), State::Open { .. } | State::Draining { .. });
         if was_open {
@@ -384,13 +385,13 @@ impl Connections {
         } else {
             self.opening -= 1;
         }
-        self.leave_lane(connection);
-        self.set(connection, State::Closed);
-        self.unused.push(connection.index() as u32);
-        let (mut unsent, mut is_begun) = (Vec::new(), true);
+        self.detach(connection);
+        self.set_state(connection, State::Closed);
+        self.free_entries.push(connection.index() as u32);
+        let (mut unsent, mut was_started) = (Vec::new(), true);
         self.actions.retain(|action| match action {
             Action::Open(its) if *its == connection => {
-                is_begun = false;
+                was_started = false;
                 false
             }
             Action::Write { connection: its, slot } if *its == connection => {
@@ -400,21 +401,21 @@ impl Connections {
             Action::Cancel { connection: its, .. } => *its != connection,
             _ => true,
         });
-        if is_begun {
+        if was_started {
             self.actions.push_back(Action::Close { connection, was_open });
         }
         unsent
     }
 
-    /// The next request of its lane does not go to this connection.
-    fn leave_lane(&mut self, connection: ConnectionId) {
+    /// Removes a connection from its lane, so that the next request opens another one.
+    fn detach(&mut self, connection: ConnectionId) {
         let current = &mut self.current[self.entries[connection.index()].lane.index()];
         if *current == Some(connection) {
             *current = None;
         }
     }
 
-    fn set(&mut self, connection: ConnectionId, state: State) {
+    fn set_state(&mut self, connection: ConnectionId, state: State) {
         self.entries[connection.index()].state = state;
     }
 }

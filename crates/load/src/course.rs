@@ -1,5 +1,5 @@
-//! What a trial records about its own course, so that checks can tell whether one number describes all of it: windows of
-//! time, batches, the first releases and answers in their order, samples of what is in flight, and every connection.
+//! The course of a trial, from which checks decide whether one number describes all of it: time windows, batches, the
+//! first releases and answers in order, samples of the requests in flight, and response times per connection.
 
 use hdrhistogram::Histogram;
 use rand::rngs::SmallRng;
@@ -8,25 +8,25 @@ use rand::{RngExt, SeedableRng};
 use crate::distribution::Distribution;
 use crate::log_histogram::LogHistogram;
 
-/// Windows of a trial.
+/// Time windows of a trial.
 pub(crate) const WINDOWS: usize = 100;
 /// Batches of a trial, for intervals of quantiles: twenty, as in the method of batch means.
 pub(crate) const BATCHES: usize = 20;
-/// Releases and answers that are kept one by one.
-const KEPT: usize = 16_384;
-/// Mean time between two looks at what is in flight, nanoseconds.
-const LOOK_NS: f64 = 200_000.0;
+/// Maximum number of individual releases and answers.
+const MAX_KEPT: usize = 16_384;
+/// Mean time between samples of the requests in flight, nanoseconds.
+const SAMPLE_INTERVAL_NS: f64 = 200_000.0;
 
-/// One window.
+/// One time window.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Window {
-    /// Requests planned in it.
+    /// Requests with an intended start in the window.
     pub(crate) planned: u64,
-    /// Requests whose bytes were handed over in it, whenever they were planned.
+    /// Requests started in the window, whenever they were intended to start.
     pub(crate) sent: u64,
-    /// Response times of the answered requests that were planned in it, to two digits.
+    /// Response times of answered requests with an intended start in the window, to two digits.
     pub(crate) response: Histogram<u32>,
-    /// Connections that were open when it began.
+    /// Open connections at its start.
     pub(crate) connections: Option<u64>,
 }
 
@@ -39,48 +39,48 @@ impl Window {
     }
 }
 
-/// The course of one worker's record, or of all workers together.
+/// The course of the record of one worker, or of all workers.
 #[derive(Clone, Debug)]
 pub struct Course {
     from_ns: u64,
-    /// Its planned length, which its windows are parts of.
+    /// The planned length, which the windows divide.
     length_ns: u64,
-    /// When it ends.
+    /// End of the record.
     until_ns: u64,
     pub(crate) windows: Vec<Window>,
-    /// Times of the first releases, one list for each worker, in their order.
+    /// Times of the first releases, one list per worker, in order.
     pub(crate) releases_ns: Vec<Vec<u64>>,
-    /// How far each gap between two releases was from the planned one.
+    /// Difference between each actual gap and the planned one.
     pub(crate) gap_error: Distribution,
     last_lag_ns: Option<u64>,
-    /// Planned time and response time of the first answers.
+    /// Intended starts and response times of the first answers.
     pub(crate) answers_ns: Vec<(u64, u64)>,
-    /// Requests in flight over all looks, and the number of looks, for each worker.
-    looks: Vec<(u64, u64)>,
-    next_look_ns: u64,
+    /// By worker: sum of the sampled requests in flight, and number of samples.
+    samples: Vec<(u64, u64)>,
+    next_sample_ns: u64,
     random: SmallRng,
-    /// Time that requests were in flight within the record, nanoseconds.
+    /// Total time of requests in flight within the record, nanoseconds.
     pub(crate) in_flight_ns: u64,
-    /// Response times by connection.
+    /// Response times, by connection.
     pub(crate) connections: Vec<LogHistogram>,
-    /// The last window whose beginning has been seen.
+    /// The last window that has started.
     window: Option<usize>,
 }
 
 impl Course {
-    /// The course of a record from `from_ns` to `end_ns`, over `connections`.
+    /// The course of a record from `from_ns` to `end_ns` on a number of connections.
     pub fn new(from_ns: u64, end_ns: u64, connections: usize, seed: u64) -> Self {
         Self {
             from_ns,
             length_ns: end_ns.saturating_sub(from_ns).max(1),
             until_ns: end_ns.max(from_ns + 1),
             windows: vec![Window::new(); WINDOWS],
-            releases_ns: vec![Vec::with_capacity(KEPT)],
+            releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
             gap_error: Distribution::new(),
             last_lag_ns: None,
-            answers_ns: Vec::with_capacity(KEPT),
-            looks: vec![(0, 0)],
-            next_look_ns: from_ns,
+            answers_ns: Vec::with_capacity(MAX_KEPT),
+            samples: vec![(0, 0)],
+            next_sample_ns: from_ns,
             random: SmallRng::seed_from_u64(seed),
             in_flight_ns: 0,
             connections: vec![LogHistogram::default(); connections],
@@ -93,26 +93,27 @@ impl Course {
         self.until_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }
 
-    /// Has the record end earlier than planned.
-    pub(crate) fn cut(&mut self, until_ns: u64) {
+    /// Ends the record earlier than planned.
+    pub(crate) fn truncate(&mut self, until_ns: u64) {
         self.until_ns = self.until_ns.min(until_ns.max(self.from_ns + 1));
     }
 
-    /// The windows that are complete: all of them, unless the record ended early.
+    /// The complete windows: all of them, unless the record ended early.
     pub(crate) fn complete_windows(&self) -> &[Window] {
         let recorded_ns = u128::from(self.until_ns.saturating_sub(self.from_ns));
         let complete = recorded_ns * WINDOWS as u128 / u128::from(self.length_ns);
         self.windows.get(..complete as usize).unwrap_or(&self.windows)
     }
 
-    /// Requests in flight in the mean, as seen, and how often it was looked; None where some worker never looked.
+    /// Mean number of requests in flight, and the number of samples; None if a worker has no sample.
     pub(crate) fn in_flight(&self) -> Option<(f64, u64)> {
-        let fewest = self.looks.iter().map(|(_, looks)| *looks).min().filter(|looks| *looks > 0)?;
-        Some((self.looks.iter().map(|(seen, looks)| *seen as f64 / *looks as f64).sum(), fewest))
+        let fewest_samples =
+            self.samples.iter().map(|(_, samples)| *samples).min().filter(|samples| *samples > 0)?;
+        Some((self.samples.iter().map(|(sum, samples)| *sum as f64 / *samples as f64).sum(), fewest_samples))
     }
 
-    /// Response times by batch: each is as many complete windows, and there are at least [`BATCHES`] where there are as
-    /// many windows.
+    /// Response times by batch. A batch has a fixed number of complete windows. There are at least [`BATCHES`] batches if
+    /// there are that many windows.
     pub(crate) fn batches(&self) -> Vec<Histogram<u32>> {
         let sum = |windows: &[Window]| {
             windows.iter().fold(Window::new().response, |mut all, window| {
@@ -134,20 +135,20 @@ impl Course {
         self.windows.get_mut(number)
     }
 
-    /// Looks at what goes on; `in_flight` has been so since the last look.
-    pub(crate) fn look(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+    /// Samples the requests in flight, whose number has been constant since the last call.
+    pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
         if now_ns < self.from_ns || now_ns >= self.until_ns {
             return;
         }
-        // At random moments: what arrives at random sees averages of time (Wolff 1982), and moments in step with the
-        // load would not.
-        while self.next_look_ns <= now_ns {
-            if let Some((seen, looks)) = self.looks.first_mut() {
-                *seen += in_flight as u64;
-                *looks += 1;
+        // Samples at random times are unbiased (Poisson arrivals see time averages, Wolff 1982). Samples in step with the
+        // load would not be.
+        while self.next_sample_ns <= now_ns {
+            if let Some((sum, samples)) = self.samples.first_mut() {
+                *sum += in_flight as u64;
+                *samples += 1;
             }
-            let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * LOOK_NS;
-            self.next_look_ns += gap_ns as u64 + 1;
+            let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * SAMPLE_INTERVAL_NS;
+            self.next_sample_ns += gap_ns as u64 + 1;
         }
         let number = self.number_at(now_ns);
         if self.window != Some(number) {
@@ -168,7 +169,8 @@ impl Course {
         if let Some(window) = self.window_at(started_ns) {
             window.sent += 1;
         }
-        if let Some(releases_ns) = self.releases_ns.first_mut().filter(|releases_ns| releases_ns.len() < KEPT)
+        if let Some(releases_ns) =
+            self.releases_ns.first_mut().filter(|releases_ns| releases_ns.len() < MAX_KEPT)
         {
             releases_ns.push(started_ns);
         }
@@ -182,7 +184,7 @@ impl Course {
         if let Some(window) = self.window_at(intended_ns) {
             window.response.saturating_record(response_ns);
         }
-        if self.answers_ns.len() < KEPT {
+        if self.answers_ns.len() < MAX_KEPT {
             self.answers_ns.push((intended_ns, response_ns));
         }
         if let Some(coarse) = self.connections.get_mut(connection) {
@@ -190,14 +192,14 @@ impl Course {
         }
     }
 
-    /// A request was in flight from `started_ns` to `ended_ns`.
+    /// Adds a request that was in flight from `started_ns` to `ended_ns`.
     pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
         let until_ns = ended_ns.min(self.until_ns);
         self.in_flight_ns += until_ns.saturating_sub(started_ns.max(self.from_ns));
     }
 
-    /// Takes over what another worker saw in the same time; its connections come after these.
-    pub(crate) fn join(&mut self, other: Self) {
+    /// Adds the course of another worker over the same time. Its connections are appended.
+    pub(crate) fn merge(&mut self, other: Self) {
         self.until_ns = self.until_ns.min(other.until_ns);
         for (ours, theirs) in self.windows.iter_mut().zip(other.windows) {
             ours.planned += theirs.planned;
@@ -208,7 +210,7 @@ impl Course {
         self.releases_ns.extend(other.releases_ns);
         self.gap_error += &other.gap_error;
         self.answers_ns.extend(other.answers_ns);
-        self.looks.extend(other.looks);
+        self.samples.extend(other.samples);
         self.in_flight_ns += other.in_flight_ns;
         self.connections.extend(other.connections);
     }
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_falls_into_its_window() {
+    fn requests_count_in_their_windows() {
         let mut course = Course::new(1_000, 101_000, 2, 1);
         course.plan(1_000);
         course.plan(1_999);
@@ -232,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn looks_find_the_mean_number_in_flight() {
+    fn samples_estimate_the_mean_number_in_flight() {
         let mut course = Course::new(0, 1_000_000_000, 0, 1);
         // Three in flight for the first quarter, then one.
         for step in 0..10_000_u64 {
-            course.look(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
+            course.sample(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
         }
         let (mean, _) = course.in_flight().unwrap();
         assert!((mean - 1.5).abs() < 0.1, "{mean}");
@@ -244,16 +246,16 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_ended_early_has_its_complete_windows_and_is_as_long_as_it_was() {
+    fn an_early_end_leaves_the_complete_windows_and_the_actual_length() {
         let mut course = Course::new(1_000, 101_000, 0, 1);
-        course.cut(48_500);
+        course.truncate(48_500);
         assert_eq!((course.complete_windows().len(), course.batches().len()), (47, 23));
         assert!((course.length_s() - 47.5e-6).abs() < 1e-12);
-        // The drain is no part of it.
+        // The drain is excluded.
         course.end(48_000, 90_000);
-        course.look(60_000, 5, 5);
+        course.sample(60_000, 5, 5);
         assert_eq!((course.in_flight_ns, course.in_flight()), (500, None));
-        course.cut(0);
+        course.truncate(0);
         assert_eq!((course.complete_windows().len(), course.batches().len()), (0, 0));
     }
 

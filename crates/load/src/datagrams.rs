@@ -1,4 +1,4 @@
-//! What is different on a connection of QUIC: datagrams come and go, and some of what it does is due by the clock.
+//! The QUIC part of a transport: datagrams and timers.
 
 use hoptax_host::clock::now_ns;
 use hoptax_wire::Event;
@@ -9,17 +9,17 @@ use rustix::net::{RecvFlags, SendFlags};
 use crate::transport::{ConnectionError, Read, Scratch, Transport};
 
 impl Transport {
-    /// Whether a connection can begin at all.
+    /// Whether the QUIC connection could be created.
     pub(super) fn check_datagrams(&mut self) -> Result<(), ConnectionError> {
         self.client.datagrams().map_or(Ok(()), |client| Ok(client.check()?))
     }
 
-    /// Sends the datagrams that are due, as far as the socket takes them. The next one waits for room in `output`.
+    /// Sends pending datagrams until the socket blocks. The datagram that blocks stays in `output`.
     pub(super) fn transmit_datagrams(&mut self) -> Result<(), Errno> {
         let Some(client) = self.client.datagrams() else { return Ok(()) };
         while !self.output.is_empty() || client.next_datagram(&mut self.output) {
             match rustix::net::send(&self.socket, &self.output, SendFlags::NOSIGNAL) {
-                // A queue behind the socket is full: lost as on any way, which QUIC mends.
+                // A full queue below the socket drops the datagram, like any loss; QUIC recovers.
                 Ok(_) | Err(Errno::NOBUFS) => self.output.clear(),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
@@ -32,8 +32,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Reads one datagram and finds out what it means. When there is none left, what is due in turn is sent: one
-    /// acknowledgement for all.
+    /// Reads and parses one datagram. When none is left, sends what is pending, so that one acknowledgement covers all.
     pub(super) fn read_datagram(
         &mut self,
         buffer: &mut [u8],
@@ -48,14 +47,14 @@ impl Transport {
             }
             Err(error) => return Err(error.into()),
         };
-        let Some(client) = self.client.datagrams() else { unreachable!("datagrams are read of QUIC only") };
+        let Some(client) = self.client.datagrams() else { unreachable!("only QUIC reads datagrams") };
         client.feed(buffer.get(..read).unwrap_or_default(), &mut scratch.events)?;
         let handshake = client.take_handshake();
         let took_ns = now_ns().saturating_sub(self.connected_ns);
         Ok((Read::Bytes(buffer.len()), handshake.map(|done| (took_ns, done))))
     }
 
-    /// Does what is due by the clock, and leaves in `events` what came of it.
+    /// Runs the QUIC timers that are due. Their protocol events are appended to `events`.
     pub(crate) fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), ConnectionError> {
         if let Some(client) = self.client.datagrams() {
             client.tick(events)?;
@@ -64,12 +63,12 @@ impl Transport {
         Ok(())
     }
 
-    /// Tells the server that the connection ends.
-    pub(super) fn say_goodbye(&mut self) {
+    /// Sends `CONNECTION_CLOSE`.
+    pub(super) fn close_quic(&mut self) {
         if let Some(client) = self.client.datagrams() {
             client.close();
             match self.transmit_datagrams() {
-                // A server that is not told learns it in time.
+                // If it is lost, the server's idle timeout applies.
                 Ok(()) | Err(_) => {}
             }
         }

@@ -1,18 +1,18 @@
-//! A distribution of times: a histogram for its quantiles, and exact sums for its mean and its spread.
+//! A distribution of times: a histogram for quantiles, and exact sums for mean and standard deviation.
 //!
-//! The histogram is an HDR histogram of three digits in nanoseconds (a quantile is at most 0.1 % above the recorded
-//! value), bounded at one hour; what is longer is counted as overflow beside being recorded as an hour. The sums are
-//! integers: they merge exactly and cannot cancel, as the usual difference of two large floating-point numbers does.
+//! The histogram is an HDR histogram with three digits in nanoseconds: a quantile is at most 0.1 % above the recorded
+//! value. Its range ends at one hour; longer times are recorded as one hour and counted as overflow. The sums are
+//! integers: they merge exactly and do not suffer the cancellation of large floating-point sums.
 
 use std::ops::AddAssign;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{Latency, LowerBounds};
 
-/// Largest time that is told apart, nanoseconds.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Maximum recorded time, nanoseconds.
+const MAX_NS: u64 = 3_600_000_000_000;
 
-/// Times, in nanoseconds.
+/// A distribution of times, recorded in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     histogram: Histogram<u64>,
@@ -29,32 +29,32 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// An empty one.
+    /// An empty distribution.
     pub fn new() -> Self {
         Self { histogram: histogram(), overflow: 0, sum_ns: 0, sum_of_squares: 0 }
     }
 
-    /// Takes a time.
+    /// Records a time.
     pub fn record(&mut self, ns: u64) {
         self.histogram.saturating_record(ns);
-        self.overflow += u64::from(ns > LONGEST_NS);
-        let ns = u128::from(ns.min(LONGEST_NS));
+        self.overflow += u64::from(ns > MAX_NS);
+        let ns = u128::from(ns.min(MAX_NS));
         self.sum_ns += ns;
         self.sum_of_squares += ns * ns;
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Resets the distribution, keeping its allocations.
     pub fn clear(&mut self) {
         self.histogram.reset();
         (self.overflow, self.sum_ns, self.sum_of_squares) = (0, 0, 0);
     }
 
-    /// How many times it holds.
+    /// Number of recorded times.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Whether it holds none.
+    /// Whether no time is recorded.
     pub fn is_empty(&self) -> bool {
         self.histogram.is_empty()
     }
@@ -64,13 +64,12 @@ impl Distribution {
         &self.histogram
     }
 
-    /// The quantile `p`, microseconds; None without times.
+    /// The quantile `p`, microseconds; None if empty.
     pub fn quantile_us(&self, p: f64) -> Option<f64> {
         (!self.is_empty()).then(|| self.histogram.value_at_quantile(p) as f64 / 1e3)
     }
 
-    /// The quantile `p`, microseconds, or what it is at least, when some requests took at least as long as `censored` says;
-    /// see [`Distribution::summary_with`].
+    /// The quantile `p`, or its lower bound if censored times reach it, microseconds; see [`Distribution::summary_with`].
     pub(crate) fn quantile_with(
         &self,
         p: f64,
@@ -86,7 +85,7 @@ impl Distribution {
         if ns < censored.min() { (us, None) } else { (None, us) }
     }
 
-    /// The arithmetic mean, microseconds; None without times.
+    /// The arithmetic mean, microseconds; None if empty.
     pub fn mean_us(&self) -> Option<f64> {
         let count = u128::from(self.count());
         let whole = self.sum_ns.checked_div(count)?;
@@ -95,8 +94,8 @@ impl Distribution {
 
     /// The standard deviation, microseconds; None with fewer than two times.
     ///
-    /// With the mean rounded to `m`, the sum of `(x - m)^2` is `sum(x^2) - 2 m sum(x) + n m^2`, in integers without
-    /// any loss; what the rounding of `m` is wrong by is taken off at the end.
+    /// With the mean rounded to `m`, the sum of `(x - m)^2` is `sum(x^2) - 2 m sum(x) + n m^2`, which is exact in integers.
+    /// The error from rounding `m` is subtracted at the end.
     pub fn standard_deviation_us(&self) -> Option<f64> {
         let count = u128::from(self.count());
         if count < 2 {
@@ -109,14 +108,14 @@ impl Distribution {
         Some((squares.max(0.0) / (count - 1) as f64).sqrt() / 1e3)
     }
 
-    /// What a result says of it.
+    /// The summary for a result.
     pub fn summary(&self) -> Latency {
         self.summary_with(None)
     }
 
-    /// What a result says of it when some requests took at least as long as `censored` says, and how long is not known.
-    /// A quantile is a number as long as all of those lie above it: then their true times do not matter. Beyond that
-    /// only a bound is known, the quantile with each counted as no longer than it has been waited for.
+    /// The summary for a result, with right-censored times: the requests took at least the times in `censored`.
+    /// A quantile below every censored time does not depend on the unknown times and is exact. A quantile above is a lower
+    /// bound, computed as if each request had ended at its censored time.
     pub fn summary_with(&self, censored: Option<&Histogram<u64>>) -> Latency {
         let us = |ns: u64| ns as f64 / 1e3;
         let censored = censored.filter(|censored| !censored.is_empty());
@@ -161,11 +160,11 @@ impl AddAssign<&Self> for Distribution {
     }
 }
 
-/// An empty histogram of the kind that is recorded in.
+/// An empty histogram with the bounds and precision of [`Distribution`].
 #[expect(clippy::missing_panics_doc, reason = "it cannot")]
 #[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
 pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
+    Histogram::new_with_bounds(1, MAX_NS, 3).expect("constant bounds are valid")
 }
 
 #[cfg(test)]
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_values_are_at_most_a_thousandth_too_large() {
+    fn quantiles_exceed_recorded_values_by_at_most_a_thousandth() {
         let mut histogram = histogram();
         for value in (1_u64..60_000_000_000).step_by(97_000_003) {
             histogram.reset();
@@ -195,20 +194,20 @@ mod tests {
 
     #[test]
     fn a_small_spread_around_a_large_mean_does_not_cancel() {
-        // An hour, give or take a nanosecond: 64-bit floating-point sums of squares have lost it long before.
-        let base = LONGEST_NS - 10;
+        // One hour plus or minus a nanosecond: sums of squares in 64-bit floating point would lose the difference.
+        let base = MAX_NS - 10;
         let spread = of(&[base - 1, base, base + 1]).standard_deviation_us().unwrap();
         assert!((spread - 0.001).abs() < 1e-9, "{spread}");
     }
 
     #[test]
-    fn what_is_longer_than_an_hour_is_counted() {
-        let long = of(&[5, LONGEST_NS, LONGEST_NS + 1, u64::MAX]).summary();
+    fn times_above_an_hour_are_counted_as_overflow() {
+        let long = of(&[5, MAX_NS, MAX_NS + 1, u64::MAX]).summary();
         assert_eq!((long.count, long.overflow), (4, 2));
     }
 
     #[test]
-    fn a_quantile_is_a_bound_where_unfinished_requests_reach_it() {
+    fn a_quantile_is_a_lower_bound_where_censored_times_reach_it() {
         let answered = of(&vec![1_000_000; 980]);
         let mut censored = histogram();
         censored.record_n(5_000_000_000, 20).unwrap();
@@ -219,7 +218,7 @@ mod tests {
         assert!(latency.at_least.p99_us.unwrap() >= 5_000_000.0);
         assert_eq!(answered.quantile_with(0.9, Some(&censored)), (latency.p90_us, None));
         assert_eq!(answered.quantile_with(0.99, Some(&censored)), (None, latency.at_least.p99_us));
-        // Waited for only briefly, they leave even the median open.
+        // A short censored time makes even the median a bound.
         let mut censored = histogram();
         censored.record_n(10, 1).unwrap();
         let latency = answered.summary_with(Some(&censored));
@@ -229,9 +228,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_is_recording_together(
-            one in prop::collection::vec(0..LONGEST_NS * 2, 0..50),
-            two in prop::collection::vec(0..LONGEST_NS * 2, 0..50),
+        fn merging_equals_recording_together(
+            one in prop::collection::vec(0..MAX_NS * 2, 0..50),
+            two in prop::collection::vec(0..MAX_NS * 2, 0..50),
         ) {
             let mut merged = of(&one);
             merged += &of(&two);
@@ -239,7 +238,7 @@ mod tests {
         }
 
         #[test]
-        fn moments_are_those_of_the_textbook(times in prop::collection::vec(0_u64..1_000_000_000, 2..50)) {
+        fn mean_and_standard_deviation_match_their_definitions(times in prop::collection::vec(0_u64..1_000_000_000, 2..50)) {
             let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
             let squares: f64 = times.iter().map(|ns| (*ns as f64 - mean).powi(2)).sum();
             let deviation = (squares / (times.len() - 1) as f64).sqrt();

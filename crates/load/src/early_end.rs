@@ -1,16 +1,16 @@
-//! What ends the workers of a trial before its time, all at the same moment.
+//! Ends all workers of a trial early, at the same time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hoptax_result::EndedBy;
 
-/// How long before an early end the workers of a trial are told of it, nanoseconds: twice what one sleeps at most, so
-/// that all of them end at the same moment.
+/// How far ahead an early end is scheduled, nanoseconds: twice the maximum sleep of a worker, so that every worker sees it
+/// in time.
 const NOTICE_NS: u64 = 100_000_000;
 
-/// The moment at which the workers of a trial end before their time, and why: the first that knows of it says it, and all
-/// end then. Workers that have had all their requests end one by one.
+/// An early end, shared by the workers of a trial: its time and reason. The first request for it sets both. Workers that
+/// have sent all their requests end individually.
 #[derive(Clone, Debug)]
 pub struct EarlyEnd {
     shared: Arc<Shared>,
@@ -22,13 +22,13 @@ pub struct EarlyEnd {
 struct Shared {
     at_ns: AtomicU64,
     is_backlog: AtomicBool,
-    /// Workers that have had all their requests, and when the last of them had.
+    /// Workers that have sent all their requests, and the latest time at which one had.
     done: AtomicU64,
     done_ns: AtomicU64,
 }
 
 impl EarlyEnd {
-    /// That of so many workers.
+    /// An early end for this many workers.
     pub fn new(workers: usize) -> Self {
         let notice_ns = if workers > 1 { NOTICE_NS } else { 0 };
         let shared = Shared {
@@ -40,7 +40,7 @@ impl EarlyEnd {
         Self { shared: Arc::new(shared), workers: workers as u64, notice_ns }
     }
 
-    /// When it is, and why; None where nothing ends early.
+    /// Time and reason of the early end; None if there is none.
     pub fn get(&self) -> Option<(u64, EndedBy)> {
         if self.shared.done.load(Ordering::Acquire) == self.workers {
             return Some((self.shared.done_ns.load(Ordering::Acquire), EndedBy::Requests));
@@ -58,13 +58,13 @@ impl EarlyEnd {
         self.shared.at_ns.load(Ordering::Acquire)
     }
 
-    /// A worker has had all its requests.
+    /// Called by a worker that has sent all its requests.
     pub(crate) fn set_done(&self, at_ns: u64) {
         self.shared.done_ns.fetch_max(at_ns, Ordering::AcqRel);
         self.shared.done.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Ends all workers soon, unless that was said before.
+    /// Schedules an early end of all workers, unless one is scheduled already.
     pub(crate) fn set(&self, now_ns: u64, by: EndedBy) {
         let at_ns = now_ns.saturating_add(self.notice_ns);
         let is_first =
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_reason_for_an_early_end_holds_and_all_workers_end_then() {
+    fn the_first_early_end_determines_time_and_reason() {
         let early_end = EarlyEnd::new(2);
         assert_eq!(early_end.get(), None);
         early_end.clone().set(5, EndedBy::Backlog);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_have_had_their_requests_end_with_the_last_of_them() {
+    fn a_trial_with_a_request_limit_ends_with_its_last_worker() {
         let early_end = EarlyEnd::new(2);
         early_end.set_done(9);
         assert_eq!(early_end.get(), None);

@@ -1,4 +1,4 @@
-//! What an answer must be to count as one.
+//! The conditions that an answer must meet to count as answered.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,18 +9,18 @@ use serde_json::Value;
 
 use crate::recording::Failure;
 
-/// What is expected of every answer. A status is below 400 unless told otherwise.
+/// Conditions on every answer. By default the status must be below 400.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// One of these statuses and no other; any below 400 if there is none.
+    /// Permitted statuses; empty for any below 400.
     pub statuses: Vec<u16>,
-    /// A body of this size, bytes.
+    /// Required body size, bytes.
     pub size: Option<u64>,
-    /// These headers.
+    /// Required headers.
     pub headers: Vec<ExpectedHeader>,
-    /// A body like this. Bodies are kept and checked only if there is one; it takes CPU time of the generator.
+    /// Conditions on the body. Bodies are kept and checked only if there are any, which takes CPU time of the generator.
     pub body: Option<Arc<ExpectedBody>>,
-    /// Whether answers are those of gRPC, which have a status of their own that is to be 0.
+    /// Whether answers are gRPC, whose status must be 0.
     pub(crate) is_grpc: bool,
 }
 
@@ -44,12 +44,12 @@ impl Expectation {
         Arc::make_mut(self.body.get_or_insert_default())
     }
 
-    /// The headers, for every reader of answers.
+    /// The required headers, shared by all connections.
     pub(crate) fn shared_headers(&self) -> Arc<[ExpectedHeader]> {
         self.headers.clone().into()
     }
 
-    /// How an answer falls short, if it does.
+    /// The failure of an answer that does not meet the conditions.
     pub(crate) fn failure(&self, answer: &Response) -> Option<Failure> {
         let as_expected = self.statuses.contains(&answer.status);
         match answer.status {
@@ -101,8 +101,8 @@ impl FromStr for Expectation {
             };
             taken.ok_or_else(|| {
                 format!(
-                    "`{part}` is no expectation: write `status=200`, `status=200|429`, `size=1024`, `header=NAME` or `header=NAME:VALUE`, \
-                     `sha256=HEX`, or several with a comma between them, and at the end `contains=TEXT`, `json=/POINTER` or \
+                    "`{part}` is not a valid expectation; use `status=200`, `status=200|429`, `size=1024`, `header=NAME`, `header=NAME:VALUE` \
+                     or `sha256=HEX`, or several of them separated by commas, and at the end `contains=TEXT`, `json=/POINTER` or \
                      `json=/POINTER=VALUE`"
                 )
             })?;
@@ -179,19 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_what_was_expected_is_a_failure() {
+    fn an_answer_that_violates_a_condition_is_a_failure() {
         assert_eq!(failure("status=200,size=10", 200, 10), None);
         assert_eq!(failure("size=10", 200, 9), Some(Failure::Mismatch));
         assert_eq!(failure("status=200", 204, 0), Some(Failure::Mismatch));
         assert_eq!(failure("status=200", 503, 0), Some(Failure::Status5xx));
-        assert_eq!(failure("status=429", 429, 0), None, "an expected refusal is an answer");
+        assert_eq!(failure("status=429", 429, 0), None, "a permitted error status is an answer");
         assert_eq!(failure("status=429,size=1", 429, 0), Some(Failure::Mismatch));
         let without = Response { is_as_expected: false, ..answer(200, 10) };
         assert_eq!(Expectation::default().failure(&without), Some(Failure::Mismatch));
     }
 
     #[test]
-    fn without_a_status_it_must_be_below_400() {
+    fn by_default_the_status_must_be_below_400() {
         let any = Expectation::default();
         let failure = |status| any.failure(&answer(status, 1));
         assert_eq!(
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expectation_is_told() {
+    fn invalid_expectations_are_rejected() {
         let hash = format!("size=3,sha256={}", "0f".repeat(32));
         let of_body = [
             hash.as_str(),
@@ -220,10 +220,10 @@ mod tests {
             "size=3,contains=a".parse::<Expectation>().unwrap().and(&"size=4,json=/b=x".parse().unwrap());
         assert_eq!(both.to_string(), "size=4,contains=a,json=/b=\"x\"");
         for text in ["sha256=0", "contains=", "json=a", "sha256=xyz"] {
-            assert!(text.parse::<Expectation>().unwrap_err().contains("no expectation"), "{text}");
+            assert!(text.parse::<Expectation>().unwrap_err().contains("not a valid expectation"), "{text}");
         }
         for text in ["", "status", "status=99", "size=-1", "header=", "header=a b", "status=200,"] {
-            assert!(text.parse::<Expectation>().unwrap_err().contains("no expectation"), "{text}");
+            assert!(text.parse::<Expectation>().unwrap_err().contains("not a valid expectation"), "{text}");
         }
     }
 }

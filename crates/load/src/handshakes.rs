@@ -1,4 +1,4 @@
-//! The handshakes of TLS: how many, how long, and what they agreed on.
+//! TLS handshakes: their number, durations, and negotiated parameters.
 
 use hoptax_result::TlsResult;
 use hoptax_stats::quantile_supported;
@@ -6,36 +6,36 @@ use hoptax_wire::tls::Handshake;
 
 use crate::distribution::Distribution;
 
-/// The handshakes of one worker or of several.
+/// TLS handshakes of one worker or of several.
 #[derive(Clone, Debug, Default)]
 pub struct Handshakes {
     full: u64,
     resumed: u64,
-    /// Those in which the server asked for a key of another group.
+    /// Handshakes with a `HelloRetryRequest`.
     retried: u64,
-    took: Distribution,
-    /// The last of them; they do not differ unless servers do.
+    durations: Distribution,
+    /// The last handshake. Handshakes differ only if servers do.
     last: Option<Handshake>,
-    /// Of the last that exchanged keys: one that takes up a session of TLS 1.2 does not.
+    /// Group of the last key exchange. A resumed handshake of TLS 1.2 has none.
     group: Option<String>,
 }
 
 impl Handshakes {
-    /// Those in which keys were exchanged and certificates shown.
+    /// Number of full handshakes.
     pub fn full(&self) -> u64 {
         self.full
     }
 
-    /// Those that took up an earlier session.
+    /// Number of resumed handshakes.
     pub fn resumed(&self) -> u64 {
         self.resumed
     }
 
-    pub(crate) fn record(&mut self, took_ns: u64, handshake: &Handshake) {
+    pub(crate) fn record(&mut self, duration_ns: u64, handshake: &Handshake) {
         self.full += u64::from(!handshake.is_resumed);
         self.resumed += u64::from(handshake.is_resumed);
         self.retried += u64::from(handshake.is_retried);
-        self.took.record(took_ns);
+        self.durations.record(duration_ns);
         if handshake.key_exchange_group.is_some() && self.group != handshake.key_exchange_group {
             self.group.clone_from(&handshake.key_exchange_group);
         }
@@ -48,7 +48,7 @@ impl Handshakes {
         self.full += other.full;
         self.resumed += other.resumed;
         self.retried += other.retried;
-        self.took += &other.took;
+        self.durations += &other.durations;
         if other.group.is_some() {
             self.group.clone_from(&other.group);
         }
@@ -57,17 +57,17 @@ impl Handshakes {
         }
     }
 
-    /// What a result says of them; None without any.
+    /// The summary for a result; None without handshakes.
     pub(crate) fn summary(&self) -> Option<TlsResult> {
         let last = self.last.as_ref()?;
-        let mut handshake = self.took.summary();
+        let mut handshake = self.durations.summary();
         for (quantile, share) in [
             (&mut handshake.p50_us, 0.5),
             (&mut handshake.p90_us, 0.9),
             (&mut handshake.p99_us, 0.99),
             (&mut handshake.p99_9_us, 0.999),
         ] {
-            *quantile = quantile.filter(|_| quantile_supported(self.took.histogram().len(), share));
+            *quantile = quantile.filter(|_| quantile_supported(self.durations.histogram().len(), share));
         }
         Some(TlsResult {
             version: last.version.to_owned(),

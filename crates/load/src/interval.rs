@@ -15,7 +15,7 @@ use hoptax_result::{IntervalTimes, LoadInterval};
 
 use crate::distribution::histogram;
 use crate::log::Outcome;
-use crate::recording::Moments;
+use crate::recording::Timestamps;
 
 /// Where the intervals of a trial go, and how long each is.
 #[derive(Clone, Debug)]
@@ -222,14 +222,14 @@ impl IntervalRecorder {
         self.interval.sent += 1;
     }
 
-    pub(crate) fn record_answer(&mut self, moments: &Moments) {
-        self.advance(moments.last_byte_ns);
+    pub(crate) fn record_answer(&mut self, timestamps: &Timestamps) {
+        self.advance(timestamps.last_byte_ns);
         self.in_flight = self.in_flight.saturating_sub(1);
         let interval = &mut self.interval;
         interval.answered += 1;
-        interval.response.saturating_record(moments.last_byte_ns.saturating_sub(moments.intended_ns));
-        interval.service.saturating_record(moments.last_byte_ns.saturating_sub(moments.written_ns));
-        interval.send_lag.saturating_record(moments.written_ns.saturating_sub(moments.intended_ns));
+        interval.response.saturating_record(timestamps.last_byte_ns.saturating_sub(timestamps.intended_ns));
+        interval.service.saturating_record(timestamps.last_byte_ns.saturating_sub(timestamps.written_ns));
+        interval.send_lag.saturating_record(timestamps.written_ns.saturating_sub(timestamps.intended_ns));
     }
 
     /// Records that a request ended without the expected answer, or was not sent.
@@ -271,8 +271,8 @@ mod tests {
         ((0..workers).map(|_| IntervalRecorder::new(sink.clone(), 1_000, workers)).collect(), receiver)
     }
 
-    fn answer(intended_ns: u64, written_ns: u64, last_byte_ns: u64) -> Moments {
-        Moments {
+    fn answer(intended_ns: u64, written_ns: u64, last_byte_ns: u64) -> Timestamps {
+        Timestamps {
             intended_ns,
             offered_ns: intended_ns,
             started_ns: written_ns,

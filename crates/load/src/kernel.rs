@@ -1,9 +1,9 @@
-//! The kernel's own time stamps of a sample of requests (`SO_TIMESTAMPING`, software): how much of the measured time was
-//! spent between the wire and the generator?
+//! Kernel timestamps of a sample of requests (software `SO_TIMESTAMPING`): splits service time into the parts before,
+//! on and after the wire.
 //!
-//! They are of the real-time clock and are only held against readings of that. A read that spans several packets gets the
-//! stamp of the last one. One request is in flight on a connection, so the one stamp of a sending that is found after its
-//! answer is its own.
+//! They are on the real-time clock and are compared only with readings of that clock. A read that spans several packets
+//! gets the timestamp of the last one. One request is in flight per connection, so the transmit timestamp that is found
+//! after an answer belongs to its request.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,13 +14,13 @@ use rustix::io::Errno;
 
 use crate::distribution::Distribution;
 
-/// One connection in so many is stamped, and the first of each worker.
-pub(crate) const ONE_IN: usize = 16;
+/// Every so many connections one is sampled, including the first of each worker.
+pub(crate) const SAMPLE_ONE_IN: usize = 16;
 
-/// Room for what comes with a reading: three stamps, and the error that carries them.
+/// Size of the control buffer: three timestamps, and the extended error that carries them.
 const CONTROL_BYTES: usize = 256;
 
-/// What the stamps of a sample say.
+/// Distributions of the times between timestamps.
 #[expect(clippy::struct_field_names, reason = "each is a way to or from it")]
 #[derive(Clone, Debug, Default)]
 pub struct Stamps {
@@ -39,7 +39,7 @@ impl Stamps {
     fn record(&mut self, one: Stamped) -> Option<()> {
         let sent_ns = one.sent_ns?;
         let received_ns = one.received_ns?;
-        // A clock that was set meanwhile makes a stamp earlier than what came before it: such a request tells nothing.
+        // If the clock was set back in between, the request is discarded.
         let to_wire_ns = sent_ns.checked_sub(one.written_ns)?;
         let on_wire_ns = received_ns.checked_sub(sent_ns)?;
         let from_wire_ns = one.read_ns.checked_sub(received_ns)?;
@@ -49,7 +49,7 @@ impl Stamps {
         Some(())
     }
 
-    /// What a result says of them.
+    /// The summary for a result.
     pub fn summary(&self) -> KernelStamps {
         KernelStamps {
             to_wire: self.to_wire.summary(),
@@ -59,7 +59,7 @@ impl Stamps {
     }
 }
 
-/// The moments of one stamped request, nanoseconds of the real-time clock.
+/// The timestamps of one request, nanoseconds on the real-time clock.
 #[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamped {
@@ -70,13 +70,13 @@ pub(crate) struct Stamped {
 }
 
 impl Stamped {
-    /// Begins a request: stamps of what was sent before are thrown away.
+    /// Starts a request. Discards the timestamps of earlier writes.
     pub(crate) fn begin(socket: &OwnedFd) -> Self {
         while take(socket, &mut [0], MsgFlags::MSG_ERRQUEUE).is_ok() {}
         Self { written_ns: wall_ns(), ..Self::default() }
     }
 
-    /// Reads what has come, and keeps its stamp.
+    /// Reads from the socket and stores the receive timestamp.
     pub(crate) fn read(&mut self, socket: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
         let (count, stamp_ns) = take(socket, buffer, MsgFlags::empty())?;
         self.read_ns = wall_ns();
@@ -84,7 +84,7 @@ impl Stamped {
         Ok(count)
     }
 
-    /// Ends a request whose answer is complete.
+    /// Records a request whose answer is complete.
     pub(crate) fn finish(mut self, socket: &OwnedFd, stamps: &mut Stamps) {
         while let Ok((_, stamp_ns)) = take(socket, &mut [0], MsgFlags::MSG_ERRQUEUE) {
             self.sent_ns = stamp_ns.or(self.sent_ns);
@@ -93,8 +93,8 @@ impl Stamped {
     }
 }
 
-/// Asks the kernel for stamps on a socket. It begins with those of arrivals a little later; until then one is of the
-/// reading, and the time from the wire is too short. Connections are opened and warmed up before anything is recorded.
+/// Enables timestamps on a socket. The kernel starts to timestamp received packets some time later. Until then the
+/// timestamp is that of the read, and the time from the wire is too short; the warm-up excludes these.
 pub(crate) fn enable(socket: &OwnedFd) -> io::Result<()> {
     let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
@@ -103,7 +103,7 @@ pub(crate) fn enable(socket: &OwnedFd) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::Timestamping, &flags)?)
 }
 
-/// One reading of a socket, or of its queue of stamps, with the stamp that came with it.
+/// Reads once from the socket or its error queue. Returns the number of bytes, and the timestamp that came with them.
 fn take(socket: &OwnedFd, buffer: &mut [u8], flags: MsgFlags) -> Result<(usize, Option<u64>), Errno> {
     let mut space = vec![0; CONTROL_BYTES];
     let mut pieces = [IoSliceMut::new(buffer)];
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_in_a_socket_that_nobody_reads_is_the_readers() {
+    fn time_in_an_unread_socket_counts_as_time_from_the_wire() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
@@ -154,16 +154,18 @@ mod tests {
             stamped.finish(&socket, &mut stamps);
             stamps.summary()
         };
-        // The kernel begins to stamp what arrives some time after it is asked to.
+        // The kernel starts to timestamp received packets some time after timestamps are enabled.
         let is_stamped = |found: &KernelStamps| found.from_wire.min_us.is_some_and(|us| us >= 29_000.0);
-        let found =
-            (0..100).map(|_| exchange()).find(is_stamped).expect("one in a hundred answers is stamped");
+        let found = (0..100)
+            .map(|_| exchange())
+            .find(is_stamped)
+            .expect("one in a hundred answers has a receive timestamp");
         assert_eq!(found.from_wire.count, 1);
         assert!(found.on_wire.max_us.unwrap() < found.from_wire.min_us.unwrap(), "{found:?}");
     }
 
     #[test]
-    fn stamps_of_a_clock_that_was_set_back_are_left_out() {
+    fn timestamps_across_a_clock_step_are_discarded() {
         let mut stamps = Stamps::default();
         let back = Stamped { written_ns: 100, sent_ns: Some(50), received_ns: Some(60), read_ns: 70 };
         assert_eq!(stamps.record(back), None);

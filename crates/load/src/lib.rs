@@ -1,13 +1,12 @@
-//! The load engine: offers traffic on a plan and records what came of every request.
+//! The load engine: sends requests on a schedule and records the outcome of each.
 //!
-//! A [`Worker`] is one thread's worth of it: an epoll loop over connections of its own, nothing shared. It can
-//! run again and again over the same warm connections, which is how a study visits many arms in turn;
-//! [`trial::run`] puts several workers together for one timed trial. Neither knows about studies, proxies or
-//! files.
+//! A [`Worker`] is one thread: an epoll loop over its own connections, with nothing shared. It can run repeatedly over
+//! the same warm connections; a study uses this to measure many arms in turn. [`trial::run`] combines several workers
+//! into one timed trial. Neither knows about studies, proxies or files.
 //!
-//! Four moments of each request are kept: planned release, first byte written, first byte read, last byte
-//! read. From them come three distributions that other generators mix up (Gil Tene's "coordinated omission"):
-//! response time from the planned release, service time from the first byte written, and the send lag between
+//! Four timestamps of each request are recorded: intended start, first byte written, first byte read, last byte read.
+//! They give three distributions, which separate the effects of coordinated omission (Gil Tene): response time, from
+//! the intended start; service time, from the first byte written; and send lag, the time between the two.
 //! the two.
 
 mod ask;

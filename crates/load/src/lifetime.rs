@@ -1,4 +1,4 @@
-//! When connections are opened, and how long they are kept.
+//! When connections are opened, and how long they last.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use rand::rngs::SmallRng;
 /// When a connection is first opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connect {
-    /// Before the first release.
+    /// Before the first request.
     #[default]
     Ahead,
-    /// When a request needs it, whose send lag it is then part of.
+    /// When a request needs it. The connect then counts towards the request's send lag.
     OnDemand,
 }
 
@@ -33,36 +33,32 @@ impl FromStr for Connect {
         match text {
             "ahead" => Ok(Self::Ahead),
             "on-demand" => Ok(Self::OnDemand),
-            _ => Err("it must be `ahead` or `on-demand`".to_owned()),
+            _ => Err("must be `ahead` or `on-demand`".to_owned()),
         }
     }
 }
 
-/// How many requests a connection carries, drawn anew for each.
+/// Number of requests per connection, drawn for each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestsPerConnection {
-    least: u32,
-    most: u32,
+    min: u32,
+    max: u32,
 }
 
 impl RequestsPerConnection {
-    /// As many, no more and no less; at least one.
+    /// A fixed number, at least one.
     pub fn exactly(requests: u32) -> Self {
-        Self { least: requests.max(1), most: requests.max(1) }
+        Self { min: requests.max(1), max: requests.max(1) }
     }
 
     pub(crate) fn draw(self, random: &mut SmallRng) -> u32 {
-        if self.least == self.most { self.least } else { random.random_range(self.least..=self.most) }
+        if self.min == self.max { self.min } else { random.random_range(self.min..=self.max) }
     }
 }
 
 impl fmt::Display for RequestsPerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.least == self.most {
-            write!(f, "{}", self.least)
-        } else {
-            write!(f, "{}-{}", self.least, self.most)
-        }
+        if self.min == self.max { write!(f, "{}", self.min) } else { write!(f, "{}-{}", self.min, self.max) }
     }
 }
 
@@ -70,22 +66,22 @@ impl FromStr for RequestsPerConnection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (least, most) = text.split_once('-').unwrap_or((text, text));
-        match (least.trim().parse(), most.trim().parse()) {
-            (Ok(least), Ok(most)) if (1..=most).contains(&least) => Ok(Self { least, most }),
-            _ => Err("it must be a number as `1000`, or a range as `500-1500`, of 1 and more".to_owned()),
+        let (min, max) = text.split_once('-').unwrap_or((text, text));
+        match (min.trim().parse(), max.trim().parse()) {
+            (Ok(min), Ok(max)) if (1..=max).contains(&min) => Ok(Self { min, max }),
+            _ => Err("must be a number such as `1000` or a range such as `500-1500`, at least 1".to_owned()),
         }
     }
 }
 
-/// When connections are opened, and after what they are closed and opened anew for the next request.
+/// When connections are opened, and when they are closed and replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetime {
     /// When they are first opened.
     pub connect: Connect,
-    /// Requests that each carries; none for as many as the server takes.
+    /// Maximum number of requests per connection; None for the server's limit.
     pub requests: Option<RequestsPerConnection>,
-    /// Age at which each is closed after an answer; none for no such age.
+    /// Maximum age. A connection closes at its first answer after it; None for no limit.
     pub age: Option<Duration>,
 }
 
@@ -96,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_or_a_range_is_read_and_drawn() {
+    fn a_number_or_a_range_is_parsed_and_drawn_from() {
         let mut random = SmallRng::seed_from_u64(1);
         let one: RequestsPerConnection = "7".parse().unwrap();
         assert_eq!((one.draw(&mut random), one.to_string()), (7, "7".to_owned()));

@@ -1,25 +1,25 @@
-//! The raw log: one entry for every recorded request, from which everything that is printed can be computed again.
+//! The raw log: one entry per recorded request. Every reported number can be recomputed from it.
 //!
 //! A file is [`MAGIC`] and then entries of [`ENTRY_BYTES`] bytes, little-endian, in the order in which requests ended:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
-//! | 0..8 | planned release, nanoseconds since the start of the record (`i64`) |
-//! | 8..16 | the generator took note of it, nanoseconds after the planned release; all bits set when it did not |
-//! | 16..24 | a connection had it, likewise: bytes were written, or the connection was asked for |
-//! | 24..32 | the connection that was opened for it was connected, likewise |
+//! | 0..8 | intended start, nanoseconds since the start of the record (`i64`) |
+//! | 8..16 | when the worker saw that the request was due, nanoseconds after the intended start; all bits set if never |
+//! | 16..24 | when it was assigned to a connection (bytes written, or connect started), likewise |
+//! | 24..32 | when the connection opened for it was established, likewise |
 //! | 32..40 | first byte written, likewise |
 //! | 40..48 | first byte of the answer read, likewise |
-//! | 48..56 | its end, likewise: last byte read, or when it failed or was no longer waited for |
+//! | 48..56 | its end, likewise: last byte read, failure, timeout or end of the run |
 //! | 56..60 | connection, counted from 0 over all workers |
-//! | 60..62 | status of the answer, that of gRPC where it has one; 0 without one |
+//! | 60..62 | gRPC status if the answer has one, else HTTP status; 0 without an answer |
 //! | 62 | outcome, see [`Outcome`] |
 //! | 63 | bit 0: it waited for a connection; bit 1: its connection was opened for it |
 //!
-//! Only the kernel's time stamps are not in it.
+//! Kernel timestamps are not logged.
 //!
-//! Workers hand full buffers to whoever writes the file. Only when [`BACKLOG`] of them wait for the disk does a worker
-//! wait too, which its send lag then shows: the log is complete and memory is bounded.
+//! Workers pass full buffers to a writer through a channel of [`CHANNEL_BUFFERS`] buffers. A worker blocks when the channel is
+//! full, which its send lag shows: the log is complete and memory is bounded.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -28,25 +28,25 @@ use crate::recording::{Failure, Unsent};
 
 /// The first bytes of a log.
 pub const MAGIC: &[u8; 8] = b"hoptaxL3";
-/// Length of an entry.
+/// Size of an entry.
 pub const ENTRY_BYTES: usize = 64;
-/// Bytes that a worker collects before it hands them over.
+/// Size of a worker's buffer.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Buffers that may wait to be written: 64 MiB.
-const BACKLOG: usize = 1024;
-/// Stands for a moment that did not come.
-const NEVER: u64 = u64::MAX;
+/// Capacity of the channel, in buffers: 64 MiB.
+const CHANNEL_BUFFERS: usize = 1024;
+/// Encodes a timestamp that was not reached.
+const NOT_REACHED: u64 = u64::MAX;
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Answered in full with a status below 400.
+    /// Answered in full, with every condition met.
     Answered,
     /// Failed.
     Failed(Failure),
     /// Not answered within the timeout.
     TimedOut,
-    /// Still in flight when the drain was over.
+    /// In flight at the end of the drain.
     Unfinished,
     /// Not sent.
     Unsent(Unsent),
@@ -91,7 +91,7 @@ impl Outcome {
         Self::Failed(Failure::Generator),
     ];
 
-    /// The word for it.
+    /// Its name in results.
     pub fn label(self) -> String {
         match self {
             Self::Answered => "answered".to_owned(),
@@ -107,60 +107,60 @@ impl Outcome {
     }
 }
 
-/// One request.
+/// One request. Timestamps are in nanoseconds after the intended start; None if not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Planned release, nanoseconds since the start of the record.
+    /// Intended start, nanoseconds since the start of the record.
     pub intended_ns: i64,
-    /// The generator took note of it, nanoseconds after the planned release.
+    /// The worker saw that the request was due.
     pub offered_ns: Option<u64>,
-    /// A connection had it, nanoseconds after the planned release: bytes were written, or the connection was asked for.
+    /// It was assigned to a connection: its bytes were written, or a connect was started for it.
     pub started_ns: Option<u64>,
-    /// The connection that was opened for it was connected, nanoseconds after the planned release.
+    /// The connection that was opened for it was established.
     pub connected_ns: Option<u64>,
-    /// First byte written, nanoseconds after the planned release.
+    /// First byte written.
     pub written_ns: Option<u64>,
-    /// First byte of the answer read, nanoseconds after the planned release.
+    /// First byte of the answer read.
     pub first_byte_ns: Option<u64>,
-    /// Last byte read, or when it failed or was no longer waited for, nanoseconds after the planned release.
+    /// Last byte read, failure, timeout or end of the run.
     pub ended_ns: Option<u64>,
     /// Its connection, counted from 0 over all workers.
     pub connection: u32,
-    /// Status of its answer; 0 without one.
+    /// Status of the answer; 0 without one.
     pub status: u16,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// Whether it waited for a connection.
     pub blocked: bool,
-    /// Whether its connection was opened for it, and not for a request before it that it joined.
+    /// Whether the connection was opened for this request, not for an earlier one.
     pub connected: bool,
 }
 
 impl Entry {
-    /// The entry as it stands in a log.
+    /// Encodes the entry.
     pub fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
-        let moment = |moment: Option<u64>| moment.unwrap_or(NEVER).to_le_bytes();
+        let timestamp = |timestamp: Option<u64>| timestamp.unwrap_or(NOT_REACHED).to_le_bytes();
         let fields: [&[u8]; 11] = [
             &self.intended_ns.to_le_bytes(),
-            &moment(self.offered_ns),
-            &moment(self.started_ns),
-            &moment(self.connected_ns),
-            &moment(self.written_ns),
-            &moment(self.first_byte_ns),
-            &moment(self.ended_ns),
+            &timestamp(self.offered_ns),
+            &timestamp(self.started_ns),
+            &timestamp(self.connected_ns),
+            &timestamp(self.written_ns),
+            &timestamp(self.first_byte_ns),
+            &timestamp(self.ended_ns),
             &self.connection.to_le_bytes(),
             &self.status.to_le_bytes(),
             &[self.outcome.code()],
             &[u8::from(self.blocked) | u8::from(self.connected) << 1],
         ];
-        for (place, byte) in bytes.iter_mut().zip(fields.into_iter().flatten()) {
-            *place = *byte;
+        for (target, byte) in bytes.iter_mut().zip(fields.into_iter().flatten()) {
+            *target = *byte;
         }
         bytes
     }
 
-    /// The entry that stands in `bytes`; None when its outcome is none.
+    /// Decodes an entry; None if its outcome is invalid.
     pub fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
         let (words, rest) = bytes.split_first_chunk::<56>()?;
         let (words, _) = words.as_chunks::<8>();
@@ -169,15 +169,16 @@ impl Entry {
         let (connection, rest) = rest.split_first_chunk()?;
         let (status, rest) = rest.split_first_chunk()?;
         let [outcome, flags] = *<&[u8; 2]>::try_from(rest).ok()?;
-        let moment = |bytes: [u8; 8]| Some(u64::from_le_bytes(bytes)).filter(|moment| *moment != NEVER);
+        let timestamp =
+            |bytes: [u8; 8]| Some(u64::from_le_bytes(bytes)).filter(|timestamp| *timestamp != NOT_REACHED);
         Some(Self {
             intended_ns: i64::from_le_bytes(planned),
-            offered_ns: moment(offered),
-            started_ns: moment(started),
-            connected_ns: moment(connected),
-            written_ns: moment(written),
-            first_byte_ns: moment(first_byte),
-            ended_ns: moment(ended),
+            offered_ns: timestamp(offered),
+            started_ns: timestamp(started),
+            connected_ns: timestamp(connected),
+            written_ns: timestamp(written),
+            first_byte_ns: timestamp(first_byte),
+            ended_ns: timestamp(ended),
             connection: u32::from_le_bytes(*connection),
             status: u16::from_le_bytes(*status),
             outcome: *Outcome::ALL.get(usize::from(outcome))?,
@@ -187,45 +188,45 @@ impl Entry {
     }
 }
 
-/// Between workers and whoever writes: pieces that together are what follows [`MAGIC`].
+/// The channel between workers and the writer. Its buffers, in order, follow [`MAGIC`].
 pub fn channel() -> (SyncSender<Vec<u8>>, Receiver<Vec<u8>>) {
-    sync_channel(BACKLOG)
+    sync_channel(CHANNEL_BUFFERS)
 }
 
-/// Where a worker leaves its entries.
+/// A worker's end of the log.
 #[derive(Debug)]
 pub struct LogSink {
     sender: SyncSender<Vec<u8>>,
     buffer: Vec<u8>,
-    /// The number of the worker's first connection.
+    /// Index of the worker's first connection.
     first_connection: u32,
 }
 
 impl LogSink {
-    /// A sink of a worker whose connections are counted from `first_connection`.
+    /// The sink of a worker whose connections are counted from `first_connection`.
     pub fn new(sender: SyncSender<Vec<u8>>, first_connection: u32) -> Self {
         Self { sender, buffer: Vec::with_capacity(BUFFER_BYTES), first_connection }
     }
 
-    /// Takes an entry whose connection is counted within the worker.
-    pub(crate) fn take(&mut self, mut entry: Entry) {
+    /// Writes an entry. Its connection is an index within the worker.
+    pub(crate) fn write(&mut self, mut entry: Entry) {
         entry.connection = entry.connection.saturating_add(self.first_connection);
         self.buffer.extend_from_slice(&entry.to_bytes());
         if self.buffer.len() + ENTRY_BYTES > BUFFER_BYTES {
-            self.hand_over();
+            self.flush();
         }
     }
 
-    fn hand_over(&mut self) {
+    fn flush(&mut self) {
         let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER_BYTES));
-        // A writer that has gone has said why.
+        // A writer that has ended has reported its error.
         let _ = self.sender.send(full);
     }
 }
 
 impl Drop for LogSink {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush();
     }
 }
 
@@ -235,18 +236,18 @@ pub enum LogError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] io::Error),
-    /// It is something else.
-    #[error("this is no log of hoptax: it does not begin with `hoptaxL3`")]
+    /// The file is not a log.
+    #[error("not a hoptax log: it does not start with `hoptaxL3`")]
     Magic,
-    /// It ends within an entry, or holds one that is none.
-    #[error("the log is damaged at entry {0}, counted from 1")]
+    /// The file ends within an entry, or an entry is invalid.
+    #[error("the log is corrupt at entry {0}, counted from 1")]
     Entry(u64),
 }
 
-/// Reads a log and gives its entries to `take`, in order.
+/// Reads a log and passes its entries to `take`, in order.
 ///
 /// # Errors
-/// When it cannot be read, is no log, or is damaged; the entries before that have been given.
+/// When it cannot be read, is not a log, or is corrupt. Entries before the error have been passed on.
 pub fn read_log<E: From<LogError>>(
     mut log: impl Read,
     mut take: impl FnMut(&Entry) -> Result<(), E>,
@@ -279,33 +280,34 @@ mod tests {
     use super::*;
 
     fn entries() -> impl Strategy<Value = Entry> {
-        let moment = || prop::option::of(0..u64::MAX);
+        let timestamp = || prop::option::of(0..u64::MAX);
         let outcome = prop::sample::select(Outcome::ALL.to_vec());
-        let moments = (moment(), moment(), moment(), moment(), moment(), moment());
-        (any::<i64>(), moments, any::<u32>(), any::<u16>(), outcome, any::<bool>(), any::<bool>()).prop_map(
-            |(
-                intended_ns,
-                (offered_ns, started_ns, connected_ns, written_ns, first_byte_ns, ended_ns),
-                connection,
-                status,
-                outcome,
-                blocked,
-                connected,
-            )| Entry {
-                intended_ns,
-                offered_ns,
-                started_ns,
-                connected_ns,
-                written_ns,
-                first_byte_ns,
-                ended_ns,
-                connection,
-                status,
-                outcome,
-                blocked,
-                connected,
-            },
-        )
+        let timestamps = (timestamp(), timestamp(), timestamp(), timestamp(), timestamp(), timestamp());
+        (any::<i64>(), timestamps, any::<u32>(), any::<u16>(), outcome, any::<bool>(), any::<bool>())
+            .prop_map(
+                |(
+                    intended_ns,
+                    (offered_ns, started_ns, connected_ns, written_ns, first_byte_ns, ended_ns),
+                    connection,
+                    status,
+                    outcome,
+                    blocked,
+                    connected,
+                )| Entry {
+                    intended_ns,
+                    offered_ns,
+                    started_ns,
+                    connected_ns,
+                    written_ns,
+                    first_byte_ns,
+                    ended_ns,
+                    connection,
+                    status,
+                    outcome,
+                    blocked,
+                    connected,
+                },
+            )
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<Entry>, LogError> {
@@ -319,7 +321,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(entries in prop::collection::vec(entries(), 0..20)) {
+        fn entries_survive_encoding_and_decoding(entries in prop::collection::vec(entries(), 0..20)) {
             let mut log = MAGIC.to_vec();
             for entry in &entries {
                 log.extend_from_slice(&entry.to_bytes());
@@ -328,14 +330,14 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics_on_what_is_no_log(bytes: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             let _ = read(&bytes);
             let _ = read(&[MAGIC.as_slice(), &bytes].concat());
         }
     }
 
     #[test]
-    fn a_damaged_log_says_where() {
+    fn a_corrupt_log_is_reported_with_its_entry() {
         assert!(matches!(read(b"hoptax"), Err(LogError::Magic)));
         assert!(matches!(read(b"something else"), Err(LogError::Magic)));
         let short = [MAGIC.as_slice(), &[0; ENTRY_BYTES], &[0; 7]].concat();
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn every_outcome_has_a_word_of_its_own() {
+    fn every_outcome_has_a_unique_name() {
         let words: std::collections::BTreeSet<String> =
             Outcome::ALL.iter().map(|outcome| outcome.label()).collect();
         assert_eq!(words.len(), Outcome::ALL.len());

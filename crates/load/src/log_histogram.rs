@@ -1,49 +1,48 @@
-//! A small histogram for each of thousands of connections: four steps to an octave, 512 bytes.
+//! A small logarithmic histogram, one per connection: four buckets per octave, 512 bytes.
 
-/// Steps to an octave.
-const STEPS: u32 = 4;
-/// Places: 32 octaves of microseconds, over an hour.
-const PLACES: usize = 128;
+/// Buckets per octave.
+const BUCKETS_PER_OCTAVE: u32 = 4;
+/// Buckets: 32 octaves of microseconds, which is more than an hour.
+const BUCKETS: usize = 128;
 
-/// Times of one connection.
+/// Response times of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LogHistogram([u32; PLACES]);
+pub(crate) struct LogHistogram([u32; BUCKETS]);
 
 impl Default for LogHistogram {
     fn default() -> Self {
-        Self([0; PLACES])
+        Self([0; BUCKETS])
     }
 }
 
 impl LogHistogram {
-    /// Takes a time, nanoseconds.
+    /// Records a time, nanoseconds.
     pub(crate) fn record(&mut self, ns: u64) {
-        if let Some(count) = self.0.get_mut(place(ns)) {
+        if let Some(count) = self.0.get_mut(bucket(ns)) {
             *count = count.saturating_add(1);
         }
     }
 
-    /// Takes the same time more than once.
+    /// Records a time several times.
     pub(crate) fn record_many(&mut self, ns: u64, times: u64) {
-        if let Some(count) = self.0.get_mut(place(ns)) {
+        if let Some(count) = self.0.get_mut(bucket(ns)) {
             *count = count.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
         }
     }
 
-    /// How many times it holds.
+    /// Number of recorded times.
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Adds another.
+    /// Adds another histogram.
     pub(crate) fn add(&mut self, other: &Self) {
         for (ours, theirs) in self.0.iter_mut().zip(&other.0) {
             *ours = ours.saturating_add(*theirs);
         }
     }
 
-    /// The time below which a share `p` of the times lie, microseconds, evenly spread within a place; None without
-    /// times.
+    /// The quantile `p`, microseconds, interpolated linearly within its bucket; None if empty.
     pub(crate) fn quantile_us(&self, p: f64) -> Option<f64> {
         let rank = p.clamp(0.0, 1.0) * self.count() as f64;
         let mut below = 0.0;
@@ -51,7 +50,9 @@ impl LogHistogram {
             let count = f64::from(*count);
             if below + count >= rank {
                 let share = ((rank - below) / count).clamp(0.0, 1.0);
-                return Some(edge_us(number) + share * (edge_us(number + 1) - edge_us(number)));
+                return Some(
+                    lower_bound_us(number) + share * (lower_bound_us(number + 1) - lower_bound_us(number)),
+                );
             }
             below += count;
         }
@@ -59,21 +60,21 @@ impl LogHistogram {
     }
 }
 
-/// The place of a time: its octave in microseconds by the leading bit, the step in it by the two bits after that.
-fn place(ns: u64) -> usize {
+/// The bucket of a time: the leading bit gives its octave in microseconds, the next two bits the bucket within it.
+fn bucket(ns: u64) -> usize {
     let quarters = ns / 250;
-    if quarters < u64::from(STEPS) {
+    if quarters < u64::from(BUCKETS_PER_OCTAVE) {
         return 0;
     }
-    let octave = quarters.ilog2() - STEPS.ilog2();
-    let step = (quarters >> octave) - u64::from(STEPS);
-    ((octave * STEPS) as usize + step as usize).min(PLACES - 1)
+    let octave = quarters.ilog2() - BUCKETS_PER_OCTAVE.ilog2();
+    let step = (quarters >> octave) - u64::from(BUCKETS_PER_OCTAVE);
+    ((octave * BUCKETS_PER_OCTAVE) as usize + step as usize).min(BUCKETS - 1)
 }
 
-/// The lower edge of a place, microseconds.
-fn edge_us(number: usize) -> f64 {
-    let (octave, step) = (number as u32 / STEPS, number as u32 % STEPS);
-    f64::from(STEPS + step) / f64::from(STEPS) * f64::from(octave).exp2()
+/// The lower bound of a bucket, microseconds.
+fn lower_bound_us(number: usize) -> f64 {
+    let (octave, step) = (number as u32 / BUCKETS_PER_OCTAVE, number as u32 % BUCKETS_PER_OCTAVE);
+    f64::from(BUCKETS_PER_OCTAVE + step) / f64::from(BUCKETS_PER_OCTAVE) * f64::from(octave).exp2()
 }
 
 #[cfg(test)]
@@ -84,14 +85,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_time_is_between_the_edges_of_its_place(us in 1_u64..3_000_000_000) {
-            let number = place(us * 1_000);
-            prop_assert!(edge_us(number) <= us as f64 && (us as f64) < edge_us(number + 1), "{us} in {number}");
+        fn a_time_is_between_the_bounds_of_its_bucket(us in 1_u64..3_000_000_000) {
+            let number = bucket(us * 1_000);
+            prop_assert!(lower_bound_us(number) <= us as f64 && (us as f64) < lower_bound_us(number + 1), "{us} in {number}");
         }
     }
 
     #[test]
-    fn quantiles_are_within_a_step() {
+    fn quantiles_are_within_a_bucket() {
         let mut coarse = LogHistogram::default();
         (1..=1_000_u64).for_each(|us| coarse.record(us * 1_000));
         for p in [0.1, 0.5, 0.9] {

@@ -1,5 +1,5 @@
-//! Workers and connections whose response times are apart from the others': hot spots of the subject, which a
-//! distribution over all requests hides.
+//! Detects workers and connections whose response times are longer than the others': hot spots of the subject, which
+//! the distribution over all requests hides.
 
 use hoptax_result::Outliers;
 
@@ -7,15 +7,15 @@ use crate::course::Course;
 use crate::log_histogram::LogHistogram;
 use crate::recording::Recording;
 
-/// Requests below which nothing is said of a worker or a connection.
-const LEAST: u64 = 100;
-/// How far apart medians must be, as a factor.
-const FACTOR: f64 = 1.2;
-/// Standard deviations of a median's rank. Four, since there may be thousands of connections, and since requests of one
-/// connection are not independent.
+/// Minimum number of requests of a worker or connection to be judged.
+const MIN_REQUESTS: u64 = 100;
+/// Minimum ratio of medians.
+const MIN_RATIO: f64 = 1.2;
+/// Width of the interval of a median, in standard deviations of its rank. Four, because there may be thousands of
+/// connections, and because the requests of a connection are not independent.
 const DEVIATIONS: f64 = 4.0;
 
-/// Every group that is apart.
+/// Outlying workers and outlying connections.
 pub(crate) fn outliers(course: &Course, recordings: &[Vec<Recording>]) -> Vec<Outliers> {
     let workers: Vec<LogHistogram> =
         recordings.iter().filter_map(|parts| parts.first()).map(coarse).collect();
@@ -31,21 +31,21 @@ fn coarse(recording: &Recording) -> LogHistogram {
     coarse
 }
 
-/// Those whose median is certainly more than a fifth above that of the others.
+/// The histograms whose median is more than a fifth above the typical one, with confidence.
 fn slow(of: &str, all: &[LogHistogram]) -> Option<Outliers> {
-    let low_us = |one: &LogHistogram| {
+    let lower_us = |one: &LogHistogram| {
         let count = one.count();
         let reach = DEVIATIONS * 0.5 / (count as f64).sqrt();
-        (count >= LEAST).then(|| one.quantile_us(0.5 - reach))?
+        (count >= MIN_REQUESTS).then(|| one.quantile_us(0.5 - reach))?
     };
-    // The median of medians belongs to an ordinary one, as long as fewer than half are slow.
+    // The median of medians is typical as long as fewer than half are slow.
     let mut medians: Vec<f64> =
-        all.iter().filter(|one| one.count() >= LEAST).filter_map(|one| one.quantile_us(0.5)).collect();
+        all.iter().filter(|one| one.count() >= MIN_REQUESTS).filter_map(|one| one.quantile_us(0.5)).collect();
     medians.sort_by(f64::total_cmp);
-    let ordinary_us = *medians.get(medians.len().saturating_sub(1) / 2)?;
+    let typical_us = *medians.get(medians.len().saturating_sub(1) / 2)?;
     let numbers: Vec<u32> = (0..)
         .zip(all)
-        .filter(|(_, one)| low_us(one).is_some_and(|low_us| low_us > FACTOR * ordinary_us))
+        .filter(|(_, one)| lower_us(one).is_some_and(|lower_us| lower_us > MIN_RATIO * typical_us))
         .map(|(number, _)| number)
         .collect();
     if numbers.is_empty() {
@@ -75,16 +75,16 @@ mod tests {
     }
 
     #[test]
-    fn the_hot_ones_are_named() {
+    fn slow_connections_are_detected() {
         let mut all = vec![around(200, 1_000); 8];
         (all[2], all[5]) = (around(900, 1_000), around(500, 1_000));
-        let apart = slow("connection", &all).unwrap();
-        assert_eq!((apart.numbers, apart.total), (vec![2, 5], 8));
-        assert!(apart.p50_us > 2.0 * apart.others_p50_us);
+        let found = slow("connection", &all).unwrap();
+        assert_eq!((found.numbers, found.total), (vec![2, 5], 8));
+        assert!(found.p50_us > 2.0 * found.others_p50_us);
     }
 
     #[test]
-    fn chance_and_small_numbers_name_none() {
+    fn chance_and_few_requests_detect_none() {
         assert_eq!(slow("connection", &vec![around(200, 1_000); 8]), None);
         let mut all = vec![around(200, 1_000); 8];
         all[0] = around(900, 99);

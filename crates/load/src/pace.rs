@@ -1,4 +1,4 @@
-//! How the rate of a load goes over time: one rate, or stages in which it rises and falls.
+//! The rate of a load over time: constant, or in stages with ramps.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use hoptax_host::clock::parse_duration;
 
-/// The largest rate that is taken, requests per second: more than ten times what one worker was seen to offer, and the
-/// schedule still has a hundred nanoseconds for each request.
+/// Maximum rate, requests per second: more than ten times the highest rate measured for one worker, with 100 ns of
+/// schedule per request.
 pub const MAX_RATE: f64 = 10_000_000.0;
 
-/// One stage: the rate goes evenly from one value to the other.
+/// One stage: the rate changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagePlan {
-    /// Requests per second at its beginning.
+    /// Initial rate, requests per second.
     pub from_rate: f64,
-    /// Requests per second at its end.
+    /// Final rate, requests per second.
     pub to_rate: f64,
     /// Its length.
     pub length: Duration,
 }
 
 impl StagePlan {
-    /// Requests in it.
+    /// Number of requests.
     fn requests(&self) -> f64 {
         self.requests_in(self.length)
     }
 
-    /// Requests in its first `time`, which is no longer than the stage.
+    /// Number of requests in its first `time`, which must not exceed its length.
     fn requests_in(&self, time: Duration) -> f64 {
         if time.is_zero() {
             return 0.0;
@@ -36,16 +36,16 @@ impl StagePlan {
         f64::midpoint(self.from_rate, end_rate) * time.as_secs_f64()
     }
 
-    /// Mean rate of its first `time`.
+    /// Mean rate over its first `time`.
     pub(crate) fn mean_rate_in(&self, time: Duration) -> f64 {
         if time.is_zero() { self.from_rate } else { self.requests_in(time) / time.as_secs_f64() }
     }
 
-    /// Seconds from its beginning until `count` of its requests have come: the root of
-    /// `from t + (to - from) t^2 / (2 length) = count`, written so that it does not cancel.
+    /// Time until `count` of its requests are due, seconds: the root of `from t + (to - from) t^2 / (2 length) = count`,
+    /// in a form without cancellation.
     fn seconds_at(&self, count: f64) -> f64 {
         if count <= 0.0 {
-            // Where the rate begins at 0 as well, the formula divides 0 by 0.
+            // If the initial rate is 0 too, the formula would divide 0 by 0.
             return 0.0;
         }
         let slope = (self.to_rate - self.from_rate) / self.length.as_secs_f64();
@@ -57,9 +57,9 @@ impl StagePlan {
 /// The rate over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pace {
-    /// The same all the time, requests per second.
+    /// A constant rate, requests per second.
     Constant(f64),
-    /// In stages; nothing is planned after the last.
+    /// In stages. No request is due after the last.
     Stages(Vec<StagePlan>),
 }
 
@@ -72,7 +72,7 @@ impl Pace {
         }
     }
 
-    /// The mean rate of its first `time`; 0 of no time.
+    /// The mean rate over the first `time`; 0 for no time.
     pub(crate) fn mean_rate_in(&self, time: Duration) -> f64 {
         match self {
             Self::Constant(rate) => *rate,
@@ -89,7 +89,7 @@ impl Pace {
         }
     }
 
-    /// How long it lasts, where that is given.
+    /// Total length; None if unlimited.
     pub fn length(&self) -> Option<Duration> {
         match self {
             Self::Constant(_) => None,
@@ -97,7 +97,7 @@ impl Pace {
         }
     }
 
-    /// Nanoseconds until `count` requests have come, whole or in part; infinite when they never do.
+    /// Time until `count` requests are due, nanoseconds; `count` may be fractional. Infinite if they never are.
     pub(crate) fn time_of(&self, count: f64) -> f64 {
         match self {
             Self::Constant(rate) if rate.is_finite() && *rate > 0.0 => count * (1e9 / rate),
@@ -108,7 +108,7 @@ impl Pace {
                     let requests = stage.requests();
                     let length_ns = stage.length.as_nanos() as f64;
                     if count < before + requests {
-                        // In its last nanosecond at the latest: rounding must not carry it into the next stage.
+                        // At most the last nanosecond of the stage, so that rounding does not move it into the next one.
                         return start_ns + (stage.seconds_at(count - before) * 1e9).min(length_ns - 1.0);
                     }
                     before += requests;
@@ -129,7 +129,7 @@ impl From<f64> for Pace {
 impl FromStr for Pace {
     type Err = String;
 
-    /// Reads stages: `0:1000@10s,1000:5000@60s`.
+    /// Parses stages: `0:1000@10s,1000:5000@60s`.
     fn from_str(text: &str) -> Result<Self, String> {
         let stage = |part: &str| {
             let (rates, length) = part.split_once('@')?;
@@ -143,7 +143,7 @@ impl FromStr for Pace {
         let stages = text.split(',').map(|part| {
             stage(part).ok_or_else(|| {
                 format!(
-                    "`{part}` is no stage: write `FROM:TO@LENGTH` with rates per second of at most {MAX_RATE}, as \
+                    "`{part}` is not a valid stage; use `FROM:TO@LENGTH` with rates per second of at most {MAX_RATE}, such as \
                      `0:1000@10s`, or `RATE@LENGTH`"
                 )
             })
@@ -173,10 +173,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ramp_comes_to_its_mean_rate() {
+    fn a_ramp_has_its_mean_rate() {
         let pace: Pace = "0:1000@10s,1000@1m".parse().unwrap();
         assert_eq!(pace.length(), Some(Duration::from_secs(70)));
-        // Half of a ramp's requests come in its last 0.3: the count goes with the square of the time.
+        // On a ramp from 0, the count is proportional to the square of the time.
         assert!((pace.time_of(2_500.0) / 1e9 - 50.0_f64.sqrt()).abs() < 1e-6);
         assert!((pace.time_of(5_000.0) / 1e9 - 10.0).abs() < 1e-9);
         assert!((pace.time_of(6_000.0) / 1e9 - 11.0).abs() < 1e-9);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_rate_of_a_part_is_that_of_its_requests() {
+    fn the_mean_rate_of_a_part_is_its_requests_over_its_time() {
         let pace: Pace = "0:1000@10s,1000@1m".parse().unwrap();
         assert!((pace.mean_rate_in(Duration::from_secs(5)) - 250.0).abs() < 1e-9);
         assert!((pace.mean_rate_in(Duration::from_secs(20)) - 750.0).abs() < 1e-9);
@@ -194,15 +194,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stage_is_told() {
+    fn invalid_stages_are_rejected() {
         for text in ["", "1000", "1:2@", "0:0@5s", "-1:2@5s", "1:2@0s", "1:2@5", "1:2@5s,", "0:1e12@5s"] {
-            assert!(text.parse::<Pace>().unwrap_err().contains("no stage"), "{text}");
+            assert!(text.parse::<Pace>().unwrap_err().contains("not a valid stage"), "{text}");
         }
     }
 
     #[test]
-    fn the_first_request_after_a_pause_is_planned_where_the_pause_is() {
-        // 2,500 requests until the rate is 0, after 5 s: the next is the first of the second stage.
+    fn the_first_request_after_a_rate_of_zero_is_due_at_once() {
+        // 2,500 requests until the rate reaches 0 after 5 s; the next one is the first of the second stage.
         let pace: Pace = "1000:0@5s,0:1000@5s".parse().unwrap();
         assert!((pace.time_of(2_500.0) - 5e9).abs() < 1.0, "{}", pace.time_of(2_500.0));
         let pace: Pace = "0:1000@1s,1000:0@1s,0:0.5@2s,0:7@3s".parse().unwrap();
@@ -210,7 +210,7 @@ mod tests {
         assert!(times.iter().all(|ns| ns.is_finite()) && times.is_sorted(), "{times:?}");
     }
 
-    /// Rates from 0 to many, 0 among them often.
+    /// Rates, often 0.
     fn rates() -> impl Strategy<Value = f64> {
         prop_oneof![2 => Just(0.0), 1 => Just(1e-9), 3 => 0.0..20.0_f64, 3 => (0..2_000_u32).prop_map(f64::from), 1 => 0.0..1e6_f64]
     }
@@ -234,13 +234,13 @@ mod tests {
     }
 
     proptest! {
-        /// The rate integrated up to a planned time is the number of the request, the times never decrease, and every
-        /// request lies in the stage that it is counted in.
+        /// The integral of the rate up to a scheduled time is the number of the request, times never decrease, and each
+        /// request lies in its stage.
         #[test]
-        fn planned_times_are_those_of_the_rate(stages in prop::collection::vec(stage_plans(), 1..5)) {
+        fn scheduled_times_follow_the_rate(stages in prop::collection::vec(stage_plans(), 1..5)) {
             let pace = Pace::Stages(stages.clone());
             let total: f64 = stages.iter().map(StagePlan::requests).sum();
-            // All of them where there are few, else those around the ends of stages and some between.
+            // The first 500 requests, a hundred in between, and those around the ends of stages.
             let ends: Vec<f64> = stages.iter().scan(0.0, |sum, stage| { *sum += stage.requests(); Some(*sum) }).collect();
             let mut counts: Vec<f64> = (0..500).map(f64::from).collect();
             counts.extend((0..100).map(|step| (total * f64::from(step) / 100.0).floor()));
@@ -258,8 +258,8 @@ mod tests {
                 let from_ns: u64 = stages[..number].iter().map(|stage| stage.length.as_nanos() as u64).sum();
                 let to_ns = from_ns + stages[number].length.as_nanos() as u64;
                 prop_assert!((from_ns..to_ns).contains(ns), "request {count} at {ns}, of stage {number}: {from_ns} to {to_ns}");
-                // The time is cut to a nanosecond: the integral may lack what comes in one, and the last request of a
-                // stage may be due in its last nanosecond.
+                // The time is truncated to a nanosecond, so the integral may lack the requests of one nanosecond, and the last
+                // request of a stage may be due in its last nanosecond.
                 let stage = stages[number];
                 let before = if number == 0 { 0.0 } else { ends[number - 1] };
                 let integral = |ns: u64| {

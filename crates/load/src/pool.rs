@@ -1,4 +1,4 @@
-//! Which connection takes the next request, and what becomes of a request that finds none.
+//! Assigns requests to connections, and decides about requests that find no connection free.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -10,30 +10,30 @@ use rand::{RngExt, SeedableRng};
 use crate::backlog::{Backlog, Due, Replay, Turn};
 use crate::lifetime::Lifetime;
 
-/// How a request finds its connection. What a proxy sees depends on it: the most recent first keeps few connections
-/// busy, in turn keeps all of them warm, and pinned lets a request wait for its own although others are free, as
-/// generators do whose connections each have a schedule.
+/// Which connection the next request takes. A proxy sees the difference: most recent first keeps few connections busy,
+/// round robin keeps all of them warm, and with pinned connections a request waits for its own connection even if others
+/// are free, as in generators that run a schedule per connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoolOrder {
-    /// The one that has been free for longest.
+    /// The connection that has been free for the longest time.
     #[default]
     LeastRecent,
-    /// The one that became free last.
+    /// The connection that became free last.
     MostRecent,
-    /// The next one by number that is free.
+    /// The free connection with the next index.
     RoundRobin,
-    /// Any that is free.
+    /// Any free connection.
     Random,
-    /// The one whose turn it is by number, free or not: each connection has requests of its own.
+    /// The connection with the next index, free or not: each connection has its own requests.
     Pinned,
 }
 
 impl PoolOrder {
-    /// All of them, for help texts and error messages.
+    /// Every order, for help texts and error messages.
     pub const ALL: [Self; 5] =
         [Self::LeastRecent, Self::MostRecent, Self::RoundRobin, Self::Random, Self::Pinned];
 
-    /// The word for it.
+    /// Its name in flags and results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LeastRecent => "least-recent",
@@ -57,28 +57,28 @@ impl FromStr for PoolOrder {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|order| order.as_str() == text).ok_or_else(|| {
             let words: Vec<String> = Self::ALL.iter().map(|order| format!("`{order}`")).collect();
-            format!("it must be one of {}", words.join(", "))
+            format!("must be one of {}", words.join(", "))
         })
     }
 }
 
-/// The longest queue that can be asked for: its requests are kept one by one, 40 bytes each.
+/// Maximum length of a limited queue. It stores each request, in 40 bytes.
 pub const MAX_QUEUE: u32 = 1_000_000;
 
-/// What becomes of a request that is due while every connection is busy.
+/// What happens to a request that is due while every connection is busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBusy {
-    /// It waits, however many do, and its wait counts in its response time.
+    /// It waits in an unlimited queue. The wait counts towards its response time.
     #[default]
     Wait,
-    /// It waits if fewer than this many do, and is not sent otherwise.
+    /// It waits if fewer than this many requests wait, and is skipped otherwise.
     Queue(u32),
-    /// It is not sent.
+    /// It is skipped.
     Skip,
 }
 
 impl WhenBusy {
-    /// How many requests may wait.
+    /// Maximum number of waiting requests.
     fn limit(self) -> usize {
         match self {
             Self::Wait => usize::MAX,
@@ -106,18 +106,18 @@ impl FromStr for WhenBusy {
             ("wait", _) => Ok(Self::Wait),
             ("skip", _) => Ok(Self::Skip),
             (_, Some(Ok(limit))) if (1..=MAX_QUEUE).contains(&limit) => Ok(Self::Queue(limit)),
-            _ => Err(format!("it must be `wait`, `skip`, or `queue=100` with at most {MAX_QUEUE} requests")),
+            _ => Err(format!("must be `wait`, `skip`, or `queue=100` with at most {MAX_QUEUE} requests")),
         }
     }
 }
 
-/// What becomes of a request that the generator itself is late with.
+/// What happens to a request that the generator itself is late to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenLate {
-    /// It is sent, and its lag counts in its response time.
+    /// It is sent. Its send lag counts towards its response time.
     #[default]
     Send,
-    /// It is not sent when it is more than 10 ms late: after a stall, no burst makes up for it.
+    /// It is skipped if it is more than 10 ms late, so that a stall is not followed by a burst.
     Skip,
 }
 
@@ -137,65 +137,64 @@ impl FromStr for WhenLate {
         match text {
             "send" => Ok(Self::Send),
             "skip" => Ok(Self::Skip),
-            _ => Err("it must be `send` or `skip`".to_owned()),
+            _ => Err("must be `send` or `skip`".to_owned()),
         }
     }
 }
 
-/// Requests of a pool that wait and are kept one by one; what waits beyond is counted, and planned once more when its
-/// turn comes.
-const KEPT: usize = 65_536;
+/// Waiting requests that a pool stores. Those beyond are counted and replayed from the schedule.
+const MAX_STORED: usize = 65_536;
 
-/// How late a request must be to be skipped, nanoseconds.
-pub(crate) const LATE_NS: u64 = 10_000_000;
+/// Send lag above which a request is skipped, nanoseconds.
+pub(crate) const SKIP_LAG_NS: u64 = 10_000_000;
 
-/// How requests and connections find each other.
+/// How requests are assigned to connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pooling {
-    /// Which connection takes the next request.
+    /// Which connection the next request takes.
     pub order: PoolOrder,
-    /// What becomes of a request while all are busy.
+    /// What happens to a request while every connection is busy.
     pub when_busy: WhenBusy,
-    /// What becomes of a request that the generator itself is late with.
+    /// What happens to a request that the generator itself is late to send.
     pub when_late: WhenLate,
-    /// When connections are opened, and how long they are kept.
+    /// When connections are opened, and how long they last.
     pub lifetime: Lifetime,
 }
 
-/// What a due request is told.
+/// The decision about a request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// It goes onto this connection.
+    /// Start it on this connection.
     Start(usize),
     /// It waits.
-    Waits,
-    /// It is not sent.
-    Refused,
+    Queued,
+    /// Skip it.
+    Skip,
 }
 
-/// The free connections of a worker, and the requests that wait for one.
+/// The free connections of a host, and the requests that wait for one.
 ///
-/// Requests are offered in the order of their planned times, and each before any connection that becomes free after
-/// it: then what is decided late is decided as it would have been on time. None overtakes another that waits.
+/// Requests must be offered in the order of their intended starts, and before any connection that becomes free later
+/// is returned. A late decision then equals a timely one. No request overtakes a waiting one.
 #[derive(Debug)]
 pub(crate) struct Pool {
     free: Free,
-    /// The requests that wait: for any connection, or one queue for each.
+    /// Waiting requests: one queue for all connections, or one per connection.
     queues: Vec<Backlog>,
     waiting: usize,
     limit: usize,
 }
 
-/// The free connections.
+/// The free connections, by pool order.
 #[derive(Debug)]
 enum Free {
-    /// In the order in which they became free.
-    Recent { free: VecDeque<usize>, takes_last: bool },
-    /// By number, and the number from which the next is looked for.
-    Turn { free: BTreeSet<usize>, next: usize },
+    /// In the order in which they became free: a queue, or a stack.
+    Recent { free: VecDeque<usize>, is_lifo: bool },
+    /// By index, with the index to search from.
+    RoundRobin { free: BTreeSet<usize>, next: usize },
     /// In no order.
     Random { free: Vec<usize>, random: Box<SmallRng> },
-    /// By number: which are free, and whose turn it is.
+    /// A flag per connection, and the index of the next one.
     Pinned { free: Vec<bool>, next: usize },
 }
 
@@ -204,44 +203,44 @@ impl Pool {
     pub(crate) fn new(order: PoolOrder, when_busy: WhenBusy, connections: usize, seed: u64) -> Self {
         let all = 0..connections;
         let (free, queues) = match order {
-            PoolOrder::LeastRecent => (Free::Recent { free: all.collect(), takes_last: false }, 1),
-            PoolOrder::MostRecent => (Free::Recent { free: all.collect(), takes_last: true }, 1),
-            PoolOrder::RoundRobin => (Free::Turn { free: all.collect(), next: 0 }, 1),
+            PoolOrder::LeastRecent => (Free::Recent { free: all.collect(), is_lifo: false }, 1),
+            PoolOrder::MostRecent => (Free::Recent { free: all.collect(), is_lifo: true }, 1),
+            PoolOrder::RoundRobin => (Free::RoundRobin { free: all.collect(), next: 0 }, 1),
             PoolOrder::Random => {
                 (Free::Random { free: all.collect(), random: Box::new(SmallRng::seed_from_u64(seed)) }, 1)
             }
             PoolOrder::Pinned => (Free::Pinned { free: vec![true; connections], next: 0 }, connections),
         };
-        // A queue with a limit turns requests away, so what waits in it cannot be read off the schedule: all of it is kept.
-        let kept = match when_busy {
-            WhenBusy::Wait => KEPT / queues.max(1),
+        // A limited queue skips requests, so its contents cannot be replayed from the schedule: it stores all of them.
+        let max_stored = match when_busy {
+            WhenBusy::Wait => MAX_STORED / queues.max(1),
             WhenBusy::Queue(_) | WhenBusy::Skip => usize::MAX,
         };
         Self {
             free,
-            queues: (0..queues).map(|_| Backlog::new(kept)).collect(),
+            queues: (0..queues).map(|_| Backlog::new(max_stored)).collect(),
             waiting: 0,
             limit: when_busy.limit(),
         }
     }
 
-    /// Whether the next request would find a connection.
+    /// Whether the next request finds a connection free.
     pub(crate) fn has_free(&self) -> bool {
         match &self.free {
             Free::Recent { free, .. } => !free.is_empty(),
-            Free::Turn { free, .. } => !free.is_empty(),
+            Free::RoundRobin { free, .. } => !free.is_empty(),
             Free::Random { free, .. } => !free.is_empty(),
             Free::Pinned { free, next } => free.get(*next).copied().unwrap_or(false),
         }
     }
 
-    /// How many requests wait.
+    /// Number of waiting requests.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Offers a request that is due. `replay` gives the requests of this host after it, of those whose turn is the given
-    /// one; it is called when more wait than are kept one by one.
+    /// Offers a request that is due. `replay` returns the later requests of this host, restricted to a turn if one is given.
+    /// It is called when the queue reaches the number of requests that it stores.
     pub(crate) fn offer(
         &mut self,
         request: Due,
@@ -251,7 +250,7 @@ impl Pool {
             Free::Pinned { free, next } => {
                 let index = *next;
                 *next = (index + 1) % free.len().max(1);
-                let turn = Turn { next: *next, of: free.len(), own: index };
+                let turn = Turn { next: *next, of: free.len(), selected: index };
                 match free.get_mut(index) {
                     Some(is_free) if *is_free && self.queues.get(index).is_none_or(Backlog::is_empty) => {
                         *is_free = false;
@@ -270,18 +269,18 @@ impl Pool {
             Some(queue) if self.waiting < self.limit => {
                 queue.push(request, || replay(turn));
                 self.waiting += 1;
-                Offer::Waits
+                Offer::Queued
             }
-            _ => Offer::Refused,
+            _ => Offer::Skip,
         }
     }
 
-    /// Takes any free connection, whosever turn it is.
+    /// Takes a free connection for a request of a closed loop. Pinned connections are taken regardless of turn.
     pub(crate) fn take(&mut self) -> Option<usize> {
         match &mut self.free {
-            Free::Recent { free, takes_last: false } => free.pop_front(),
-            Free::Recent { free, takes_last: true } => free.pop_back(),
-            Free::Turn { free, next } => {
+            Free::Recent { free, is_lifo: false } => free.pop_front(),
+            Free::Recent { free, is_lifo: true } => free.pop_back(),
+            Free::RoundRobin { free, next } => {
                 let index = free.range(*next..).next().or_else(|| free.first()).copied()?;
                 free.remove(&index);
                 *next = index + 1;
@@ -291,8 +290,8 @@ impl Pool {
                 if free.is_empty() {
                     return None;
                 }
-                let place = random.random_range(0..free.len());
-                Some(free.swap_remove(place))
+                let position = random.random_range(0..free.len());
+                Some(free.swap_remove(position))
             }
             Free::Pinned { free, .. } => {
                 let index = free.iter().position(|is_free| *is_free)?;
@@ -302,8 +301,8 @@ impl Pool {
         }
     }
 
-    /// Gives a connection back: the request that waited for it and takes it at once, or none.
-    pub(crate) fn give(&mut self, index: usize) -> Option<Due> {
+    /// Returns a connection to the pool. If a request waits for it, the connection stays taken and the request is returned.
+    pub(crate) fn put_back(&mut self, index: usize) -> Option<Due> {
         let queue = if matches!(self.free, Free::Pinned { .. }) { index } else { 0 };
         if let Some(request) = self.queues.get_mut(queue).and_then(Backlog::pop) {
             self.waiting -= 1;
@@ -313,11 +312,11 @@ impl Pool {
         None
     }
 
-    /// Gives a connection back although a request may wait for it: it is not to be sent any more.
+    /// Returns a connection to the pool without starting a waiting request, as at the end of a run.
     pub(crate) fn set_free(&mut self, index: usize) {
         match &mut self.free {
             Free::Recent { free, .. } => free.push_back(index),
-            Free::Turn { free, .. } => {
+            Free::RoundRobin { free, .. } => {
                 free.insert(index);
             }
             Free::Random { free, .. } => free.push(index),
@@ -329,8 +328,8 @@ impl Pool {
         }
     }
 
-    /// All requests that still wait, which then no longer do.
-    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = Due> {
+    /// Removes all waiting requests.
+    pub(crate) fn drain_waiting(&mut self) -> impl Iterator<Item = Due> {
         self.waiting = 0;
         self.queues.iter_mut().flat_map(|queue| std::iter::from_fn(|| queue.pop()))
     }
@@ -342,20 +341,20 @@ mod tests {
 
     use super::*;
 
-    /// A request, and none after it: no test here has more wait than are kept.
+    /// Offers a request without a replay: these tests stay below the number of stored requests.
     fn offer(pool: &mut Pool, intended_ns: u64) -> Offer {
-        pool.offer(Due { intended_ns, ..Due::default() }, |_| unreachable!("so few are kept"))
+        pool.offer(Due { intended_ns, ..Due::default() }, |_| unreachable!("the queue is below its limit"))
     }
 
-    fn give(pool: &mut Pool, index: usize) -> Option<u64> {
-        pool.give(index).map(|due| due.intended_ns)
+    fn put_back(pool: &mut Pool, index: usize) -> Option<u64> {
+        pool.put_back(index).map(|due| due.intended_ns)
     }
 
     fn pool(order: PoolOrder, when_busy: WhenBusy, connections: usize) -> Pool {
         Pool::new(order, when_busy, connections, 1)
     }
 
-    /// Takes two of four connections, gives the first of them back, then the second, and takes three.
+    /// Takes two of four connections, returns both in the same order, and takes three more.
     fn taken(order: PoolOrder) -> Vec<usize> {
         let mut pool = pool(order, WhenBusy::Wait, 4);
         let start = |pool: &mut Pool| match offer(pool, 0) {
@@ -363,12 +362,12 @@ mod tests {
             other => panic!("{order}: {other:?}"),
         };
         let (first, second) = (start(&mut pool), start(&mut pool));
-        assert_eq!((give(&mut pool, first), give(&mut pool, second)), (None, None));
+        assert_eq!((put_back(&mut pool, first), put_back(&mut pool, second)), (None, None));
         [first, second].into_iter().chain((0..3).map(|_| start(&mut pool))).collect()
     }
 
     #[test]
-    fn every_order_takes_the_connection_that_it_says() {
+    fn every_order_takes_its_connection() {
         assert_eq!(taken(PoolOrder::LeastRecent), [0, 1, 2, 3, 0]);
         assert_eq!(taken(PoolOrder::MostRecent), [3, 2, 2, 3, 1]);
         assert_eq!(taken(PoolOrder::RoundRobin), [0, 1, 2, 3, 0]);
@@ -376,14 +375,15 @@ mod tests {
     }
 
     #[test]
-    fn round_robin_passes_over_a_busy_connection_and_pinned_waits_for_its_own() {
-        for (order, expected) in [(PoolOrder::RoundRobin, Offer::Start(1)), (PoolOrder::Pinned, Offer::Waits)]
+    fn round_robin_skips_a_busy_connection_and_pinned_waits_for_its_own() {
+        for (order, expected) in
+            [(PoolOrder::RoundRobin, Offer::Start(1)), (PoolOrder::Pinned, Offer::Queued)]
         {
             let mut pool = pool(order, WhenBusy::Wait, 3);
             for index in 0..3 {
                 assert_eq!(offer(&mut pool, index as u64), Offer::Start(index), "{order}");
             }
-            assert_eq!(give(&mut pool, 1), None);
+            assert_eq!(put_back(&mut pool, 1), None);
             assert_eq!(offer(&mut pool, 3), expected, "{order}");
         }
         let mut pool = pool(PoolOrder::Pinned, WhenBusy::Wait, 2);
@@ -391,17 +391,20 @@ mod tests {
             offer(&mut pool, intended_ns);
         }
         // Requests 2 and 3 wait for connections 0 and 1.
-        assert_eq!((give(&mut pool, 1), give(&mut pool, 1), give(&mut pool, 0)), (Some(3), None, Some(2)));
-        assert_eq!(offer(&mut pool, 4), Offer::Waits);
+        assert_eq!(
+            (put_back(&mut pool, 1), put_back(&mut pool, 1), put_back(&mut pool, 0)),
+            (Some(3), None, Some(2))
+        );
+        assert_eq!(offer(&mut pool, 4), Offer::Queued);
     }
 
     #[test]
-    fn random_uses_every_connection_and_the_seed_decides() {
+    fn random_uses_every_connection_and_depends_on_the_seed() {
         let sequence = |seed| {
             let mut pool = Pool::new(PoolOrder::Random, WhenBusy::Wait, 8, seed);
             let take = |_| {
                 let index = pool.take().unwrap();
-                pool.give(index);
+                pool.put_back(index);
                 index
             };
             (0..200).map(take).collect::<Vec<usize>>()
@@ -412,32 +415,32 @@ mod tests {
     }
 
     #[test]
-    fn no_request_overtakes_one_that_waits() {
+    fn no_request_overtakes_a_waiting_one() {
         for order in [PoolOrder::LeastRecent, PoolOrder::Pinned] {
             let mut pool = pool(order, WhenBusy::Wait, 1);
-            assert_eq!((offer(&mut pool, 0), offer(&mut pool, 1)), (Offer::Start(0), Offer::Waits));
-            // The run is over, and the request that waits is not to be sent any more.
+            assert_eq!((offer(&mut pool, 0), offer(&mut pool, 1)), (Offer::Start(0), Offer::Queued));
+            // The run has ended, so the waiting request is not sent.
             pool.set_free(0);
-            assert_eq!(offer(&mut pool, 2), Offer::Waits, "{order}");
+            assert_eq!(offer(&mut pool, 2), Offer::Queued, "{order}");
         }
     }
 
     #[test]
-    fn what_may_not_wait_is_refused() {
+    fn requests_beyond_the_queue_limit_are_refused() {
         for (when_busy, waits) in [(WhenBusy::Skip, 0), (WhenBusy::Queue(2), 2), (WhenBusy::Wait, 5)] {
             let mut pool = pool(PoolOrder::LeastRecent, when_busy, 1);
             assert_eq!(offer(&mut pool, 0), Offer::Start(0));
             let offers: Vec<Offer> = (1..=5).map(|intended_ns| offer(&mut pool, intended_ns)).collect();
-            assert_eq!(offers.iter().filter(|offer| **offer == Offer::Waits).count(), waits);
+            assert_eq!(offers.iter().filter(|offer| **offer == Offer::Queued).count(), waits);
             assert_eq!(pool.waiting(), waits);
-            // In the order in which they were planned.
-            let left: Vec<u64> = pool.give_up().map(|due| due.intended_ns).collect();
+            // In the order of their intended starts.
+            let left: Vec<u64> = pool.drain_waiting().map(|due| due.intended_ns).collect();
             assert_eq!(left, (1..=waits as u64).collect::<Vec<_>>());
         }
     }
 
     #[test]
-    fn words_are_read_and_written_alike() {
+    fn names_parse_to_the_values_that_print_them() {
         for order in PoolOrder::ALL {
             assert_eq!(order.as_str().parse(), Ok(order));
         }
@@ -450,7 +453,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is offered and given back in whatever order: every connection is free, busy, and nowhere else.
+        /// Over random sequences of offers and returns, each connection is free or busy, never both or neither.
         #[test]
         fn no_connection_is_lost_or_taken_twice(order in prop::sample::select(PoolOrder::ALL.to_vec()), steps in prop::collection::vec((any::<bool>(), 0_usize..5), 0..200)) {
             let mut pool = pool(order, WhenBusy::Queue(3), 5);
@@ -463,7 +466,7 @@ mod tests {
                     }
                 } else if !busy.is_empty() {
                     let index = busy[which % busy.len()];
-                    if pool.give(index).is_none() {
+                    if pool.put_back(index).is_none() {
                         busy.retain(|one| *one != index);
                     }
                 }

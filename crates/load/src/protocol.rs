@@ -1,4 +1,4 @@
-//! What a load speaks, by the words for it.
+//! The protocols of a load, and their names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,16 +14,16 @@ pub enum Protocol {
     /// HTTP/3.
     #[cfg(feature = "http3")]
     Http3,
-    /// gRPC, which is calls over HTTP/2.
+    /// gRPC: unary calls over HTTP/2.
     Grpc,
-    /// TCP: bytes there, bytes back.
+    /// TCP: echo of bytes.
     Tcp,
-    /// WebSocket: messages there and back.
+    /// WebSocket: echo of messages.
     WebSocket,
 }
 
 impl Protocol {
-    /// All of them, for help texts and error messages.
+    /// Every protocol, for help texts and error messages.
     pub const ALL: &[Self] = &[
         Self::Http1,
         Self::Http2,
@@ -34,7 +34,7 @@ impl Protocol {
         Self::WebSocket,
     ];
 
-    /// The word for it.
+    /// Its name in flags and results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http1 => "http1",
@@ -47,7 +47,7 @@ impl Protocol {
         }
     }
 
-    /// The protocols that the scheme of a URL may mean, the usual one first, and whether TLS is under it.
+    /// The protocols that a URL scheme allows, the default first, and whether it implies TLS.
     pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
         Some(match scheme {
             "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),
@@ -71,7 +71,7 @@ impl Protocol {
         })
     }
 
-    /// Whether a connection carries several requests at once.
+    /// Whether a connection multiplexes requests.
     pub fn has_streams(self) -> bool {
         !matches!(self, Self::Http1 | Self::Tcp | Self::WebSocket)
     }
@@ -89,9 +89,8 @@ impl FromStr for Protocol {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.iter().copied().find(|one| one.as_str() == text).ok_or_else(|| {
             let words: Vec<_> = Self::ALL.iter().map(|one| format!("`{one}`")).collect();
-            let more =
-                if cfg!(feature = "http3") { "" } else { "; `http3` is there when built with that feature" };
-            format!("`{text}` is no protocol: write one of {}{more}", words.join(", "))
+            let more = if cfg!(feature = "http3") { "" } else { "; `http3` needs a build with that feature" };
+            format!("`{text}` is not a protocol; use one of {}{more}", words.join(", "))
         })
     }
 }

@@ -1,10 +1,11 @@
-//! What a worker keeps of every request: the book, the failures by kind, and the distributions. All of it merges
-//! exactly, so that percentiles are never averaged.
+//! The record of a run: counts, failures by kind, and distributions. Everything merges exactly, so percentiles are never
+//! averaged.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{Book, LatencySet};
+use hoptax_wire::http2::STREAM_RESETS;
 
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
@@ -14,55 +15,37 @@ use crate::kernel::Stamps;
 /// How a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
-    /// This machine could not open or use a connection: it is out of ports, files or memory, or may not.
+    /// A local error: out of ports, files or memory, or missing permission.
     Generator,
-    /// The server refused the connection, or it could not be reached.
+    /// The connection was refused, or the server is unreachable.
     Refused,
     /// The connection was reset.
     Reset,
-    /// The connection was closed before a byte of the answer came.
+    /// The connection was closed before the first byte of the answer.
     Closed,
-    /// The connection was closed in the middle of the answer.
+    /// The connection was closed within the answer.
     Truncated,
-    /// What came broke the rules of the protocol.
+    /// The answer violates the protocol.
     Malformed,
-    /// The handshake of TLS failed.
+    /// The TLS handshake failed.
     Tls,
-    /// The server speaks another protocol, or refused to change to this one.
+    /// The server does not support the protocol, or refused the upgrade.
     Protocol,
-    /// The server reset the stream of HTTP/2, with this error code.
+    /// The server reset the stream with this HTTP/2 error code.
     StreamReset(u8),
-    /// The server went away without having looked at the request.
+    /// The server closed the connection without processing the request.
     Unprocessed,
-    /// Answered with a status of gRPC other than 0, or without one.
+    /// The gRPC status is missing or not 0.
     GrpcStatus,
-    /// A caller that is not this generator failed, and does not say how.
+    /// An external caller reported a failure without its kind.
     Unknown,
-    /// Answered with a status of 400 to 499.
+    /// The status is 400 to 499.
     Status4xx,
-    /// Answered with a status of 500 or more.
+    /// The status is 500 or higher.
     Status5xx,
-    /// Answered, and not as expected.
+    /// The answer violates a condition.
     Mismatch,
 }
-
-/// The names of resets, by the error code of HTTP/2 (RFC 9113, section 7).
-const STREAM_RESETS: [&str; 14] = [
-    "stream-reset-no-error",
-    "stream-reset-protocol-error",
-    "stream-reset-internal-error",
-    "stream-reset-flow-control-error",
-    "stream-reset-settings-timeout",
-    "stream-reset-stream-closed",
-    "stream-reset-frame-size-error",
-    "stream-reset-refused-stream",
-    "stream-reset-cancel",
-    "stream-reset-compression-error",
-    "stream-reset-connect-error",
-    "stream-reset-enhance-your-calm",
-    "stream-reset-inadequate-security",
-    "stream-reset-http-1-1-required",
-];
 
 impl Failure {
     /// Its name in results.
@@ -89,14 +72,14 @@ impl Failure {
     }
 }
 
-/// Why a planned request was not sent.
+/// Why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unsent {
-    /// Every connection was busy, and it was not to wait, or no more were.
+    /// Every connection was busy, and the queue was full or waiting was disabled.
     Busy,
-    /// The generator was late with it, and it was not to be sent late.
+    /// The generator was late, and late requests are skipped.
     Late,
-    /// It waited for a connection until the end.
+    /// It still waited for a connection at the end.
     End,
 }
 
@@ -111,37 +94,37 @@ impl Unsent {
     }
 }
 
-/// The moments of one answered request, nanoseconds of the engine's clock.
+/// The timestamps of an answered request, nanoseconds on the engine's clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moments {
+pub(crate) struct Timestamps {
     pub(crate) intended_ns: u64,
-    /// When the generator took note of it.
+    /// When the worker saw that the request was due.
     pub(crate) offered_ns: u64,
-    /// When a connection had it: bytes were written, or a connection was asked for.
+    /// When it was assigned to a connection: its bytes were written, or a connect was started for it.
     pub(crate) started_ns: u64,
-    /// When a connection that was opened for it was connected.
+    /// When the connection that was opened for it was established.
     pub(crate) connected_ns: u64,
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
     pub(crate) last_byte_ns: u64,
-    /// Whether its connection was opened for it, and not for a request before it that it joined.
+    /// Whether the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
 }
 
-/// Everything that one worker recorded; recordings of several workers or slices merge.
+/// The record of one worker. Recordings of several workers or slices can be merged.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Where each request went.
+    /// Counts of requests by outcome.
     pub book: Book,
     /// Requests that were not sent, by reason.
     pub unsent: BTreeMap<Unsent, u64>,
-    /// Most requests that waited for a connection of this worker at once; of several workers, the sum of their mosts.
+    /// Maximum number of waiting requests of this worker; after a merge, the sum of the maxima.
     pub max_waiting: u64,
-    /// How long requests waited for a connection, all together, until they were sent or until the end, nanoseconds.
+    /// Total time that requests waited for a connection, until they were sent or until the end, nanoseconds.
     pub waited_ns: u64,
-    /// Failed requests by kind.
+    /// Failed requests, by kind.
     pub failures: BTreeMap<Failure, u64>,
-    /// Complete answers by status.
+    /// Complete answers, by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Response time.
     pub response: Distribution,
@@ -149,36 +132,36 @@ pub struct Recording {
     pub service: Distribution,
     /// Send lag.
     pub send_lag: Distribution,
-    /// The generator's own lag: planned release to when it took note of the request, whether or not a connection was free.
+    /// The generator's own lag: from the intended start until the worker saw that the request was due, whether or not a
+    /// connection was free.
     pub own_lag: Distribution,
     /// Time to first byte.
     pub first_byte: Distribution,
     /// First to last byte.
     pub last_byte: Distribution,
-    /// Time to connect, of the requests that connections were opened for: one for each connection.
+    /// Connect time, of the requests that opened a connection.
     pub connect: Distribution,
-    /// Response time of failed and timed-out requests, up to that, by the word for it.
+    /// Response times of failed and timed-out requests, until they ended, by outcome.
     pub outcomes: BTreeMap<&'static str, Distribution>,
-    /// How long answers were waited for that did not come: since the planned release, and since the first byte was
-    /// written.
+    /// Censored times of requests without an answer: since the intended start, and since the first byte was written.
     pub censored: Option<Box<[Histogram<u64>; 2]>>,
-    /// Time of the last byte of the last recorded answer, nanoseconds of the engine's clock.
+    /// Time of the last byte of the last recorded answer, nanoseconds on the engine's clock.
     pub last_answer_ns: u64,
-    /// Complete answers to requests that were planned before the record began: CPU time was spent on them as well.
-    pub early_answers: u64,
-    /// The course of the trial, where it is recorded.
+    /// Complete answers to requests of the warm-up. They used CPU time as well.
+    pub warmup_answers: u64,
+    /// The course of the trial, if enabled.
     pub course: Option<Box<Course>>,
-    /// The handshakes of TLS, also those before the record.
+    /// TLS handshakes, including those of the warm-up.
     pub handshakes: Handshakes,
-    /// Connections that the server wanted no further request on, by the error code of HTTP/2.
+    /// Connections on which the server sent GOAWAY, by HTTP/2 error code.
     pub retired: BTreeMap<u32, u64>,
-    /// Response times by status, where that is asked for.
+    /// Response times by status, if enabled.
     pub by_status: Option<BTreeMap<u16, Distribution>>,
-    /// Times of messages of gRPC calls, where they are timed.
+    /// Times between the messages of gRPC answers, if enabled.
     pub messages: Option<Box<Distribution>>,
-    /// What the kernel's time stamps say of a sample.
+    /// Kernel timestamps of a sample, if enabled.
     pub stamps: Option<Box<Stamps>>,
-    /// The status that was counted last, kept apart so that the common case touches no map.
+    /// Cache of the last counted status, so that the common case does not access the map.
     recent_status: (u16, u64),
 }
 
@@ -208,7 +191,7 @@ impl Recording {
             outcomes: BTreeMap::new(),
             censored: None,
             last_answer_ns: 0,
-            early_answers: 0,
+            warmup_answers: 0,
             course: None,
             handshakes: Handshakes::default(),
             retired: BTreeMap::new(),
@@ -219,13 +202,13 @@ impl Recording {
         }
     }
 
-    /// The same, which also records its course.
+    /// Enables the course.
     #[must_use]
     pub fn with_course(self, course: Course) -> Self {
         Self { course: Some(Box::new(course)), ..self }
     }
 
-    /// Adds what another worker or slice recorded. Courses of other times are not put together: it keeps its own.
+    /// Adds the recording of another worker or slice. Courses are not merged: this recording keeps its own.
     pub fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
         for (&reason, count) in &other.unsent {
@@ -233,7 +216,7 @@ impl Recording {
         }
         self.max_waiting += other.max_waiting;
         self.waited_ns += other.waited_ns;
-        self.early_answers += other.early_answers;
+        self.warmup_answers += other.warmup_answers;
         for (&failure, count) in &other.failures {
             *self.failures.entry(failure).or_default() += count;
         }
@@ -269,7 +252,7 @@ impl Recording {
         self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Resets the recording, keeping its allocations.
     pub fn clear(&mut self) {
         self.book = Book::default();
         self.unsent.clear();
@@ -286,7 +269,7 @@ impl Recording {
         self.handshakes = Handshakes::default();
         self.retired.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
-        (self.last_answer_ns, self.early_answers) = (0, 0);
+        (self.last_answer_ns, self.warmup_answers) = (0, 0);
         self.recent_status = (0, 0);
     }
 
@@ -318,7 +301,7 @@ impl Recording {
         self.censored.get_or_insert_with(|| Box::new([histogram(), histogram()]))
     }
 
-    /// What a result says of the distributions.
+    /// The distributions as in a result.
     pub fn latencies(&self) -> LatencySet {
         let censored = self.censored.as_deref();
         LatencySet {
@@ -332,8 +315,8 @@ impl Recording {
         }
     }
 
-    /// Takes note that the server wants no further request on a connection.
-    pub(crate) fn retire(&mut self, code: u32) {
+    /// Counts a GOAWAY.
+    pub(crate) fn record_goaway(&mut self, code: u32) {
         *self.retired.entry(code).or_default() += 1;
     }
 
@@ -341,22 +324,22 @@ impl Recording {
         if self.recent_status.0 == status {
             self.recent_status.1 += 1;
         } else {
-            self.keep_recent_status();
+            self.flush_recent_status();
             self.recent_status = (status, 1);
         }
     }
 
-    /// Moves what was kept apart into the map. To be called at the end of a run.
-    pub(crate) fn keep_recent_status(&mut self) {
+    /// Adds the cached status to the map. Must be called at the end of a run.
+    pub(crate) fn flush_recent_status(&mut self) {
         let (status, count) = std::mem::take(&mut self.recent_status);
         if count > 0 {
             *self.statuses.entry(status).or_default() += count;
         }
     }
 
-    /// Books calls that others made and told of: what each took, microseconds, or that it failed. The last ended at
-    /// `ended_ns`.
-    pub fn record_said(&mut self, calls: &[Option<u64>], ended_ns: u64) {
+    /// Records calls reported by an external caller: the response time of each in microseconds, or None if it failed. The
+    /// last one ended at `ended_ns`.
+    pub fn record_external_calls(&mut self, calls: &[Option<u64>], ended_ns: u64) {
         for call in calls {
             self.book.planned += 1;
             self.book.sent += 1;
@@ -388,7 +371,7 @@ impl Recording {
         self.outcomes.entry(failure.as_str()).or_default().record(response_ns);
     }
 
-    /// Records that an answer had not come when it was no longer waited for.
+    /// Records a request without an answer, censored at these times.
     pub(crate) fn record_censored(&mut self, response_ns: u64, service_ns: Option<u64>) {
         let [response, service] = self.censored();
         response.saturating_record(response_ns);
@@ -397,25 +380,25 @@ impl Recording {
         }
     }
 
-    pub(crate) fn record_answer(&mut self, moments: &Moments, connection: usize, status: u16) {
+    pub(crate) fn record_answer(&mut self, timestamps: &Timestamps, connection: usize, status: u16) {
         self.book.answered += 1;
-        self.last_answer_ns = moments.last_byte_ns;
-        let lag_ns = moments.written_ns.saturating_sub(moments.intended_ns);
-        let response_ns = moments.last_byte_ns.saturating_sub(moments.intended_ns);
+        self.last_answer_ns = timestamps.last_byte_ns;
+        let lag_ns = timestamps.written_ns.saturating_sub(timestamps.intended_ns);
+        let response_ns = timestamps.last_byte_ns.saturating_sub(timestamps.intended_ns);
         self.response.record(response_ns);
         if let Some(by_status) = &mut self.by_status {
             by_status.entry(status).or_default().record(response_ns);
         }
-        self.service.record(moments.last_byte_ns.saturating_sub(moments.written_ns));
-        self.first_byte.record(moments.first_byte_ns.saturating_sub(moments.written_ns));
-        self.last_byte.record(moments.last_byte_ns.saturating_sub(moments.first_byte_ns));
+        self.service.record(timestamps.last_byte_ns.saturating_sub(timestamps.written_ns));
+        self.first_byte.record(timestamps.first_byte_ns.saturating_sub(timestamps.written_ns));
+        self.last_byte.record(timestamps.last_byte_ns.saturating_sub(timestamps.first_byte_ns));
         self.send_lag.record(lag_ns);
-        self.own_lag.record(moments.offered_ns.saturating_sub(moments.intended_ns));
-        if moments.connected {
-            self.connect.record(moments.connected_ns.saturating_sub(moments.started_ns));
+        self.own_lag.record(timestamps.offered_ns.saturating_sub(timestamps.intended_ns));
+        if timestamps.connected {
+            self.connect.record(timestamps.connected_ns.saturating_sub(timestamps.started_ns));
         }
         if let Some(course) = &mut self.course {
-            course.answer(moments.intended_ns, response_ns, connection);
+            course.answer(timestamps.intended_ns, response_ns, connection);
         }
     }
 }
@@ -424,8 +407,8 @@ impl Recording {
 mod tests {
     use super::*;
 
-    fn moments(intended_ns: u64, lag_ns: u64, service_ns: u64) -> Moments {
-        Moments {
+    fn timestamps(intended_ns: u64, lag_ns: u64, service_ns: u64) -> Timestamps {
+        Timestamps {
             intended_ns,
             written_ns: intended_ns + lag_ns,
             first_byte_ns: intended_ns + lag_ns + service_ns / 2,
@@ -438,9 +421,9 @@ mod tests {
     }
 
     #[test]
-    fn three_distributions_are_kept_apart() {
+    fn response_service_and_send_lag_are_distinct() {
         let mut recording = Recording::new();
-        recording.record_answer(&moments(1_000, 2_000_000, 500_000), 0, 200);
+        recording.record_answer(&timestamps(1_000, 2_000_000, 500_000), 0, 200);
         let service = recording.service.summary().p50_us.unwrap();
         let response = recording.response.summary().p50_us.unwrap();
         let lag = recording.send_lag.summary().p50_us.unwrap();
@@ -450,20 +433,20 @@ mod tests {
     }
 
     #[test]
-    fn merging_is_the_same_as_recording_together() {
+    fn merging_equals_recording_together() {
         let (mut together, mut one, mut two) = (Recording::new(), Recording::new(), Recording::new());
         for number in 1..1000_u64 {
-            let moments = moments(number, number * 100, number * 977);
-            together.record_answer(&moments, 0, 200);
+            let timestamps = timestamps(number, number * 100, number * 977);
+            together.record_answer(&timestamps, 0, 200);
             together.record_status(200);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
-            half.record_answer(&moments, 0, 200);
+            half.record_answer(&timestamps, 0, 200);
             half.record_status(200);
         }
         together.record_failure(Failure::Reset, 5);
         two.record_failure(Failure::Reset, 5);
         for recording in [&mut together, &mut one, &mut two] {
-            recording.keep_recent_status();
+            recording.flush_recent_status();
         }
         one.merge(&two);
         assert_eq!(one.book, together.book);

@@ -1,4 +1,4 @@
-//! Where names lead: each is looked up once, so that all requests to a host go to the same address.
+//! Resolves host names, each once, so that all requests to a host use one address.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A version of the internet protocol.
+/// IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -30,7 +30,7 @@ impl Family {
     }
 }
 
-/// An address in place of what the system's resolver says of a name: `HOST:PORT:ADDRESS`, as for curl.
+/// A fixed address for a host and port, instead of a lookup: `HOST:PORT:ADDRESS`, as in curl's `--resolve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     host: String,
@@ -42,52 +42,54 @@ impl FromStr for Resolved {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not `HOST:PORT:ADDRESS`, as `shop.test:443:127.0.0.1`");
-        let (host, rest) = text.split_once(':').ok_or_else(wrong)?;
-        let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
+        let invalid =
+            || format!("`{text}` is not `HOST:PORT:ADDRESS`, for example `shop.test:443:127.0.0.1`");
+        let (host, rest) = text.split_once(':').ok_or_else(invalid)?;
+        let (port, address) = rest.split_once(':').ok_or_else(invalid)?;
         let address = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(address);
         if host.is_empty() {
-            return Err(wrong());
+            return Err(invalid());
         }
         Ok(Self {
             host: host.to_ascii_lowercase(),
-            port: port.parse().map_err(|_| wrong())?,
-            address: address.parse().map_err(|_| wrong())?,
+            port: port.parse().map_err(|_| invalid())?,
+            address: address.parse().map_err(|_| invalid())?,
         })
     }
 }
 
-/// Why a name leads nowhere.
+/// Why a host has no address.
 #[derive(Debug, Error)]
 pub enum ResolveError {
-    /// The resolver failed.
-    #[error("cannot find the address of `{host}`: {source}; check the name, or give its address")]
+    /// The lookup failed.
+    #[error("cannot resolve `{host}`: {source}; check the name, or use an address")]
     Lookup {
         /// The host.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
-    /// It has no address that may be used.
-    #[error("`{host}` has no address{}; check the name, or give its address", of_family(*.family))]
+    /// The host has no address of the required IP version.
+    #[error("`{host}` has no {}address; check the name, or use an address", family_text(*.family))]
     NoAddress {
         /// The host.
         host: String,
-        /// What was asked for.
+        /// The required IP version.
         family: Option<Family>,
     },
 }
 
-fn of_family(family: Option<Family>) -> String {
-    family.map_or_else(String::new, |family| format!(" of {}", family.name()))
+fn family_text(family: Option<Family>) -> String {
+    family.map_or_else(String::new, |family| format!("{} ", family.name()))
 }
 
-/// Finds the addresses of hosts and remembers them.
+/// Resolves and caches the addresses of hosts.
 ///
-/// Records that rotate would otherwise give each request of a list another address, and one host would count as several.
+/// Without the cache, rotating DNS records would give each request of a list another address, and one host would count
+/// as several.
 #[derive(Debug)]
 pub struct Resolver {
-    given: Vec<Resolved>,
+    fixed: Vec<Resolved>,
     family: Option<Family>,
     lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
     known: RefCell<BTreeMap<String, Vec<IpAddr>>>,
@@ -100,24 +102,24 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// A resolver that uses the addresses that are given, asks the system for the others, and takes those of one family
-    /// alone if that is asked for.
-    pub fn new(given: Vec<Resolved>, family: Option<Family>) -> Self {
-        Self { given, family, lookup, known: RefCell::default() }
+    /// A resolver with fixed addresses for some hosts and the system's resolver for the others, optionally restricted to one
+    /// IP version.
+    pub fn new(fixed: Vec<Resolved>, family: Option<Family>) -> Self {
+        Self { fixed, family, lookup, known: RefCell::default() }
     }
 
-    /// The address of a host: its first one of IPv4 if there is one, as servers on loopback often listen on that alone.
+    /// The address of a host. Its first IPv4 address is preferred, as servers on loopback often listen on IPv4 only.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the lookup fails, or the host has no address of the required IP version.
     pub(crate) fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
         let name = host.to_ascii_lowercase();
-        let given = self.given.iter().filter(|given| (&given.host, given.port) == (&name, port));
-        let given: Vec<IpAddr> = given.map(|given| given.address).collect();
+        let fixed = self.fixed.iter().filter(|fixed| (&fixed.host, fixed.port) == (&name, port));
+        let fixed: Vec<IpAddr> = fixed.map(|fixed| fixed.address).collect();
         let addresses = match host.parse() {
-            _ if !given.is_empty() => given,
+            _ if !fixed.is_empty() => fixed,
             Ok(address) => vec![address],
-            Err(_) => self.looked_up(host, name)?,
+            Err(_) => self.lookup_cached(host, name)?,
         };
         let fits = |address: &&IpAddr| self.family.is_none_or(|family| family.has(**address));
         let fitting = || addresses.iter().filter(fits);
@@ -128,7 +130,7 @@ impl Resolver {
             .ok_or_else(|| ResolveError::NoAddress { host: host.to_owned(), family: self.family })
     }
 
-    fn looked_up(&self, host: &str, name: String) -> Result<Vec<IpAddr>, ResolveError> {
+    fn lookup_cached(&self, host: &str, name: String) -> Result<Vec<IpAddr>, ResolveError> {
         if let Some(known) = self.known.borrow().get(&name) {
             return Ok(known.clone());
         }
@@ -149,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    fn given(texts: &[&str]) -> Vec<Resolved> {
+    fn fixed(texts: &[&str]) -> Vec<Resolved> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
@@ -170,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_given_takes_the_place_of_the_record() {
-        let resolver = Resolver::new(given(&["Shop.test:443:192.0.2.1", "six.test:80:[2001:db8::1]"]), None);
+    fn a_fixed_address_replaces_the_lookup() {
+        let resolver = Resolver::new(fixed(&["Shop.test:443:192.0.2.1", "six.test:80:[2001:db8::1]"]), None);
         assert_eq!(resolver.address("shop.TEST", 443).unwrap(), "192.0.2.1:443".parse().unwrap());
         assert_eq!(resolver.address("six.test", 80).unwrap(), "[2001:db8::1]:80".parse().unwrap());
         for text in ["shop.test", "shop.test:443", "shop.test:x:127.0.0.1", ":1:127.0.0.1", "a:1:b"] {
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn one_family_alone_is_used_where_that_is_asked_for() {
+    fn addresses_can_be_restricted_to_one_ip_version() {
         let lookup = |_: &str| Ok(vec!["::1".parse().unwrap(), "127.0.0.1".parse().unwrap()]);
         let of =
             |family| Resolver { lookup, ..Resolver::new(Vec::new(), family) }.address("a.test", 1).unwrap();
@@ -188,6 +190,6 @@ mod tests {
         assert_eq!(of(Some(Family::V6)), "[::1]:1".parse().unwrap());
         let only6 = Resolver::new(Vec::new(), Some(Family::V6));
         let error = only6.address("127.0.0.1", 1).unwrap_err().to_string();
-        assert!(error.contains("`127.0.0.1` has no address of IPv6"), "{error}");
+        assert!(error.contains("`127.0.0.1` has no IPv6 address"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! One run of a worker: what was asked for, and what is known of it while it goes on.
+//! One run of a worker: its parameters, and its state and records during the run.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -11,59 +11,59 @@ use crate::backlog::{Replay, Turn};
 use crate::early_end::EarlyEnd;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, LogSink, Outcome};
-use crate::recording::{Failure, Moments, Recording, Unsent};
+use crate::recording::{Failure, Recording, Timestamps, Unsent};
 use crate::schedule::Schedule;
 use crate::think::Think;
 use crate::traffic::{Picked, Picker, Traffic};
 use crate::worker::InFlight;
 
-/// How often a live sample is sent, nanoseconds.
+/// Interval between live samples, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
 
-/// When requests leave.
+/// When requests are sent.
 #[derive(Clone, Debug)]
 pub enum Release {
-    /// As soon as a connection is free.
+    /// As soon as a connection is free (closed loop).
     Closed,
-    /// So long after a connection was answered.
+    /// A think time after the connection's last answer (closed loop).
     Thinking(Think),
-    /// When the schedule says; its times count from the start of the run.
+    /// On a schedule, whose times count from the start of the run (open loop).
     Open(Schedule),
 }
 
-/// Waiting requests below which no backlog is hopeless.
-const HOPELESS: u64 = 1_000_000;
-/// What a server may answer after all, however little it has answered so far, requests per second.
-const HOPE_RATE: f64 = 100_000.0;
-/// By what factor it may become faster.
-const HOPE: f64 = 10.0;
+/// A backlog below this number of requests never ends a run.
+const MIN_ABORT_BACKLOG: u64 = 1_000_000;
+/// Lower bound of the rate at which a backlog is assumed to drain, requests per second.
+const MIN_DRAIN_RATE: f64 = 100_000.0;
+/// The backlog is assumed to drain at this multiple of the rate so far.
+const DRAIN_RATE_FACTOR: f64 = 10.0;
 
-/// One run of a worker. Times are of the engine's clock, nanoseconds.
+/// One run of a worker. Times are on the engine's clock, in nanoseconds.
 #[derive(Debug)]
 pub struct Run {
-    /// When releases begin.
+    /// Start of the run: the schedule counts from here.
     pub start_ns: u64,
-    /// Requests planned before this are sent but left out of the record.
+    /// Requests with an earlier intended start are sent but not recorded (warm-up).
     pub record_from_ns: u64,
-    /// Where the second and each further part of the record begins; what is planned in it goes into a recording of its
-    /// own.
+    /// Start of the second and each further part of the record. Each part has a recording of its own, which holds the
+    /// requests with an intended start in it.
     pub parts_from_ns: Vec<u64>,
-    /// When releases end.
+    /// End of the run: no request starts after it.
     pub end_ns: u64,
-    /// How long after that answers are waited for.
+    /// How long to wait for answers after the end.
     pub drain_ns: u64,
-    /// When requests leave.
+    /// When requests are sent.
     pub release: Release,
-    /// What ends it earlier.
+    /// Ends the run early, together with the other workers of its trial.
     pub early_end: EarlyEnd,
-    /// Whether the worker looks for answers all the time, in place of sleeping until they come: so whoever answers never has to
-    /// wake it, which costs them CPU time. Between two looks it lets others run that want its processor.
+    /// Whether the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the
+    /// worker, which would cost the server CPU time. The worker yields its processor between polls.
     pub polls: bool,
-    /// Recorded requests after which it ends; None for as many as fit.
+    /// Number of recorded requests after which the run ends; None for no limit.
     pub requests: Option<u64>,
-    /// Where live samples go, if anyone looks.
+    /// Receives live samples.
     pub live: Option<SyncSender<LiveSample>>,
-    /// Where every recorded request is logged, if it is.
+    /// Receives a log entry for every recorded request.
     pub log: Option<LogSink>,
     /// Where intervals go.
     pub intervals: Vec<IntervalSink>,
@@ -72,7 +72,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run from `start_ns` to `end_ns` that is recorded from the start, in one part, without log and live line.
+    /// A run from `start_ns` to `end_ns`, recorded from its start in one part, without log or live samples.
     pub fn new(release: Release, start_ns: u64, end_ns: u64, drain_ns: u64) -> Self {
         Self {
             start_ns,
@@ -92,26 +92,26 @@ impl Run {
     }
 }
 
-/// What happened since the sample before, for a live line.
+/// Errors and response times since the previous live sample.
 #[derive(Debug)]
 pub struct LiveSample {
-    /// Requests that were not answered.
+    /// Requests without an answer.
     pub errors: u64,
-    /// Response times of those that were.
+    /// Response times of answered requests.
     pub response: Histogram<u64>,
 }
 
-/// The state of the run that is going on.
+/// State of the run in progress.
 pub(crate) struct Current<'a> {
     pub(crate) run: Run,
-    /// Time of the next release, and what is then released.
+    /// Intended start of the next request, and which request it is.
     pub(crate) next_ns: u64,
     pub(crate) next: Picked,
-    /// Requests that were planned so far, the next one among them.
+    /// Requests planned so far, including the next one.
     planned: u64,
-    /// Recorded requests that are still to come, where that is limited.
-    left: Option<u64>,
-    /// The record of the first part, and of the further ones.
+    /// Recorded requests left to start, if their number is limited.
+    requests_left: Option<u64>,
+    /// Recordings of the first part and of the further parts.
     first: &'a mut Recording,
     rest: &'a mut [Recording],
     live: Option<LiveSample>,
@@ -127,7 +127,7 @@ impl<'a> Current<'a> {
             next_ns: 0,
             next: Picked::default(),
             planned: 0,
-            left: run.requests,
+            requests_left: run.requests,
             live,
             intervals: run.intervals.iter().map(recorder).collect(),
             first,
@@ -136,11 +136,11 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Ends the run early where that was asked for, by another worker too, or where what waits can never be sent.
-    pub(crate) fn end_early(&mut self, now_ns: u64, is_asked: bool, waiting: u64) {
-        if is_asked {
+    /// Ends the run early if a stop was requested, in any worker, or if the backlog cannot be sent.
+    pub(crate) fn end_early(&mut self, now_ns: u64, is_stop_requested: bool, waiting: u64) {
+        if is_stop_requested {
             self.run.early_end.set(now_ns, EndedBy::Interrupt);
-        } else if self.is_hopeless(now_ns, waiting) {
+        } else if self.is_backlog_unsendable(now_ns, waiting) {
             self.run.early_end.set(now_ns, EndedBy::Backlog);
         }
         let at_ns = self.run.early_end.at_ns();
@@ -152,17 +152,17 @@ impl<'a> Current<'a> {
     fn end_at(&mut self, at_ns: u64) {
         self.run.end_ns = at_ns;
         for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
-            course.cut(at_ns);
+            course.truncate(at_ns);
         }
     }
 
-    /// Takes note of a recorded request, where they are limited; the run ends at `end_ns` with the last.
+    /// Counts a recorded request against the limit, if there is one. The last one ends the run at `end_ns`.
     fn count_down(&mut self, end_ns: impl FnOnce(&Self) -> u64) {
-        let Some(left) = self.left.as_mut().filter(|left| **left > 0) else { return };
+        let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return };
         *left -= 1;
         if *left == 0 {
             let end_ns = end_ns(self);
-            // After an earlier end nothing more is counted.
+            // Not after an earlier end.
             if end_ns <= self.run.end_ns {
                 self.end_at(end_ns);
                 self.run.early_end.set_done(end_ns);
@@ -170,23 +170,22 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Whether a closed loop may start a request that is planned then: not after the end, nor after the last that was
-    /// asked for.
+    /// Whether a closed loop may start a request at `intended_ns`: before the end, and within the limit of requests.
     pub(crate) fn may_start(&self, intended_ns: u64) -> bool {
-        intended_ns < self.run.end_ns && self.left != Some(0)
+        intended_ns < self.run.end_ns && self.requests_left != Some(0)
     }
 
-    /// Whether more waits than would be sent in the whole run, were all of it ten times as fast as it has been.
-    fn is_hopeless(&self, now_ns: u64, waiting: u64) -> bool {
-        if waiting < HOPELESS || now_ns >= self.run.end_ns {
+    /// Whether the backlog exceeds what the whole run could send at ten times the rate so far.
+    fn is_backlog_unsendable(&self, now_ns: u64, waiting: u64) -> bool {
+        if waiting < MIN_ABORT_BACKLOG || now_ns >= self.run.end_ns {
             return false;
         }
         let seconds = |until_ns: u64| until_ns.saturating_sub(self.run.start_ns).max(1) as f64 / 1e9;
         let rate = self.planned.saturating_sub(waiting) as f64 / seconds(now_ns);
-        waiting as f64 > (HOPE * rate).max(HOPE_RATE) * seconds(self.run.end_ns)
+        waiting as f64 > (DRAIN_RATE_FACTOR * rate).max(MIN_DRAIN_RATE) * seconds(self.run.end_ns)
     }
 
-    /// The requests after those that have been planned, once more: those of a host, or of these of a connection.
+    /// A replay of the requests after those planned so far: of one host, and with a `turn` of one connection.
     pub(crate) fn replay(
         &self,
         picker: &Picker,
@@ -206,7 +205,7 @@ impl<'a> Current<'a> {
         })
     }
 
-    /// Books that a request waits for a connection, with those that waited before.
+    /// Records the number of waiting requests, when a request starts to wait.
     pub(crate) fn record_waiting(&mut self, intended_ns: u64, waiting: u64) {
         if intended_ns >= self.run.record_from_ns {
             let recording = self.recording(intended_ns);
@@ -214,16 +213,16 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Books that a server wants no further request on a connection.
-    pub(crate) fn record_retirement(&mut self, now_ns: u64, code: u32) {
+    /// Records that the server asked for no further requests on a connection.
+    pub(crate) fn record_goaway(&mut self, now_ns: u64, code: u32) {
         if now_ns >= self.run.record_from_ns {
-            self.recording(now_ns).retire(code);
+            self.recording(now_ns).record_goaway(code);
         }
     }
 
-    /// Sets the time of the next release.
+    /// Advances to the next request of the schedule.
     pub(crate) fn plan_next(&mut self, next: Picked) {
-        let is_taken = self.planned > 0 && self.is_open() && self.next_ns >= self.run.record_from_ns;
+        let is_recorded = self.planned > 0 && self.is_open() && self.next_ns >= self.run.record_from_ns;
         self.next = next;
         self.planned += 1;
         match &mut self.run.release {
@@ -233,13 +232,13 @@ impl<'a> Current<'a> {
                 schedule.advance();
             }
         }
-        if is_taken {
-            // Until the request that would be the next: its time is the end of the gap after the last.
+        if is_recorded {
+            // The record ends where the next request would start, so that it includes the gap after the last one.
             self.count_down(|current| current.next_ns.min(current.run.end_ns));
         }
     }
 
-    /// The recording of what was planned then.
+    /// The recording of the part that contains `intended_ns`.
     pub(crate) fn recording(&mut self, intended_ns: u64) -> &mut Recording {
         let part = self.run.parts_from_ns.partition_point(|from_ns| *from_ns <= intended_ns);
         match part.checked_sub(1) {
@@ -248,25 +247,25 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// That of the first part.
+    /// The recording of the first part.
     pub(crate) fn first(&mut self) -> &mut Recording {
         self.first
     }
 
-    /// All of them.
+    /// The recordings of all parts.
     pub(crate) fn recordings(&mut self) -> impl Iterator<Item = &mut Recording> {
         std::iter::once(&mut *self.first).chain(self.rest.iter_mut())
     }
 
-    /// Looks at what goes on, for the course of the trial.
-    pub(crate) fn look(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+    /// Samples the connections for the course of the trial.
+    pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
         if let Some(course) = &mut self.recording(now_ns).course {
-            course.look(now_ns, in_flight, open_connections);
+            course.sample(now_ns, in_flight, open_connections);
         }
         self.intervals.iter_mut().for_each(|interval| interval.advance(now_ns));
     }
 
-    /// Books that a recorded request goes out.
+    /// Records the start of a request.
     pub(crate) fn record_start(&mut self, in_flight: &InFlight) {
         let is_open = self.is_open();
         if !is_open {
@@ -288,7 +287,7 @@ impl<'a> Current<'a> {
         self.intervals.iter_mut().for_each(|interval| interval.record_start(in_flight.started_ns));
     }
 
-    /// Books a complete answer to a recorded request on connection `index`, which may still be a failure.
+    /// Records a complete answer on connection `index`. It may still count as a failure.
     pub(crate) fn record_answer(
         &mut self,
         in_flight: &InFlight,
@@ -313,7 +312,7 @@ impl<'a> Current<'a> {
             self.intervals.iter_mut().for_each(|interval| interval.record_end(outcome, last_byte_ns));
             return self.count_live_error();
         }
-        let moments = Moments {
+        let timestamps = Timestamps {
             intended_ns: in_flight.intended_ns,
             offered_ns: in_flight.offered_ns,
             started_ns: in_flight.started_ns,
@@ -323,14 +322,14 @@ impl<'a> Current<'a> {
             last_byte_ns,
             connected: in_flight.connected,
         };
-        recording.record_answer(&moments, index, status);
-        self.intervals.iter_mut().for_each(|interval| interval.record_answer(&moments));
+        recording.record_answer(&timestamps, index, status);
+        self.intervals.iter_mut().for_each(|interval| interval.record_answer(&timestamps));
         if let Some(live) = &mut self.live {
             live.response.saturating_record(response_ns);
         }
     }
 
-    /// Books a recorded request on connection `index` that came to no complete answer until `now_ns`.
+    /// Records a request on connection `index` that ended at `now_ns` without a complete answer.
     pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, now_ns: u64) {
         let response_ns = now_ns.saturating_sub(in_flight.intended_ns);
         let service_ns = (in_flight.written_ns > 0).then(|| now_ns.saturating_sub(in_flight.written_ns));
@@ -359,7 +358,7 @@ impl<'a> Current<'a> {
     fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, status: u16, ended_ns: u64) {
         let Some(log) = &mut self.run.log else { return };
         let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.intended_ns));
-        log.take(Entry {
+        log.write(Entry {
             intended_ns: in_flight.intended_ns.wrapping_sub(self.run.record_from_ns) as i64,
             offered_ns: after(in_flight.offered_ns),
             started_ns: after(in_flight.started_ns),
@@ -375,7 +374,7 @@ impl<'a> Current<'a> {
         });
     }
 
-    /// Books a request that is not sent. One that would still wait at the end counts as slow as it has waited.
+    /// Records a request that is not sent. One that still waits at the end is censored at the time it has waited.
     pub(crate) fn record_unsent(&mut self, intended_ns: u64, reason: Unsent) {
         if intended_ns < self.run.record_from_ns {
             return;
@@ -393,7 +392,7 @@ impl<'a> Current<'a> {
         let ended_ns = if reason == Unsent::End { self.run.end_ns } else { intended_ns };
         self.intervals.iter_mut().for_each(|interval| interval.record_end(Outcome::Unsent(reason), ended_ns));
         if let Some(log) = &mut self.run.log {
-            log.take(Entry {
+            log.write(Entry {
                 intended_ns: (intended_ns - self.run.record_from_ns) as i64,
                 offered_ns: None,
                 started_ns: None,
@@ -410,7 +409,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Whether releases have a schedule.
+    /// Whether this is an open loop.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.run.release, Release::Open(_))
     }
@@ -428,7 +427,7 @@ impl<'a> Current<'a> {
 
     pub(crate) fn send_live(&mut self) {
         if let (Some(live), Some(sender)) = (&mut self.live, &self.run.live) {
-            // A reader that is late loses samples of the live line; the record is not touched by that.
+            // A slow reader loses live samples. The recordings are unaffected.
             let _ = sender.try_send(std::mem::replace(live, LiveSample::new()));
         }
     }
@@ -448,7 +447,7 @@ impl LiveSample {
 mod tests {
     use super::*;
 
-    /// What is booked of a run from 1,000 to 3,000 that is recorded from 2,000 on.
+    /// The recording of a run from 1,000 to 3,000 that records from 2,000.
     fn recorded(book: impl FnOnce(&mut Current)) -> Recording {
         let mut recording = Recording::new();
         let run = Run { record_from_ns: 2_000, ..Run::new(Release::Closed, 1_000, 3_000, 0) };
@@ -457,10 +456,10 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_before_the_record_is_not_in_it() {
+    fn events_of_the_warm_up_are_not_recorded() {
         let recording = recorded(|current| {
-            current.record_retirement(1_999, 0);
-            current.record_retirement(2_000, 2);
+            current.record_goaway(1_999, 0);
+            current.record_goaway(2_000, 2);
             current.record_waiting(1_999, 50);
             current.record_waiting(2_000, 3);
         });
@@ -468,18 +467,18 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_is_hopeless_only_when_ten_times_the_rate_would_not_send_it() {
+    fn a_run_ends_only_when_ten_times_the_rate_could_not_send_the_backlog() {
         let mut recording = Recording::new();
         let run = Run::new(Release::Closed, 0, 10_000_000_000, 0);
         let mut current = Current::new(run, &mut recording, &mut []);
-        // After a second: 20,000 sent, and in ten seconds at ten times that, 2,000,000.
+        // After 1 s, 20,000 were sent. Ten times that rate sends 2,000,000 in the 10 s of the run.
         current.planned = 2_020_000;
-        assert!(!current.is_hopeless(1_000_000_000, 2_000_000));
+        assert!(!current.is_backlog_unsendable(1_000_000_000, 2_000_000));
         current.planned = 2_030_001;
-        assert!(current.is_hopeless(1_000_000_000, 2_010_001));
-        // A server that has stood still may come back.
+        assert!(current.is_backlog_unsendable(1_000_000_000, 2_010_001));
+        // A stalled server may recover.
         current.planned = 1_000_000;
-        assert!(!current.is_hopeless(1_000_000_000, 1_000_000));
-        assert!(!current.is_hopeless(1_000_000, 999_999));
+        assert!(!current.is_backlog_unsendable(1_000_000_000, 1_000_000));
+        assert!(!current.is_backlog_unsendable(1_000_000, 999_999));
     }
 }

@@ -1,4 +1,4 @@
-//! Release times, planned ahead from a seed.
+//! The schedule of an open loop: request times, generated from a seed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,42 +11,42 @@ use rand_distr::{Distribution, Exp1};
 use crate::pace::Pace;
 use crate::trace::Trace;
 
-/// Largest jitter, as a share of the gap: with more, a request could be planned before the one it follows.
-const MOST_JITTER: f64 = 0.5;
+/// Maximum jitter, as a share of the gap. With more, requests could overtake each other.
+const MAX_JITTER: f64 = 0.5;
 
-/// How release times are drawn.
+/// The arrival process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// Equal gaps.
     Uniform,
-    /// Independent exponential gaps: what many independent users make.
+    /// Independent exponential gaps, as from many independent users.
     Poisson,
-    /// Equal gaps, each release moved by up to this share of a gap either way.
+    /// Equal gaps, with each request moved by up to this share of a gap in either direction.
     Jitter(f64),
-    /// This many requests at once, then as long a pause.
+    /// Bursts of this many requests, spaced to keep the rate.
     Burst(u32),
-    /// As they were recorded.
+    /// Recorded times.
     Trace(Arc<Trace>),
 }
 
-/// Why a text names no arrivals.
+/// Why an arrival process is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArrivalsError {
-    /// It is no word for any.
-    #[error("it must be `uniform`, `poisson`, `jitter=10%`, `burst=8` or `trace=FILE`")]
+    /// Unknown arrival process.
+    #[error("must be `uniform`, `poisson`, `jitter=10%`, `burst=8` or `trace=FILE`")]
     Word,
-    /// The jitter cannot be.
-    #[error("jitter must be above 0 % and at most 50 % of the gap, as `jitter=10%`")]
+    /// Jitter out of range.
+    #[error("jitter must be above 0 % and at most 50 % of the gap, such as `jitter=10%`")]
     Jitter,
-    /// The burst cannot be.
-    #[error("a burst must have from 1 to 1,000,000 requests, as `burst=8`")]
+    /// Burst size out of range.
+    #[error("a burst must have 1 to 1,000,000 requests, such as `burst=8`")]
     Burst,
 }
 
 impl FromStr for Arrivals {
     type Err = ArrivalsError;
 
-    /// Reads all but a trace, which is in a file of its own.
+    /// Parses every process except a trace, which is read from a file.
     fn from_str(text: &str) -> Result<Self, ArrivalsError> {
         match text.split_once('=') {
             None if text == "uniform" => Ok(Self::Uniform),
@@ -55,7 +55,7 @@ impl FromStr for Arrivals {
                 let share = value.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
                 let share = share.map(|percent| percent / 100.0);
                 share
-                    .filter(|share| *share > 0.0 && *share <= MOST_JITTER)
+                    .filter(|share| *share > 0.0 && *share <= MAX_JITTER)
                     .map(Self::Jitter)
                     .ok_or(ArrivalsError::Jitter)
             }
@@ -80,37 +80,38 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// A sequence of release times, nanoseconds after the start, never decreasing; endless, but for a trace or stages.
+/// A sequence of request times in nanoseconds after the start, never decreasing. It is infinite, except for a trace or
+/// stages.
 ///
-/// The workers of a load share its requests: of `n` workers, worker `w` gets the requests `w`, `w + n`, `w + 2n` of
-/// the plan, so that together they release what one worker would. Poisson gaps are drawn by each worker with a seed of
-/// its own, so that no two of them draw the same sequence (a fault that made the clients of another tool fire in step).
+/// The workers of a load share its requests: of `n` workers, worker `w` gets the requests `w`, `w + n`, `w + 2n`, so
+/// that together they send the requests of a single worker. Each worker draws Poisson gaps with its own seed, because
+/// workers with the same sequence would send in step (a bug of another tool).
 ///
-/// Requests are drawn by number, and the pace says when as many have come. A number need not be whole: with Poisson
-/// arrivals it grows by exponential steps, which gives the right process also when the rate changes (time rescaling;
-/// Daley and Vere-Jones, *An Introduction to the Theory of Point Processes*, 7.4).
+/// Times are computed from request numbers: the pace gives the time at which that many requests are due. With Poisson
+/// arrivals the number is fractional and grows by exponential steps, which gives the correct process also under a
+/// changing rate (time rescaling; Daley and Vere-Jones, *An Introduction to the Theory of Point Processes*, 7.4).
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Time of the next release, kept as a float so that gaps of fractions of a nanosecond add up right.
+    /// Time of the next request, as a float so that fractions of a nanosecond accumulate correctly.
     next_ns: f64,
-    /// Number of the next release in the plan of all workers.
+    /// Number of the next request over all workers.
     number: u64,
-    /// The same of Poisson arrivals, where it is drawn.
-    drawn: f64,
+    /// Fractional number of the next request, for Poisson arrivals.
+    poisson_number: f64,
     workers: u64,
-    /// Shared, so that a copy of the schedule costs next to nothing.
+    /// Shared, so that cloning the schedule is cheap.
     plan: Arc<(Pace, Arrivals)>,
     random: SmallRng,
 }
 
 impl Schedule {
-    /// The schedule of worker `worker` of `workers`, which together release at `pace`; a trace has its own. A rate that
-    /// is not positive and finite gives a schedule that never releases.
+    /// The schedule of worker `worker` of `workers`, which together send at `pace`; a trace defines its own rate. Without a
+    /// positive and finite rate, no request is ever due.
     pub fn new(arrivals: Arrivals, pace: impl Into<Pace>, seed: u64, worker: u32, workers: u32) -> Self {
         let mut schedule = Self {
             next_ns: 0.0,
             number: u64::from(worker),
-            drawn: 0.0,
+            poisson_number: 0.0,
             workers: u64::from(workers.max(1)),
             plan: Arc::new((pace.into(), arrivals)),
             random: SmallRng::seed_from_u64(worker_seed(seed, worker)),
@@ -119,19 +120,19 @@ impl Schedule {
         schedule
     }
 
-    /// The time of the next release.
+    /// Time of the next request.
     pub fn peek_ns(&self) -> u64 {
-        // The cast saturates: "never" becomes the largest time.
+        // The cast saturates: infinity becomes the maximum.
         self.next_ns as u64
     }
 
-    /// Takes the next release.
+    /// Advances to the next request.
     pub fn advance(&mut self) {
         self.number += self.workers;
         self.next_ns = self.intended_ns();
     }
 
-    /// The time of release `number`, drawn where it is drawn.
+    /// Time of the current request; draws random numbers if the process is random.
     fn intended_ns(&mut self) -> f64 {
         let number = self.number as f64;
         let (pace, arrivals) = &*self.plan;
@@ -139,8 +140,8 @@ impl Schedule {
             Arrivals::Uniform => pace.time_of(number),
             Arrivals::Poisson => {
                 let step: f64 = Exp1.sample(&mut self.random);
-                self.drawn += step * self.workers as f64;
-                pace.time_of(self.drawn)
+                self.poisson_number += step * self.workers as f64;
+                pace.time_of(self.poisson_number)
             }
             Arrivals::Jitter(share) => {
                 let moved = self.random.random_range(-1.0..=1.0) * share;
@@ -157,7 +158,7 @@ impl Schedule {
     }
 }
 
-/// A seed of its own for each worker: one step of the `SplitMix64` generator (Steele, Lea and Flood 2014).
+/// A distinct seed per worker: one step of the `SplitMix64` generator (Steele, Lea and Flood 2014).
 pub(crate) fn worker_seed(seed: u64, worker: u32) -> u64 {
     let mut mixed = seed.wrapping_add((u64::from(worker) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_arrive_is_shared_out_and_put_together_again() {
+    fn workers_together_send_the_schedule_of_a_single_worker() {
         let trace = Trace::parse("t", "0ms\n1ms\n1ms\n5ms\n9ms\n").unwrap();
         for arrivals in [Arrivals::Uniform, Arrivals::Burst(3), Arrivals::Trace(Arc::new(trace))] {
             let plan = |worker, workers, count| {
@@ -204,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_at_once_and_its_pause_keeps_the_rate() {
+    fn bursts_are_spaced_to_keep_the_rate() {
         let times = first(9, Schedule::new(Arrivals::Burst(4), 1000.0, 1, 0, 1));
         assert_eq!(times, [0, 0, 0, 0, 4_000_000, 4_000_000, 4_000_000, 4_000_000, 8_000_000]);
     }
 
     #[test]
-    fn jitter_moves_releases_within_its_share_and_does_not_add_up() {
+    fn jitter_is_bounded_and_does_not_accumulate() {
         let times = first(10_000, Schedule::new(Arrivals::Jitter(0.1), 1000.0, 3, 0, 1));
         let moved = |(number, time): (usize, &u64)| *time as f64 - number as f64 * 1e6;
         let moves: Vec<f64> = times.iter().enumerate().skip(1).map(moved).collect();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_and_written_alike() {
+    fn names_parse_to_the_values_that_print_them() {
         for word in ["uniform", "poisson", "jitter=10%", "burst=8"] {
             assert_eq!(word.parse::<Arrivals>().unwrap().to_string(), word);
         }
@@ -244,7 +245,7 @@ mod tests {
         times.insert(0, 0);
         let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
         gaps.sort_by(f64::total_cmp);
-        // Kolmogorov-Smirnov distance to the exponential distribution of the plan; 1.95/sqrt(n) is its 0.1 % point.
+        // Kolmogorov-Smirnov distance to the exponential distribution; 1.95/sqrt(n) is its 0.1 % point.
         let distance = gaps
             .iter()
             .enumerate()
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_plan_and_no_two_workers_share_one() {
+    fn a_seed_fixes_the_schedule_and_workers_differ() {
         let plan = |seed, worker| first(50, Schedule::new(Arrivals::Poisson, 1000.0, seed, worker, 2));
         assert_eq!(plan(1, 0), plan(1, 0));
         assert_ne!(plan(1, 0), plan(1, 1));
@@ -271,7 +272,7 @@ mod tests {
             let arrivals = match kind {
                 0 => Arrivals::Uniform,
                 1 => Arrivals::Poisson,
-                2 => Arrivals::Jitter(MOST_JITTER),
+                2 => Arrivals::Jitter(MAX_JITTER),
                 _ => Arrivals::Burst(7),
             };
             let times = first(200, Schedule::new(arrivals, rate, seed, 0, 1));
@@ -279,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn a_rate_that_is_none_never_releases(rate in prop::sample::select(vec![0.0, -1.0, f64::NAN, f64::INFINITY])) {
+        fn an_invalid_rate_never_sends(rate in prop::sample::select(vec![0.0, -1.0, f64::NAN, f64::INFINITY])) {
             prop_assert_eq!(Schedule::new(Arrivals::Poisson, rate, 1, 0, 1).peek_ns(), u64::MAX);
         }
     }

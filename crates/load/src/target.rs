@@ -1,4 +1,4 @@
-//! One request: a URL, resolved and encoded once.
+//! The specification of a request, and the request resolved and encoded from it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,30 +14,30 @@ use crate::protocol::Protocol;
 use crate::resolve::{ResolveError, Resolver};
 use crate::url::{Url, without_user};
 
-/// A request specification. In the URL, in values of headers and in the body, `{counter}` stands for twelve digits
-/// that count the requests, and `{random}` for sixteen hexadecimal digits drawn for each.
+/// Specification of a request. In the URL, header values and the body, `{counter}` is replaced by a twelve-digit request
+/// number and `{random}` by sixteen random hexadecimal digits.
 #[derive(Clone)]
 pub struct RequestSpec<'a> {
-    /// Where it goes. User information in it is sent as basic authentication, unless there is a header `Authorization`.
+    /// The URL. Its user information is sent as basic authentication, unless there is an `Authorization` header.
     pub url: &'a str,
-    /// Its method; `POST` for gRPC, whatever is said here.
+    /// The method. Ignored for gRPC, which uses `POST`.
     pub method: &'a str,
-    /// Its headers.
+    /// The headers.
     pub headers: Vec<(String, String)>,
-    /// Its body: of gRPC messages with their lengths before them, of TCP and WebSocket what is sent.
+    /// The body: length-prefixed messages of gRPC, or the bytes to send over TCP or WebSocket.
     pub body: Vec<u8>,
-    /// What is spoken, where the scheme of the URL leaves it open.
+    /// The protocol, if the URL's scheme allows several; None for the scheme's default.
     pub protocol: Option<Protocol>,
-    /// The deadline that a call of gRPC tells the server.
+    /// The deadline of a gRPC call, sent as `grpc-timeout`.
     pub deadline: Option<Duration>,
-    /// The name that the server's certificate is to have; that in the URL if there is none.
+    /// Name to verify in the server's certificate; None for the host of the URL.
     pub server_name: Option<&'a str>,
-    /// Resolves the host. The system's resolver, without a cache, where it is `None`.
+    /// Resolves the host; None for the system's resolver without a cache.
     pub resolver: Option<&'a Resolver>,
 }
 
 impl fmt::Debug for RequestSpec<'_> {
-    /// Leaves out what may be a secret: user information, the values of headers, the body.
+    /// Omits values that may be secret: user information, header values, the body.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestSpec")
             .field("url", &without_user(self.url))
@@ -62,30 +62,30 @@ impl Default for RequestSpec<'_> {
     }
 }
 
-/// A resolved address and the bytes that are sent to it.
+/// A resolved and encoded request.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The URL as given, without its user information.
+    /// The URL without its user information.
     pub url: String,
-    /// Its path and query.
+    /// Path and query of the URL.
     path: String,
-    /// The request method; empty where the protocol has none.
+    /// The request method; empty for protocols without methods.
     pub method: String,
-    /// Where connections go.
+    /// The server's address.
     pub address: SocketAddr,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
-    /// The name that the server's certificate is to have, where there is TLS.
+    /// Name to verify in the server's certificate; None without TLS.
     pub server_name: Option<ServerName<'static>>,
     /// The encoded request.
     pub(crate) request: Encoded,
-    /// What a connection for it begins with: the upgrade to WebSocket.
+    /// The upgrade request that starts a WebSocket connection; empty for other protocols.
     pub(crate) upgrade: Hidden,
-    /// Where the request has a number of its own.
+    /// The placeholders to fill in for each request.
     pub(crate) places: Vec<Place>,
 }
 
-/// A part of a request that is different in each.
+/// A placeholder in the encoded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     at: usize,
@@ -98,58 +98,58 @@ enum What {
     Random,
 }
 
-/// What stands in a text for a number, and what stands for that while the request is encoded: of the same length as the
-/// number, so that encoding counts it, and of characters that may stand anywhere.
+/// Placeholders, and what replaces them while the request is encoded: a text of the length of the value, so that lengths
+/// are encoded correctly, with characters that are valid everywhere.
 const TEMPLATES: [(&str, &str, What); 2] =
     [("{counter}", "hoptaxCOUNT0", What::Counter), ("{random}", "hoptaxRANDOM0000", What::Random)];
 
-/// Why a URL is no target.
+/// Why a request specification is invalid.
 #[derive(Debug, Error)]
 pub enum TargetError {
-    /// Not a URL at all.
-    #[error("`{url}` is not a URL ({reason}); write it as `http://HOST:PORT/PATH`")]
+    /// The URL is invalid.
+    #[error("`{url}` is not a URL ({reason}); use `http://HOST:PORT/PATH`")]
     Url {
-        /// As given.
+        /// The URL.
         url: String,
-        /// What is wrong.
+        /// What is invalid.
         reason: String,
     },
-    /// A scheme that is not spoken.
+    /// The scheme is not supported.
     #[error(
-        "`{url}`: hoptax speaks `http`, `https`, `grpc`, `grpcs`, `tcp`, `tls`, `ws` and `wss`, not `{scheme}`"
+        "`{url}`: unsupported scheme `{scheme}`; use `http`, `https`, `grpc`, `grpcs`, `tcp`, `tls`, `ws` or `wss`"
     )]
     Scheme {
-        /// As given.
+        /// The URL.
         url: String,
         /// Its scheme.
         scheme: String,
     },
-    /// A protocol that the scheme does not mean.
-    #[error("`{url}` does not go with the protocol `{protocol}`")]
+    /// The scheme does not allow the protocol.
+    #[error("`{url}` cannot be used with the protocol `{protocol}`")]
     Protocol {
-        /// As given.
+        /// The URL.
         url: String,
         /// The requested protocol.
         protocol: Protocol,
     },
-    /// The host is no name that a certificate could have.
-    #[error("`{name}` is no name that a certificate can have; give one with --server-name")]
+    /// The server name is not a valid name in a certificate.
+    #[error("`{name}` is not a valid server name; set one with --server-name")]
     ServerName {
-        /// As given.
+        /// The server name.
         name: String,
     },
-    /// A header that HTTP/2 has no place for.
-    #[error("the header `{name}` cannot be sent with HTTP/2: it is about a connection of HTTP/1.1")]
+    /// A connection-specific header, which HTTP/2 does not allow.
+    #[error("the header `{name}` cannot be sent with HTTP/2: it is specific to a connection of HTTP/1.1")]
     Header {
         /// Its name.
         name: String,
     },
-    /// User information where nothing can carry it.
-    #[error("`{url}` has user information, and `{protocol}` has no place for it: leave it out")]
+    /// User information with a protocol that has no authentication.
+    #[error("`{url}` has user information, which `{protocol}` cannot send; remove it")]
     Credentials {
-        /// The rest of it.
+        /// The URL without it.
         url: String,
-        /// What is spoken.
+        /// The protocol.
         protocol: Protocol,
     },
     /// The host has no address.
@@ -161,7 +161,7 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// A request of HTTP/1.1.
+    /// An HTTP/1.1 request.
     ///
     /// # Errors
     /// As [`Self::from_spec`].
@@ -175,17 +175,16 @@ impl Target {
         Self::from_spec(&spec)
     }
 
-    /// Resolves the address of a request and encodes it.
+    /// Resolves and encodes a request.
     ///
     /// # Errors
-    /// When the URL is none, its scheme and the protocol do not go together, its host has no address, or a header cannot be
-    /// sent.
+    /// When the URL is invalid, its scheme does not allow the protocol, its host has no address, or a header cannot be sent.
     pub fn from_spec(spec: &RequestSpec<'_>) -> Result<Self, TargetError> {
         let shown = without_user(spec.url);
         let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };
         let url = Url::parse(&with_places(spec.url)).map_err(|reason| bad_url(without_places(&reason)))?;
         if varies(url.authority.as_bytes()) {
-            return Err(bad_url("its host cannot be different in each request".to_owned()));
+            return Err(bad_url("its host cannot contain a placeholder".to_owned()));
         }
         let (spoken, is_secure) = Protocol::of_scheme(&url.scheme)
             .ok_or_else(|| TargetError::Scheme { url: shown.clone(), scheme: url.scheme.clone() })?;
@@ -237,7 +236,7 @@ impl Target {
         size_of::<Self>() + texts + places + self.request.memory_bytes()
     }
 
-    /// Writes the numbers of one request into its bytes.
+    /// Fills in the placeholders of one request.
     pub(crate) fn fill(&self, bytes: &mut [u8], counter: u64, random: u64) {
         for place in &self.places {
             let number = match place.what {
@@ -259,7 +258,7 @@ fn without_places(text: &str) -> String {
     TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(stand_in, name))
 }
 
-/// A fault of a request, with what was written where a number goes.
+/// Restores the placeholders in an error message.
 fn shown(error: RequestError) -> RequestError {
     match error {
         RequestError::Target(target) => RequestError::Target(without_places(&target)),
@@ -267,7 +266,7 @@ fn shown(error: RequestError) -> RequestError {
     }
 }
 
-/// A request as its protocol writes it, and what a connection for it begins with.
+/// Encodes a request for its protocol, and the upgrade request if the protocol has one.
 fn encode(
     spec: &RequestSpec<'_>,
     protocol: Protocol,
@@ -289,7 +288,7 @@ fn encode(
     Ok(match protocol {
         Protocol::Http1 => (Encoded::plain(request.encode().map_err(shown)?, request.method == "HEAD"), none),
         Protocol::Http2 | Protocol::Grpc => {
-            // What HTTP/1.1 cannot carry, HTTP/2 cannot either.
+            // The restrictions of HTTP/1.1 on the request apply to HTTP/2 as well.
             request.encode().map_err(shown)?;
             (Encoded::http2(&http2_fields(&request, spec, protocol, is_secure)?, &request.body), none)
         }
@@ -308,7 +307,7 @@ fn encode(
     })
 }
 
-/// The requested headers, and basic authentication by the user information of the URL.
+/// The headers of the request, with basic authentication from the user information of the URL.
 fn headers(spec: &RequestSpec<'_>, url: &Url) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> =
         spec.headers.iter().map(|(name, value)| (name.clone(), with_places(value))).collect();
@@ -319,8 +318,8 @@ fn headers(spec: &RequestSpec<'_>, url: &Url) -> Vec<(String, String)> {
     headers
 }
 
-/// The fields of a request, those of the protocol first. A requested header takes the place of what is sent by default, and
-/// may be there several times.
+/// The header fields of a request, pseudo-headers first. A header of the specification replaces the default of the same
+/// name and may occur several times.
 fn http2_fields(
     request: &Request,
     spec: &RequestSpec<'_>,
@@ -333,7 +332,7 @@ fn http2_fields(
         defaults.push(own("content-type", "application/grpc".to_owned()));
         defaults.push(own("te", "trailers".to_owned()));
         if let Some(deadline) = spec.deadline {
-            // At most eight digits (the protocol's own description, "Timeout").
+            // At most eight digits (gRPC over HTTP/2, "Timeout").
             defaults.push(own("grpc-timeout", format!("{}m", deadline.as_millis().clamp(1, 99_999_999))));
         }
     } else if !request.body.is_empty() || expects_body(&request.method) {
@@ -362,7 +361,7 @@ fn http2_fields(
     Ok(fields)
 }
 
-/// Whether some of these bytes are different in each request.
+/// Whether the bytes contain a placeholder.
 pub(crate) fn varies(bytes: &[u8]) -> bool {
     !places(bytes).is_empty()
 }
@@ -395,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_each_request_take_their_places() {
+    fn placeholders_are_replaced_by_the_values_of_the_request() {
         let headers = vec![("X-Id".to_owned(), "{random}".to_owned())];
         let target =
             Target::new("http://127.0.0.1/{counter}", "POST", headers, b"a{counter}".to_vec()).unwrap();
@@ -411,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_says_what_is_spoken_and_whether_it_is_secure() {
+    fn the_scheme_determines_protocol_and_tls() {
         let spec = |url: &'static str, protocol| {
             Target::from_spec(&RequestSpec { url, protocol, ..RequestSpec::default() })
         };
@@ -422,7 +421,7 @@ mod tests {
         assert_eq!(target("wss://127.0.0.1/").unwrap().protocol, Protocol::WebSocket);
         assert!(target("ws://127.0.0.1/chat").unwrap().upgrade.starts_with(b"GET /chat HTTP/1.1\r\n"));
         let error = spec("tcp://127.0.0.1:1", Some(Protocol::Http2)).unwrap_err().to_string();
-        assert!(error.contains("does not go with the protocol `http2`"), "{error}");
+        assert!(error.contains("cannot be used with the protocol `http2`"), "{error}");
         let header = RequestSpec {
             url: "http://127.0.0.1/",
             method: "GET",
@@ -434,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_given_twice_is_sent_twice_and_in_place_of_a_default() {
+    fn repeated_headers_are_kept_and_replace_defaults() {
         let given = [("X-A", "1"), ("Content-Type", "a/b"), ("x-a", "2"), ("Host", "other")];
         let headers = given.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let request = Request {
@@ -453,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn user_information_is_in_the_bytes_and_nowhere_else() {
+    fn user_information_appears_only_in_the_encoded_bytes() {
         for url in ["http://joe:s3cret@127.0.0.1/", "ws://joe:s3cret@127.0.0.1/"] {
             let spec = RequestSpec { url, ..RequestSpec::default() };
             let target = Target::from_spec(&spec).unwrap();
@@ -466,32 +465,32 @@ mod tests {
             assert!(text.contains("\r\nAuthorization: Basic am9lOnMzY3JldA==\r\n"), "{text}");
             let traffic = crate::Traffic::from(target.clone());
             for shown in [format!("{spec:?}"), format!("{target:?}"), format!("{traffic:?}")] {
-                // Neither as text nor as numbers: `s3`, and `am` of the header.
+                // Neither as text nor as decimal bytes: `s3`, and `am` of the header.
                 assert!(
                     !shown.contains("s3cret") && !shown.contains("115, 51") && !shown.contains("97, 109")
                 );
             }
         }
         let error = target("tcp://joe:s3cret@127.0.0.1:1").unwrap_err().to_string();
-        assert!(error.contains("no place for it") && !error.contains("s3cret"), "{error}");
+        assert!(error.contains("cannot send") && !error.contains("s3cret"), "{error}");
     }
 
     #[test]
-    fn places_for_numbers_are_told_as_they_were_written() {
+    fn errors_show_placeholders_as_written() {
         let message = |url: &str| target(url).unwrap_err().to_string();
         assert!(message("http://127.0.0.1/{counter}/\u{e4}").contains("/{counter}/"));
-        assert!(message("http://{random}.test/").contains("cannot be different in each request"));
+        assert!(message("http://{random}.test/").contains("cannot contain a placeholder"));
         assert_eq!(target("http://127.0.0.1/{counter}?{random}").unwrap().path(), "/{counter}?{random}");
     }
 
     #[test]
-    fn what_is_no_target_says_why() {
+    fn an_invalid_url_is_rejected_with_its_reason() {
         let message = |url: &str| target(url).unwrap_err().to_string();
         assert!(message("127.0.0.1:8080").contains("no scheme"), "{}", message("127.0.0.1:8080"));
-        assert!(message("ftp://127.0.0.1/").contains("not `ftp`"));
+        assert!(message("ftp://127.0.0.1/").contains("unsupported scheme `ftp`"));
         assert!(message("http://").contains("not a URL"));
-        assert!(message("http://127.0.0.1:x/").contains("`x` is no port"));
-        assert!(message("http://127.0.0.1:70000/").contains("`70000` is no port"));
+        assert!(message("http://127.0.0.1:x/").contains("`x` is invalid"));
+        assert!(message("http://127.0.0.1:70000/").contains("`70000` is invalid"));
         assert!(message("http://name.invalid/").contains("name.invalid"));
     }
 }

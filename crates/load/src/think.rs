@@ -1,4 +1,4 @@
-//! How long a connection of a closed loop waits between an answer and its next request, as a user who reads does.
+//! Think time: the pause of a closed loop between an answer and the connection's next request.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,9 +11,9 @@ use rand_distr::{Distribution, Exp1};
 /// Think time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Think {
-    /// Always the same.
+    /// A fixed time.
     Constant(Duration),
-    /// Exponential with this mean.
+    /// Exponentially distributed with this mean.
     Exponential(Duration),
 }
 
@@ -48,7 +48,7 @@ impl FromStr for Think {
         };
         let time = parse_duration(time.trim()).filter(|time| !time.is_zero());
         let time =
-            time.ok_or("it must be a time as `40ms`, or `exp:40ms` for exponential times of that mean")?;
+            time.ok_or("must be a time such as `40ms`, or `exp:40ms` for exponential times with that mean")?;
         Ok(if is_exponential { Self::Exponential(time) } else { Self::Constant(time) })
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_and_drawn() {
+    fn times_are_parsed_and_drawn_from() {
         let mut random = SmallRng::seed_from_u64(1);
         assert_eq!("40ms".parse::<Think>().unwrap().draw_ns(&mut random), 40_000_000);
         let exponential: Think = "exp:1ms".parse().unwrap();

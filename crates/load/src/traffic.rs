@@ -1,4 +1,4 @@
-//! What a load sends: one request or several, in turn or by weight, to one address or several.
+//! The requests of a load: one or several, in turn or by weight, to one host or several.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub struct Traffic {
     /// The host of each target.
     host_of: Vec<usize>,
     order: Order,
-    /// What a connection speaks.
+    /// Protocol of its connections.
     pub(crate) protocol: ClientProtocol,
-    /// What is expected of every answer.
+    /// Requirements on every answer.
     pub expectation: Expectation,
     /// How messages of gRPC calls are sent, where they are timed.
     pub messages: Option<Messages>,
@@ -37,40 +37,40 @@ pub struct Traffic {
     pub data: Option<DataPlan>,
 }
 
-/// One address, and the requests that go there.
+/// A destination of connections, and the requests that go to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
-    /// How its connections are secured, and the name that its certificate is to have.
+    /// TLS configuration, and the name to verify in the certificate.
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     server_name: Option<ServerName<'static>>,
-    /// What its connections begin with.
+    /// The upgrade request that starts its connections.
     upgrade: Hidden,
-    /// Their share of all.
+    /// Share of all requests.
     share: f64,
-    /// Which they are.
+    /// Indices of its requests.
     targets: Vec<usize>,
-    /// The sums of the shares up to each.
+    /// Cumulative shares of its requests.
     sums: Vec<f64>,
 }
 
-/// Which request is next.
+/// How the next request is selected.
 #[derive(Clone, Debug, PartialEq)]
 enum Order {
-    /// One after the other, and from the first again.
+    /// In order, cyclically.
     InTurn,
-    /// Drawn: the sums of the shares up to each.
+    /// At random, by the cumulative shares.
     ByWeight(Vec<f64>),
 }
 
 impl Traffic {
-    /// Requests that are sent one after the other, each as often as the others.
+    /// Requests that are sent in turn, each equally often.
     pub fn in_turn(targets: Vec<Target>) -> Self {
         let weights = vec![1.0; targets.len()];
         Self::new(targets, &weights, Order::InTurn)
     }
 
-    /// Requests that are drawn by their weights, which are above zero and as many as the requests.
+    /// Requests that are selected at random. Each has a weight above zero.
     pub fn by_weight(targets: Vec<Target>, weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
         let mut sum = 0.0;
@@ -126,23 +126,23 @@ impl Traffic {
         traffic
     }
 
-    /// What is spoken: that of the first request, as connections are for all of them.
+    /// The protocol of the first request, which applies to all connections.
     pub fn protocol(&self) -> Protocol {
         self.first().map(|target| target.protocol).unwrap_or_default()
     }
 
-    /// A protocol of its requests that is not that of the first.
+    /// The protocol of the first request whose protocol differs from that of the connections; None if all agree.
     pub fn other_protocol(&self) -> Option<Protocol> {
         self.targets.iter().map(|target| target.protocol).find(|protocol| *protocol != self.protocol())
     }
 
-    /// The name of the protocol in the negotiation of TLS (ALPN).
+    /// The protocol's ALPN identifier.
     pub fn alpn(&self) -> Option<&'static [u8]> {
         self.protocol.alpn()
     }
 
-    /// Sets how many requests a connection carries at once, where the protocol has that, and how many bytes an answer has,
-    /// where it says nothing of it.
+    /// Sets the number of streams per connection, for protocols with multiplexing, and the size of an answer in bytes, for
+    /// TCP, which does not delimit answers.
     pub fn set_streams(&mut self, streams: u32, answer_bytes: u64) {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
@@ -158,12 +158,12 @@ impl Traffic {
         self.expectation.is_grpc = self.protocol() == Protocol::Grpc;
     }
 
-    /// Requests that a connection carries at once.
+    /// Maximum number of concurrent requests per connection.
     pub fn streams(&self) -> u32 {
         self.protocol.streams()
     }
 
-    /// The settings of HTTP/2, where it is spoken.
+    /// The HTTP/2 settings; None for other protocols.
     pub(crate) fn http2(&self) -> Option<Http2Plan> {
         let ClientProtocol::Http2(settings) = self.protocol else { return None };
         Some(Http2Plan {
@@ -174,25 +174,25 @@ impl Traffic {
         })
     }
 
-    /// Whether some of it goes over TLS.
+    /// Whether any host uses TLS.
     pub fn is_secure(&self) -> bool {
         self.hosts.iter().any(|host| host.server_name.is_some())
     }
 
-    /// Sets how connections over TLS are secured. Without this they are not opened at all.
+    /// Sets the TLS configuration. Without it, hosts with TLS cannot be connected to.
     pub fn set_tls(&mut self, config: &Arc<ClientConfig>) {
         for host in &mut self.hosts {
             host.tls = host.server_name.clone().map(|name| (Arc::clone(config), name));
         }
     }
 
-    /// An address that is to be talked to over TLS, which is not set up.
+    /// A host that requires TLS while no TLS configuration is set.
     pub(crate) fn unsecured(&self) -> Option<SocketAddr> {
         let is_unsecured = |host: &&Host| host.server_name.is_some() && host.tls.is_none();
         self.hosts.iter().find(is_unsecured).map(|host| host.address)
     }
 
-    /// What speaks on a new connection to a host.
+    /// The protocol client of a new connection to a host.
     pub(crate) fn client(&self, host: usize, expected: &Arc<[ExpectedHeader]>) -> Client {
         let mut client = match (&self.protocol, self.hosts.get(host)) {
             (ClientProtocol::WebSocket { .. }, Some(host)) => {
@@ -216,22 +216,22 @@ impl Traffic {
         client
     }
 
-    /// How many requests there are.
+    /// Number of requests.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no requests.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// The addresses that they go to.
+    /// The addresses of its hosts.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.hosts.iter().map(|host| host.address)
     }
 
-    /// How many these are.
+    /// Number of hosts.
     pub fn hosts(&self) -> usize {
         self.hosts.len()
     }
@@ -245,7 +245,7 @@ impl Traffic {
         self.host_of.get(target).copied().unwrap_or_default()
     }
 
-    /// Connections of each host, of all together, by share and at least one.
+    /// Divides connections among hosts by their shares, with at least one each.
     pub(crate) fn share_out(&self, connections: usize) -> Vec<usize> {
         let spare = connections.saturating_sub(self.hosts.len());
         let mut shares: Vec<usize> =
@@ -266,21 +266,21 @@ impl From<Target> for Traffic {
     }
 }
 
-/// Picks requests, and draws the numbers in them.
+/// Selects requests and draws the values of their placeholders.
 #[derive(Clone, Debug)]
 pub(crate) struct Picker {
     random: SmallRng,
     next: usize,
-    /// How many requests went to each host of a closed loop.
+    /// Requests to each host so far, in a closed loop.
     turns: Vec<usize>,
     /// The worker.
     worker: usize,
-    /// Number of the next request of this worker; those of several workers count in turn.
+    /// Number of this worker's next request. Several workers number their requests in turn.
     counter: u64,
     step: u64,
 }
 
-/// A request that was picked, with its numbers.
+/// A selected request, with the values of its placeholders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Picked {
     pub(crate) target: usize,
@@ -318,7 +318,7 @@ impl Picker {
         self.picked(traffic, target, counter)
     }
 
-    /// Picks one of the requests of a host, for a connection that goes there.
+    /// Selects a request for a connection to a host.
     pub(crate) fn pick_for(&mut self, traffic: &Traffic, host: usize) -> Picked {
         let Some(Host { targets, sums, share, .. }) = traffic.hosts.get(host) else {
             return self.pick(traffic);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_gets_only_its_own_requests_whatever_the_workers_turn() {
+    fn a_host_gets_only_its_own_requests() {
         let urls =
             ["http://127.0.0.1:1/a", "http://127.0.0.1:2/b", "http://127.0.0.1:1/c", "http://127.0.0.1:2/d"];
         let in_turn = Traffic::in_turn(targets(&urls));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_decide_how_often() {
+    fn requests_are_selected_by_weight() {
         let traffic =
             Traffic::by_weight(targets(&["http://127.0.0.1:1/", "http://127.0.0.1:2/"]), &[3.0, 1.0]);
         let mut picker = Picker::new(1, 0, 1);

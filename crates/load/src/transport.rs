@@ -1,5 +1,5 @@
-//! What a connection is made of: a socket, TLS if there is any, and the protocol on it. How far it has come, and which
-//! requests are on it, is the business of the state machine in `connection`.
+//! The transport of a connection: a socket, optional TLS, and a protocol client. Its state, and which requests it
+//! carries, are managed by the state machine in `connection`.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -16,44 +16,44 @@ use crate::connection::{ConnectionId, StreamId};
 use crate::kernel::{self, Stamped};
 use crate::traffic::Host;
 
-/// The socket of a connection and what is spoken on it.
+/// A socket with optional TLS and a protocol client.
 #[derive(Debug)]
 pub(crate) struct Transport {
     pub(super) socket: OwnedFd,
     pub(super) client: Client,
     tls: Option<Tls>,
-    /// What the socket has not taken yet, and how much of it it has.
+    /// Bytes for the socket, and how many of them it has accepted.
     pub(super) output: Vec<u8>,
     sent: usize,
-    /// What TLS is to encrypt once the connection is uncorked.
-    plain: Vec<u8>,
-    /// Whether what is sent is held back until all that was read is looked at, so that it leaves with one call of the kernel.
+    /// Plaintext to encrypt when the connection is uncorked.
+    plaintext: Vec<u8>,
+    /// Whether output is held back until all answers of a read are handled, to send it with one system call.
     is_corked: bool,
-    /// When the attempt to connect began, nanoseconds.
-    pub(crate) attempted_ns: u64,
-    /// When the socket was connected.
+    /// When the connect started, nanoseconds.
+    pub(crate) connect_started_ns: u64,
+    /// When the connect completed, nanoseconds.
     pub(super) connected_ns: u64,
-    /// When it was ready for requests.
+    /// When the connection became ready for requests, nanoseconds.
     pub(crate) opened_ns: u64,
-    /// Whether the kernel's time stamps are asked for.
+    /// Whether kernel timestamps are enabled.
     stamped: bool,
-    /// Those of the request in flight.
+    /// Timestamps of the request in flight.
     pub(crate) stamps: Option<Stamped>,
-    /// An error of the socket that was found while looking for stamps, and not told yet.
+    /// A socket error that was read while checking for timestamps, and not reported yet.
     pending_error: Option<Errno>,
 }
 
-/// What is used again for every read and write of a worker.
+/// Buffers that a worker reuses for every read and write.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// What TLS has decrypted, and what it is to encrypt.
+    /// Decrypted input, and plaintext output.
     decrypted: Vec<u8>,
-    plain: Vec<u8>,
-    /// What the last read meant.
+    plaintext: Vec<u8>,
+    /// Protocol events of the last read.
     pub(crate) events: Vec<Event>,
 }
 
-/// Why a connection is of no further use.
+/// Why a connection failed.
 #[derive(Debug, Error)]
 pub(crate) enum ConnectionError {
     #[error("{0}")]
@@ -65,24 +65,24 @@ pub(crate) enum ConnectionError {
     #[error("the server closed the connection before it was ready")]
     Closed,
     #[error(
-        "the server did not agree to `{0}` in the negotiation of TLS (ALPN): it does not speak that there"
+        "the server did not select `{0}` in the TLS handshake (ALPN); it does not support it on this port"
     )]
     Alpn(String),
 }
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
-    /// Nothing for now.
+    /// No bytes for now.
     WouldBlock,
-    /// Nothing more ever.
+    /// End of the stream.
     End,
 }
 
 impl Transport {
-    /// Begins to connect; the outcome comes as an event with the connection's token.
+    /// Starts a non-blocking connect. Its completion is an epoll event with the connection's token.
     pub(crate) fn open(
         epoll: &OwnedFd,
         connection: ConnectionId,
@@ -96,16 +96,16 @@ impl Transport {
         let kind = if has_datagrams(&client) { SocketType::DGRAM } else { SocketType::STREAM };
         let socket = rustix::net::socket_with(family, kind, flags, None)?;
         if kind == SocketType::STREAM {
-            // Requests are small and written whole: Nagle's algorithm could only hold them back.
+            // Requests are small and written in one call; Nagle's algorithm would only delay them.
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
-        // Without the kernel's stamps there is less to tell, and nothing is wrong.
+        // Kernel timestamps are optional.
         let stamped = stamped && kernel::enable(&socket).is_ok();
         match rustix::net::connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error),
         }
-        // Edge-triggered for everything once: no call per request to change what is waited for.
+        // Edge-triggered, with all interests registered once: no `epoll_ctl` per request.
         let interest =
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(epoll, &socket, epoll::EventData::new_u64(connection.token()), interest)?;
@@ -115,9 +115,9 @@ impl Transport {
             tls: None,
             output: Vec::new(),
             sent: 0,
-            plain: Vec::new(),
+            plaintext: Vec::new(),
             is_corked: false,
-            attempted_ns: now_ns,
+            connect_started_ns: now_ns,
             connected_ns: 0,
             opened_ns: 0,
             stamped,
@@ -130,22 +130,22 @@ impl Transport {
         &self.socket
     }
 
-    /// Whether the server has shown that it speaks the protocol, as far as it does so before it is asked anything.
+    /// Whether the server has confirmed the protocol, as far as it does so before the first request.
     pub(crate) fn settings_received(&self) -> bool {
         self.may_send() && self.client.settings_received()
     }
 
-    /// Requests that the server takes at once.
+    /// Maximum number of concurrent requests that the server allows.
     pub(crate) fn max_streams(&self) -> u32 {
         self.client.max_streams()
     }
 
-    /// Whether the server has been given all requests that the protocol can number.
-    pub(crate) fn is_used_up(&self) -> bool {
+    /// Whether the stream identifiers of the connection are exhausted.
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.client.is_used_up()
     }
 
-    /// Goes on when the attempt to connect has ended: to TLS, or to the protocol.
+    /// Called when the non-blocking connect completes. Starts TLS or the protocol.
     pub(crate) fn finish_connect(
         &mut self,
         now_ns: u64,
@@ -167,12 +167,12 @@ impl Transport {
         Ok(())
     }
 
-    /// Whether a connected socket takes requests.
+    /// Whether a connected socket is ready for requests.
     pub(crate) fn may_send(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking()) && self.client.may_send()
     }
 
-    /// Has the protocol write, through TLS if there is any.
+    /// Writes protocol output, through TLS if it is used.
     fn put(
         &mut self,
         scratch: &mut Scratch,
@@ -180,20 +180,20 @@ impl Transport {
     ) -> Result<(), TlsError> {
         match &mut self.tls {
             None => write(&mut self.client, &mut self.output),
-            Some(_) if self.is_corked => write(&mut self.client, &mut self.plain),
+            Some(_) if self.is_corked => write(&mut self.client, &mut self.plaintext),
             Some(tls) => {
-                scratch.plain.clear();
-                write(&mut self.client, &mut scratch.plain);
-                if !scratch.plain.is_empty() {
-                    tls.send(&scratch.plain, &mut self.output)?;
+                scratch.plaintext.clear();
+                write(&mut self.client, &mut scratch.plaintext);
+                if !scratch.plaintext.is_empty() {
+                    tls.send(&scratch.plaintext, &mut self.output)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// What an event means for an open connection: a stamped socket reports a stamp as an error, which is none. To look
-    /// takes a true error away from the socket, so the next read tells it.
+    /// Removes the error flag that a kernel timestamp sets on an open connection. Checking clears the socket's error, so a
+    /// real error is kept for the next read.
     pub(crate) fn without_stamps(&mut self, flags: epoll::EventFlags) -> epoll::EventFlags {
         if self.stamped && flags.contains(epoll::EventFlags::ERR) {
             match sockopt::socket_error(&self.socket) {
@@ -204,7 +204,7 @@ impl Transport {
         flags
     }
 
-    /// Writes a request on a stream. Ok also when the socket takes no more for now.
+    /// Writes a request on a stream. Succeeds also if the socket accepts only part of it for now.
     pub(crate) fn send(
         &mut self,
         stream: StreamId,
@@ -219,37 +219,37 @@ impl Transport {
         if self.is_corked { Ok(()) } else { self.transmit() }
     }
 
-    /// Whether what is sent is held back.
+    /// Whether output is held back.
     pub(crate) fn is_corked(&self) -> bool {
         self.is_corked
     }
 
-    /// Holds back what is sent from now on.
+    /// Starts to hold output back.
     pub(crate) fn cork(&mut self) {
         self.is_corked = true;
     }
 
-    /// Sends what was held back.
+    /// Sends the output that was held back.
     pub(crate) fn uncork(&mut self) -> Result<(), ConnectionError> {
         self.is_corked = false;
         if let Some(tls) = &mut self.tls
-            && !self.plain.is_empty()
+            && !self.plaintext.is_empty()
         {
-            tls.send(&self.plain, &mut self.output)?;
-            self.plain.clear();
+            tls.send(&self.plaintext, &mut self.output)?;
+            self.plaintext.clear();
         }
         self.transmit()
     }
 
-    /// Whether the request on a stream has left in full.
+    /// Whether the request on a stream has been sent in full.
     pub(crate) fn has_sent(&self, stream: StreamId) -> bool {
         self.output.is_empty()
-            && self.plain.is_empty()
+            && self.plaintext.is_empty()
             && self.tls.as_ref().is_none_or(Tls::is_sent)
             && self.client.is_sent(stream.0)
     }
 
-    /// Gives up the request on a stream.
+    /// Cancels the request on a stream.
     pub(crate) fn cancel(&mut self, stream: StreamId, scratch: &mut Scratch) -> Result<(), ConnectionError> {
         self.put(scratch, |client, output| {
             client.cancel(stream.0, output);
@@ -257,7 +257,7 @@ impl Transport {
         if self.is_corked { Ok(()) } else { self.transmit() }
     }
 
-    /// Hands to the socket what it takes.
+    /// Sends output until the socket blocks or none is left.
     pub(crate) fn transmit(&mut self) -> Result<(), ConnectionError> {
         #[cfg(feature = "http3")]
         if has_datagrams(&self.client) {
@@ -274,7 +274,7 @@ impl Transport {
             }
             self.output.clear();
             self.sent = 0;
-            // What there was no room for.
+            // TLS output that exceeded its buffer.
             if let Some(tls) = &mut self.tls {
                 tls.flush(&mut self.output)?;
             }
@@ -284,8 +284,8 @@ impl Transport {
         }
     }
 
-    /// Reads once and finds out what the bytes mean; that is left in `scratch`. A handshake that they completed comes back.
-    /// `is_awaited` says whether the server has anything to say: an answer, or its part of a handshake.
+    /// Reads once and parses the bytes. The protocol events are left in `scratch`. Returns a handshake that the read
+    /// completed, with its duration in nanoseconds. `is_awaited`: whether an answer or a handshake message is expected.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -311,19 +311,19 @@ impl Transport {
             (Err(error), _) => return Err(error.into()),
         };
         let bytes = buffer.get(..count).unwrap_or_default();
-        let is_told = is_awaited || self.client.may_be_told_unasked();
+        let is_expected = is_awaited || self.client.may_be_told_unasked();
         let Some(tls) = &mut self.tls else {
-            check_told(is_told)?;
+            check_expected(is_expected)?;
             self.client.feed(bytes, &mut self.output, &mut scratch.events)?;
             self.transmit()?;
             return Ok((Read::Bytes(count), None));
         };
         let was_handshaking = tls.is_handshaking();
         scratch.decrypted.clear();
-        let is_over = match tls.receive(bytes, &mut scratch.decrypted, &mut self.output) {
-            Ok(is_over) => is_over,
+        let is_end = match tls.receive(bytes, &mut scratch.decrypted, &mut self.output) {
+            Ok(is_end) => is_end,
             Err(error) => {
-                // The alert that says why. When it cannot be sent either, this error is still the cause.
+                // Send the alert. If that fails too, this error is still the cause.
                 return match self.transmit() {
                     Ok(()) | Err(_) => Err(error.into()),
                 };
@@ -340,7 +340,7 @@ impl Transport {
             self.put(scratch, Client::open)?;
         }
         if !scratch.decrypted.is_empty() {
-            check_told(is_told)?;
+            check_expected(is_expected)?;
             let decrypted = std::mem::take(&mut scratch.decrypted);
             let mut events = std::mem::take(&mut scratch.events);
             let mut fed = Ok(());
@@ -350,55 +350,55 @@ impl Transport {
             put?;
         }
         self.transmit()?;
-        Ok((if is_over { Read::End } else { Read::Bytes(count) }, handshake))
+        Ok((if is_end { Read::End } else { Read::Bytes(count) }, handshake))
     }
 
-    /// The server closed the connection: the answer that this completes on a stream, or nothing when none had begun.
+    /// The server closed the connection. Returns the answer that this completes on a stream; None if none had started.
     pub(crate) fn end(&mut self, stream: StreamId) -> Result<Option<Response>, ProtocolError> {
         Ok(self.client.end(stream.0)?)
     }
 
-    /// Closes the socket, which also takes it out of the epoll set. `was_open` says whether requests could be sent on it.
+    /// Closes the socket, which also removes it from epoll. `was_open`: whether the connection was established.
     pub(crate) fn close(mut self, was_open: bool) {
         if was_open && let Some(tls) = &mut self.tls {
             let closed = tls.close(&mut self.output).map_err(ConnectionError::from);
             match closed.and_then(|()| self.transmit()) {
-                // Nobody is left to say goodbye to. What this connection carried is answered or given up.
+                // The peer may be gone. Every request on this connection has ended.
                 Ok(()) | Err(_) => {}
             }
         }
         #[cfg(feature = "http3")]
-        self.say_goodbye();
+        self.close_quic();
     }
 }
 
-/// Whether the protocol has datagrams of its own in place of bytes.
+/// Whether the protocol uses datagrams instead of a byte stream.
 #[cfg(not(feature = "http3"))]
 fn has_datagrams(_client: &Client) -> bool {
     false
 }
 
-/// Whether the protocol has datagrams of its own in place of bytes.
+/// Whether the protocol uses datagrams instead of a byte stream.
 #[cfg(feature = "http3")]
 pub(super) fn has_datagrams(client: &Client) -> bool {
     matches!(client, Client::Http3(_))
 }
 
-/// What comes although nothing is awaited: the server has given the connection up, or lost count of it.
-fn check_told(is_told: bool) -> Result<(), ProtocolError> {
-    if is_told { Ok(()) } else { Err(ProtocolError::Excess) }
+/// Rejects bytes that arrive when none are expected: a shutdown notice, or an error of the server.
+fn check_expected(is_expected: bool) -> Result<(), ProtocolError> {
+    if is_expected { Ok(()) } else { Err(ProtocolError::Excess) }
 }
 
 /// The transports of a worker, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct Transports {
-    places: Vec<Option<(ConnectionId, Transport)>>,
+    entries: Vec<Option<(ConnectionId, Transport)>>,
 }
 
 impl Transports {
-    /// That of a connection, if it is open or being opened.
+    /// The transport of a connection that is open or being opened.
     pub(crate) fn get_mut(&mut self, connection: ConnectionId) -> Option<&mut Transport> {
-        match self.places.get_mut(connection.index()) {
+        match self.entries.get_mut(connection.index()) {
             Some(Some((its, transport))) if *its == connection => Some(transport),
             _ => None,
         }
@@ -406,16 +406,16 @@ impl Transports {
 
     pub(crate) fn insert(&mut self, connection: ConnectionId, transport: Transport) {
         let index = connection.index();
-        if self.places.len() <= index {
-            self.places.resize_with(index + 1, || None);
+        if self.entries.len() <= index {
+            self.entries.resize_with(index + 1, || None);
         }
-        self.places[index] = Some((connection, transport));
+        self.entries[index] = Some((connection, transport));
     }
 
-    /// Takes that of a connection out; None for one that could not be opened.
+    /// Removes the transport of a connection; None if its connect failed at once.
     pub(crate) fn remove(&mut self, connection: ConnectionId) -> Option<Transport> {
-        let place = self.places.get_mut(connection.index())?;
-        place.take_if(|(its, _)| *its == connection).map(|(_, transport)| transport)
+        let entry = self.entries.get_mut(connection.index())?;
+        entry.take_if(|(its, _)| *its == connection).map(|(_, transport)| transport)
     }
 }
 
@@ -423,9 +423,9 @@ impl std::ops::Index<ConnectionId> for Transports {
     type Output = Transport;
 
     fn index(&self, connection: ConnectionId) -> &Transport {
-        match self.places.get(connection.index()) {
+        match self.entries.get(connection.index()) {
             Some(Some((its, transport))) if *its == connection => transport,
-            _ => panic!("{connection:?} is alive and has no socket"),
+            _ => panic!("{connection:?} is live but has no transport"),
         }
     }
 }
@@ -434,7 +434,7 @@ impl std::ops::IndexMut<ConnectionId> for Transports {
     fn index_mut(&mut self, connection: ConnectionId) -> &mut Transport {
         match self.get_mut(connection) {
             Some(transport) => transport,
-            None => panic!("{connection:?} is alive and has no socket"),
+            None => panic!("{connection:?} is live but has no transport"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One timed trial: several workers on one plan, put together into one result.
+//! One timed trial: several workers run one plan, and their recordings become one result.
 
 mod live;
 mod summary;
@@ -34,53 +34,53 @@ use crate::think::Think;
 use crate::traffic::Traffic;
 use crate::worker::{ConnectError, Worker, WorkerSpec};
 
-/// Time between the last connection and the first release, so that all workers are ready for it.
+/// Time between the last connect and the first request, in which every worker becomes ready.
 const SETTLE_NS: u64 = 20_000_000;
-/// Live samples that may wait to be looked at.
-const LIVE_BACKLOG: usize = 64;
+/// Capacity of the channel of live samples.
+const MAX_LIVE_SAMPLES: usize = 64;
 
-/// What a trial is to be.
+/// Parameters of a trial.
 #[derive(Clone, Debug)]
 pub struct TrialSpec {
-    /// What is sent, and where.
+    /// The requests and their hosts.
     pub traffic: Traffic,
-    /// How many requests leave, and how their times are drawn; None for a closed loop.
+    /// Rate and arrival process of an open loop; None for a closed loop.
     pub open: Option<(Pace, Arrivals)>,
-    /// Time between an answer and the next request of a closed loop.
+    /// Think time of a closed loop.
     pub think: Option<Think>,
-    /// Connections of all workers together.
+    /// Connections, over all workers.
     pub connections: usize,
-    /// How requests find them.
+    /// How requests are assigned to connections.
     pub pooling: Pooling,
-    /// Where the raw log goes, in pieces that together are what follows [`crate::log::MAGIC`].
+    /// Receives the raw log in pieces; their concatenation follows [`crate::log::MAGIC`] in a file.
     pub log: Option<SyncSender<Vec<u8>>>,
-    /// Where intervals go while the trial runs.
+    /// Receives intervals while the trial runs.
     pub intervals: Vec<IntervalSink>,
-    /// Worker threads; at most one per connection is used.
+    /// Worker threads, limited to one per connection.
     pub workers: usize,
-    /// Time recorded.
+    /// Length of the record.
     pub duration: Duration,
-    /// Requests after which the record ends, if that comes first; None for as many as fit.
+    /// Number of recorded requests after which the record ends early; None for no limit.
     pub requests: Option<u64>,
-    /// Time before it that is not.
+    /// Length of the warm-up, which is not recorded.
     pub warmup: Duration,
-    /// Time after which a request has timed out, and how long answers are waited for at the end.
+    /// Request timeout, and how long to wait for answers after the end.
     pub timeout: Duration,
-    /// Seed of the release times.
+    /// Seed of the schedule.
     pub seed: u64,
-    /// Whether the kernel's time stamps are taken of a sample.
+    /// Whether to take kernel timestamps of a sample of the connections.
     pub kernel_stamps: bool,
-    /// Whether the caller keeps the processors from being halted ([`hoptax_host::spinner`]): the kernel's account of tasks that
-    /// wait for a processor then says nothing about others.
+    /// Whether the caller keeps the processors from halting ([`hoptax_host::spinner`]). CPU pressure then includes the
+    /// spinner, so it is not reported.
     pub never_halted: bool,
-    /// Share of requests without an answer that is tolerated.
+    /// Tolerated share of requests without an answer.
     pub max_error_share: f64,
-    /// Percentiles that are told beside the usual ones, above 0 and below 100.
+    /// Percentiles to report in addition to the default ones, above 0 and below 100.
     pub percentiles: Vec<f64>,
 }
 
 impl TrialSpec {
-    /// Ten seconds of a closed loop on 16 connections, which is what `hoptax load` does unless told otherwise.
+    /// A closed loop of 10 s on 16 connections: the defaults of `hoptax load`.
     pub fn of(traffic: impl Into<Traffic>) -> Self {
         Self {
             traffic: traffic.into(),
@@ -103,7 +103,7 @@ impl TrialSpec {
         }
     }
 
-    /// Where the second and each further stage begins, after the start of the record.
+    /// Start of the second and each further stage, relative to the start of the record.
     fn stages_from(&self) -> Vec<Duration> {
         let Some((Pace::Stages(stages), _)) = &self.open else { return Vec::new() };
         let mut sum = Duration::ZERO;
@@ -118,26 +118,26 @@ impl TrialSpec {
     }
 }
 
-/// Why there is no result.
+/// Why a trial has no result.
 #[derive(Debug, Error)]
 pub enum TrialError {
-    /// The connections could not be opened.
+    /// A connection could not be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The kernel refused something.
+    /// A system call failed.
     #[error("the load could not be run: {0}")]
     System(#[from] io::Error),
-    /// A worker ended without a result, which is a fault of hoptax.
-    #[error("a worker thread ended without a result; this is a fault of hoptax")]
+    /// A worker thread panicked. This is a bug in hoptax.
+    #[error("a worker thread panicked; this is a bug in hoptax")]
     WorkerLost,
 }
 
-/// Runs a trial. Setting `stop` ends it early with what it has, as does a backlog that can never be sent; the result says
-/// so, and how long was recorded. `on_live` is called about twice a second.
-/// The findings and the verdict of the result are left empty: the checks fill them.
+/// Runs a trial. It ends early when `stop` is set or when the backlog cannot be sent; the result then holds the reason
+/// and the recorded time. `on_live` is called about twice a second. The findings and the verdict of the result are
+/// empty: the checks fill them.
 ///
 /// # Errors
-/// When a connection cannot be opened at the start, or the kernel refuses what is needed.
+/// When a connection cannot be opened at the start, or a system call fails.
 pub fn run(
     spec: &TrialSpec,
     environment: Environment,
@@ -145,11 +145,12 @@ pub fn run(
     on_live: Option<&mut dyn FnMut(&LiveLine)>,
 ) -> Result<LoadResult, TrialError> {
     // Each worker needs a connection to every host.
-    let most = (spec.connections / spec.traffic.hosts().max(1)).max(1);
-    // A worker without a request would have nothing to do.
-    let most =
-        spec.requests.map_or(most, |requests| most.min(usize::try_from(requests.max(1)).unwrap_or(most)));
-    let workers = spec.workers.clamp(1, most);
+    let max_workers = (spec.connections / spec.traffic.hosts().max(1)).max(1);
+    // Each worker needs a request.
+    let max_workers = spec.requests.map_or(max_workers, |requests| {
+        max_workers.min(usize::try_from(requests.max(1)).unwrap_or(max_workers))
+    });
+    let workers = spec.workers.clamp(1, max_workers);
     let ready = connect(spec, workers)?;
     let (clock_read_ns, clock_step_back_ns) = clock::cost_and_step_back_ns();
     let start_ns = now_ns() + SETTLE_NS;
@@ -157,7 +158,7 @@ pub fn run(
     let end_ns = record_from_ns + nanoseconds(spec.duration);
     let parts_from_ns: Vec<u64> =
         spec.stages_from().into_iter().map(|from| record_from_ns + nanoseconds(from)).collect();
-    let (sender, receiver) = sync_channel(LIVE_BACKLOG);
+    let (sender, receiver) = sync_channel(MAX_LIVE_SAMPLES);
     let live = on_live.is_some().then_some(sender);
     let early_end = EarlyEnd::new(workers);
     let barrier = Barrier::new(workers);
@@ -243,35 +244,35 @@ pub fn run(
     Ok(summary::result(spec, recordings, recorded, generator, environment))
 }
 
-/// What was recorded of a trial.
+/// The recorded part of a trial.
 #[derive(Clone, Copy)]
 struct Recorded {
-    /// How long.
+    /// Its length.
     time: Duration,
     ended_by: EndedBy,
 }
 
-/// What was recorded of a trial that was to record for `intended_ns`.
+/// The recorded part of a trial that was planned to record over `intended_ns`.
 fn recorded(
     spec: &TrialSpec,
     early_end: &EarlyEnd,
     recordings: &[Vec<Recording>],
     intended_ns: Range<u64>,
 ) -> Recorded {
-    // What is asked for in the drain changes nothing: the record is complete.
+    // A stop during the drain has no effect: the record is complete.
     let (mut end_ns, ended_by) = early_end
         .get()
         .filter(|(at_ns, by)| *at_ns < intended_ns.end || *by == EndedBy::Requests)
         .unwrap_or((intended_ns.end, EndedBy::Plan));
     if ended_by == EndedBy::Requests && spec.open.is_none() {
-        // In a closed loop the last request is part of what was asked for, and so is its answer.
+        // In a closed loop the record includes the answer to the last request.
         let answers_ns = recordings.iter().flatten().map(|recording| recording.last_answer_ns);
         end_ns = answers_ns.fold(end_ns, u64::max);
     }
     Recorded { time: Duration::from_nanos(end_ns.saturating_sub(intended_ns.start)), ended_by }
 }
 
-/// Where a worker logs, its connections, and itself.
+/// A worker, with its log sink and its number of connections.
 type Ready = (Option<LogSink>, usize, Worker);
 
 fn connect(spec: &TrialSpec, workers: usize) -> Result<Vec<Ready>, ConnectError> {
@@ -297,7 +298,7 @@ fn connect(spec: &TrialSpec, workers: usize) -> Result<Vec<Ready>, ConnectError>
         .collect()
 }
 
-/// The part of a worker in so many requests: as schedules share them out.
+/// A worker's share of a number of requests, as schedules divide them.
 fn share(requests: u64, number: usize, workers: usize) -> u64 {
     let workers = workers as u64;
     requests / workers + u64::from((number as u64) < requests % workers)
@@ -314,6 +315,6 @@ fn release(spec: &TrialSpec, number: u32, workers: u32) -> Release {
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
-    // A quarter of the range is 146 years: sums of such times cannot overflow.
+    // A quarter of the range is 146 years, so sums of such times cannot overflow.
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 4)
 }

@@ -1,4 +1,4 @@
-//! The URL of a request, taken apart. Its user information is sent and never shown.
+//! Parses the URL of a request. Its user information is sent and never displayed.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use percent_encoding::percent_decode_str;
 pub(crate) struct Url {
     pub(crate) scheme: String,
     pub(crate) credentials: Option<Credentials>,
-    /// The name or address without the brackets of IPv6.
+    /// Name or address; an IPv6 address without brackets.
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    /// Host and port as they are sent.
+    /// Host and port as in the URL.
     pub(crate) authority: String,
-    /// Path and query; a slash at least.
+    /// Path and query; at least a slash.
     pub(crate) target: String,
 }
 
-/// User and password.
+/// User name and password.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credentials(String);
 
@@ -42,7 +42,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// A URL without its user information. Of a text that is no URL, everything before the last `@` is taken for that.
+/// A URL without its user information. In a text that is not a URL, everything up to the last `@` is removed.
 pub fn without_user(url: &str) -> String {
     match split(url) {
         Ok((before, _, after)) => format!("{before}{after}"),
@@ -50,11 +50,11 @@ pub fn without_user(url: &str) -> String {
     }
 }
 
-/// What is before the user information of a URL, the user information, and what is behind it and its `@`.
+/// The part before the user information of a URL, the user information, and the part after its `@`.
 fn split(url: &str) -> Result<(&str, Option<&str>, &str), String> {
     let (scheme, rest) = url.split_once("://").ok_or("it has no scheme")?;
     if !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
-        return Err("its scheme is none".to_owned());
+        return Err("its scheme is invalid".to_owned());
     }
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let before = url.get(..scheme.len() + 3).unwrap_or_default();
@@ -65,20 +65,20 @@ fn split(url: &str) -> Result<(&str, Option<&str>, &str), String> {
 }
 
 impl Url {
-    /// Takes a URL apart.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong with it, without its user information.
+    /// When it is invalid: the reason, without the user information.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (before, user, after) = split(text)?;
         let uri: Uri =
             format!("{before}{after}").parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
         let authority = uri.authority().ok_or("it has no host")?;
-        // `http` takes any word for a port, and then says that there is none.
+        // `http` accepts any word as a port, and then reports no port.
         let after_host = authority.as_str().rsplit_once(authority.host()).map_or("", |(_, rest)| rest);
         let port = match authority.port_u16() {
             None if !after_host.is_empty() => {
-                return Err(format!("its port `{}` is no port", after_host.trim_start_matches(':')));
+                return Err(format!("its port `{}` is invalid", after_host.trim_start_matches(':')));
             }
             port => port,
         };
@@ -89,13 +89,13 @@ impl Url {
             host: authority.host().trim_start_matches('[').trim_end_matches(']').to_owned(),
             port,
             authority: authority.as_str().to_owned(),
-            // A query may follow the host directly (RFC 3986, section 3), the path is empty then.
+            // A query may follow the host directly (RFC 3986, section 3): the path is then empty.
             target: if target.starts_with('?') { format!("/{target}") } else { target.to_owned() },
         })
     }
 }
 
-/// The URL of a path on the host of another URL, as the user it names; a path that is a URL itself stays as it is.
+/// A path on the host of another URL, with that URL's user information. A `path` that is itself a URL is returned as is.
 pub fn on_host_of(url: &str, path: &str) -> String {
     if !path.starts_with('/') {
         return path.to_owned();
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_taken_apart() {
+    fn a_url_is_parsed_into_its_parts() {
         let url = Url::parse("https://a.test:81?b=@c").unwrap();
         assert_eq!((url.scheme.as_str(), url.host.as_str(), url.port), ("https", "a.test", Some(81)));
         assert_eq!((url.authority.as_str(), url.target.as_str()), ("a.test:81", "/?b=@c"));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn user_information_is_decoded_and_shown_by_nothing() {
+    fn user_information_is_decoded_and_never_displayed() {
         // The example of RFC 7617, section 2.
         let url = Url::parse("http://Aladdin:open%20sesame@a/").unwrap();
         assert_eq!(url.credentials.as_ref().unwrap().basic(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_goes_to_the_host_and_as_the_user_of_another_url() {
+    fn a_path_takes_the_host_and_the_user_of_another_url() {
         assert_eq!(on_host_of("http://u:p@a:1/base?c", "/x?y=1"), "http://u:p@a:1/x?y=1");
         assert_eq!(on_host_of("http://a:1?c", "/x"), "http://a:1/x");
         assert_eq!(on_host_of("http://a", "http://b/x"), "http://b/x");

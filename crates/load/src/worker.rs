@@ -1,13 +1,13 @@
-//! One thread's share of a load: an epoll loop over connections of its own.
+//! A worker: one thread with an epoll loop over its own connections.
 //!
-//! The loop is the same for all kinds of load: release what is due onto free connections, wait for events no
-//! longer than until the next release, take the answers. `epoll_pwait2` waits to the nanosecond, so there is
-//! no timer to arm; the worker asks the kernel for no timer slack, and wakes before a release by what wake-ups
-//! take ([`lead`]).
+//! The loop is the same for every kind of load: start the requests that are due on free connections, wait for events
+//! until the next request is due, handle the events. `epoll_pwait2` has a timeout in nanoseconds, so no timer is
+//! armed. The worker minimizes its timer slack, and wakes before a request is due to compensate for wake-up latency
+//! ([`lead`]).
 //!
-//! What happens to connections is decided by the state machine in `connection`. The worker tells it of events, and
-//! performs the actions that it leaves in a queue (`Worker::perform`). An action may be an event in turn, which adds to the
-//! queue and never calls back.
+//! The state machine in `connection` decides about connections. The worker feeds it events and performs the actions
+//! that it queues (`Worker::perform`). Performing an action may cause another event, which appends to the queue and
+//! never calls back.
 
 mod answers;
 mod connect;
@@ -43,118 +43,117 @@ use crate::traffic::{Picked, Picker, Traffic};
 use crate::transport::{Scratch, Transports};
 use lead::Lead;
 
-/// How often timeouts are looked for, nanoseconds: a timed-out request is noticed at most this much late.
+/// Interval between scans for timeouts, nanoseconds. A timeout is detected at most this much late.
 const SCAN_NS: u64 = 10_000_000;
-/// Longest wait, so that a request to stop is noticed, nanoseconds.
-const LONGEST_WAIT_NS: u64 = 50_000_000;
-/// Events taken at once.
-const EVENTS: usize = 256;
+/// Maximum wait, nanoseconds. It bounds the delay of a stop request.
+const MAX_WAIT_NS: u64 = 50_000_000;
+/// Maximum number of events per wait.
+const MAX_EVENTS: usize = 256;
 
-/// One epoll loop over connections of its own.
+/// One epoll loop over its own connections.
 #[derive(Debug)]
 pub struct Worker {
     epoll: OwnedFd,
     traffic: Arc<Traffic>,
     timeout_ns: u64,
-    /// The state of every connection and request.
+    /// State machine of all connections and slots.
     connections: Connections,
-    /// The sockets of those that are not closed.
+    /// Transports of the connections that are not closed.
     transports: Transports,
-    /// Where the connections of each lane go.
+    /// Host of each lane.
     lanes: Vec<Lane>,
-    /// The requests without an end yet, by slot.
+    /// Requests in flight, by slot.
     requests: Vec<Option<InFlight>>,
-    /// Requests that are held back on the connection whose answers are being looked at.
+    /// Requests that are corked on the connection whose answers are being handled.
     corked: Vec<SlotId>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
     picker: Picker,
     when_late: WhenLate,
     lifetime: Lifetime,
-    /// Draws lifetimes and think times.
+    /// Draws the requests per connection and the think times.
     random: SmallRng,
-    /// Streams of connections that could not be opened, with the time until which they rest; in order of that time.
-    resting: VecDeque<(u64, SlotId)>,
-    /// Streams of a closed loop whose user thinks, with the time until when.
+    /// Slots in backoff after a failed connect, with the end of the backoff; ordered by that time.
+    backing_off: VecDeque<(u64, SlotId)>,
+    /// Slots of a closed loop in their think time, with its end.
     thinking: BinaryHeap<Reverse<(u64, SlotId)>>,
-    /// How long before a release the worker wakes.
+    /// How long before a request is due the worker wakes.
     lead: Lead,
     buffer: Vec<u8>,
     scratch: Scratch,
-    /// The handshakes of TLS since the last run.
+    /// TLS handshakes since the last run.
     handshakes: Handshakes,
-    /// The request that is being written, where each has numbers of its own.
+    /// Buffer for a request with its placeholders filled in.
     filled: Vec<u8>,
 }
 
 /// Where the connections of a lane go.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// The host, by number.
+    /// Index of the host.
     host: usize,
-    /// Whether the kernel's time stamps are asked for.
+    /// Whether its connections take kernel timestamps.
     is_stamped: bool,
 }
 
 /// The slots of one host.
 #[derive(Debug)]
 struct HostPool {
-    /// The first of them.
+    /// The first slot.
     first: SlotId,
     pool: Pool,
 }
 
 impl HostPool {
-    /// The slot that the pool knows by a number.
+    /// The slot with an index in the pool.
     fn slot(&self, number: usize) -> SlotId {
         SlotId(self.first.0 + number as u32)
     }
 
-    /// The number by which the pool knows a slot.
+    /// The index of a slot in the pool.
     fn number(&self, slot: SlotId) -> usize {
         (slot.0 - self.first.0) as usize
     }
 }
 
-/// A request without an end yet.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub(crate) intended_ns: u64,
-    /// When the generator took note of it.
+    /// When the worker saw that the request was due.
     pub(crate) offered_ns: u64,
     /// Which request it is.
     pub(crate) picked: Picked,
-    /// When the attempt began: the bytes were written, or a connection for them was asked for.
+    /// When it was assigned to a connection: its bytes were written, or a connect was started for it.
     pub(crate) started_ns: u64,
-    /// When the connection that was opened for it was connected; 0 before, and for a request that joined it.
+    /// When the connection that was opened for it was established; 0 before, and for requests that share the connection.
     pub(crate) connected_ns: u64,
-    /// When the first byte was written; 0 while the connection is being opened.
+    /// When its first byte was written; 0 while the connection is being opened.
     pub(crate) written_ns: u64,
-    /// When the first byte of the answer was read; 0 before.
+    /// When the first byte of its answer was read; 0 before.
     pub(crate) first_byte_ns: u64,
-    /// When the last message of the answer was read; 0 before, and where messages are not timed.
+    /// When the last message of its answer was read; 0 before, and if messages are not timed.
     pub(crate) message_ns: u64,
-    /// Whether it is part of the record.
+    /// Whether it is recorded: its intended start is after the warm-up.
     pub(crate) recorded: bool,
-    /// Whether it had to wait for a connection.
+    /// Whether it waited for a connection.
     pub(crate) blocked: bool,
-    /// Whether its connection was opened for it, and not for a request before it that it joined.
+    /// Whether the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
 }
 
 impl Worker {
-    /// Runs once and records. Returns when all releases are done and all answers are in, or the drain is over;
-    /// then what is unfinished is counted and its connections are closed. Setting `stop` ends the run early,
-    /// as if its end had been planned for that moment. The result is what the calling thread used while it
-    /// recorded, without warm-up and drain.
+    /// Runs once and records. Returns when every request has ended or the drain time is over; requests still in flight
+    /// then count as unfinished, and their connections are closed. Setting `stop` ends the run early, as if that moment
+    /// had been its planned end. Returns the CPU use of the calling thread over the record, without warm-up and drain.
     ///
     /// # Errors
-    /// When the kernel does not say what the thread used, or refuses to wait for events.
+    /// When the CPU use of the thread cannot be read, or waiting for events fails.
     pub fn run(&mut self, run: Run, recording: &mut Recording, stop: &AtomicBool) -> io::Result<TaskUse> {
         self.run_in_parts(run, recording, &mut [], stop)
     }
 
-    /// The same, with a recording for the first part of the run and one for each further part.
+    /// Like [`Worker::run`], with a recording for the first part of the run and one for each further part.
     ///
     /// # Errors
     /// As [`Worker::run`].
@@ -167,7 +166,7 @@ impl Worker {
     ) -> io::Result<TaskUse> {
         let mut current = Current::new(run, first, rest);
         current.plan_next(self.picker.pick(&self.traffic));
-        let mut events = Vec::with_capacity(EVENTS);
+        let mut events = Vec::with_capacity(MAX_EVENTS);
         let (mut used_before, mut used_after) = (None, None);
         let mut released = false;
         let mut next_scan_ns = 0;
@@ -176,11 +175,11 @@ impl Worker {
         self.lead.begin(now_ns());
         loop {
             let now = now_ns();
-            current.look(now, self.connections.in_flight(), self.connections.established());
+            current.sample(now, self.connections.in_flight(), self.connections.established());
             current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
-            self.wake_resting(&mut current, now);
+            self.end_backoffs(&mut current, now);
             if !released {
-                // Once more when the end has passed: what came due just before it is decided like all the rest.
+                // Release once more after the end, to decide about requests that came due just before it.
                 self.release(&mut current, now);
                 released = now >= current.run.end_ns;
             }
@@ -208,46 +207,46 @@ impl Worker {
                 next_live_ns = now + LIVE_NS;
             }
             let until_ns = if current.run.polls { now } else { self.wait_until_ns(&current, now) };
-            // What the release after `now` was read has used up is taken off, or it would be slept twice.
+            // `now` is stale: subtract the time that the release has taken, so that the wait does not overshoot.
             let from_ns = now_ns();
             self.wait(&mut events, until_ns.saturating_sub(from_ns))?;
             if events.is_empty() {
                 if current.run.polls {
                     thread::yield_now();
                 }
-                self.lead.waited(until_ns, from_ns, now_ns());
+                self.lead.record_wait(until_ns, from_ns, now_ns());
             }
-            self.take_events(&mut current, &events);
+            self.handle_epoll_events(&mut current, &events);
         }
         self.finish(&mut current);
         let used = used_after.map_or_else(thread_use, Ok)?;
         Ok(used - used_before.unwrap_or(used))
     }
 
-    /// Until when to wait for events at most.
+    /// The latest time to wait until for events.
     fn wait_until_ns(&self, current: &Current, now: u64) -> u64 {
-        let mut until_ns = now + LONGEST_WAIT_NS;
+        let mut until_ns = now + MAX_WAIT_NS;
         if self.connections.in_flight() > 0 {
             until_ns = until_ns.min(now + SCAN_NS);
         }
         if now < current.run.end_ns {
             until_ns = until_ns.min(current.run.end_ns);
-            // Also when no connection is free: how late the generator takes note of a request is its own doing, how long
-            // the request then waits is not.
-            if current.is_open() || self.may_release() {
-                until_ns = until_ns.min(self.lead.before(current.next_ns, now));
+            // Also when no connection is free: a late detection of a due request counts as the generator's own lag, and the
+            // wait for a connection after it does not.
+            if current.is_open() || self.has_free_connection() {
+                until_ns = until_ns.min(self.lead.wake_at_ns(current.next_ns, now));
             }
-            if let Some(&(rest_ns, _)) = self.resting.front() {
-                until_ns = until_ns.min(rest_ns);
+            if let Some(&(backoff_end_ns, _)) = self.backing_off.front() {
+                until_ns = until_ns.min(backoff_end_ns);
             }
-            if let Some(&Reverse((thought_ns, _))) = self.thinking.peek() {
-                until_ns = until_ns.min(self.lead.before(thought_ns, now));
+            if let Some(&Reverse((think_end_ns, _))) = self.thinking.peek() {
+                until_ns = until_ns.min(self.lead.wake_at_ns(think_end_ns, now));
             }
         }
         until_ns
     }
 
-    /// Waits for events for `wait_ns` at most and leaves them in `events`.
+    /// Waits for events for at most `wait_ns` and stores them in `events`.
     fn wait(&self, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
         let timeout =
             Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as i64 };
@@ -258,7 +257,7 @@ impl Worker {
         }
     }
 
-    /// Requests that wait for a connection.
+    /// Number of requests that wait for a connection.
     fn waiting(&self) -> u64 {
         self.hosts.iter().map(|host| host.pool.waiting() as u64).sum()
     }
@@ -267,11 +266,11 @@ impl Worker {
     fn request(&mut self, slot: SlotId) -> &mut InFlight {
         match &mut self.requests[slot.index()] {
             Some(request) => request,
-            None => panic!("{slot:?} is taken and has no request"),
+            None => panic!("{slot:?} is busy but has no request"),
         }
     }
 
-    /// The host of a slot, by number.
+    /// Index of a slot's host.
     fn host_of(&self, slot: SlotId) -> usize {
         self.lanes[self.connections.layout().lane(slot).index()].host
     }

@@ -1,4 +1,4 @@
-//! What becomes of requests when their connection is retired, hangs, is refused or breaks while it is opened.
+//! Requests on connections that drain, hang, are refused, or break while they are opened.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,9 +15,9 @@ use hoptax_load::{Arrivals, Connect, Pace};
 use support::http2::{Http2Peer, PREFACE};
 use support::{OK, answering, http2_spec, only_failure, read_request, run, server, spec, wait_until};
 
-/// A server of HTTP/2 that never answers the first request of its first connection. It retires that connection at the
-/// `retired_at`th request on it; every other request is answered.
-fn retiring(retired_at: usize) -> std::net::SocketAddr {
+/// An HTTP/2 server that never answers the first request of its first connection, and sends GOAWAY on that connection
+/// at the request with number `goaway_at`. It answers every other request.
+fn sending_goaway(goaway_at: usize) -> std::net::SocketAddr {
     let accepted = AtomicUsize::new(0);
     server(move |stream| {
         let is_first = accepted.fetch_add(1, Ordering::Relaxed) == 0;
@@ -25,7 +25,7 @@ fn retiring(retired_at: usize) -> std::net::SocketAddr {
         let mut number = 0;
         while let Some(stream) = peer.request() {
             number += 1;
-            if is_first && number == retired_at {
+            if is_first && number == goaway_at {
                 peer.go_away(stream);
             }
             if !(is_first && number == 1) && peer.answer(stream).is_none() {
@@ -36,8 +36,8 @@ fn retiring(retired_at: usize) -> std::net::SocketAddr {
 }
 
 #[test]
-fn a_retired_connection_whose_last_stream_hangs_holds_no_other_request() {
-    let mut spec = http2_spec(retiring(2), 1, 4);
+fn a_draining_connection_whose_last_stream_hangs_blocks_no_other_request() {
+    let mut spec = http2_spec(sending_goaway(2), 1, 4);
     (spec.open, spec.timeout) =
         (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
     let result = run(&spec);
@@ -45,8 +45,8 @@ fn a_retired_connection_whose_last_stream_hangs_holds_no_other_request() {
 }
 
 #[test]
-fn requests_go_to_idle_connections_rather_than_wait_for_a_draining_one() {
-    let mut spec = http2_spec(retiring(2), 2, 2);
+fn requests_do_not_wait_for_a_draining_connection() {
+    let mut spec = http2_spec(sending_goaway(2), 2, 2);
     (spec.open, spec.timeout) =
         (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
     let result = run(&spec);
@@ -55,8 +55,8 @@ fn requests_go_to_idle_connections_rather_than_wait_for_a_draining_one() {
 }
 
 #[test]
-fn a_connection_that_has_carried_its_requests_gives_way_while_the_last_one_hangs() {
-    let mut spec = http2_spec(retiring(usize::MAX), 1, 4);
+fn a_connection_at_its_request_limit_is_replaced_while_its_last_request_hangs() {
+    let mut spec = http2_spec(sending_goaway(usize::MAX), 1, 4);
     (spec.open, spec.timeout) =
         (Some((Pace::Constant(100.0), Arrivals::Uniform)), Duration::from_millis(1500));
     spec.pooling.lifetime.requests = Some("5".parse().unwrap());
@@ -65,12 +65,12 @@ fn a_connection_that_has_carried_its_requests_gives_way_while_the_last_one_hangs
 }
 
 #[test]
-fn a_retired_connection_ends_when_its_last_stream_times_out() {
-    let retired = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&retired);
+fn a_draining_connection_closes_when_its_last_stream_times_out() {
+    let goaways = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&goaways);
     let address = server(move |stream| {
         let Some(mut peer) = Http2Peer::accept(stream) else { return };
-        // The first request of each connection is never answered, and retires it.
+        // The first request of each connection is never answered, and causes a GOAWAY.
         if let Some(stream) = peer.request() {
             peer.go_away(stream);
             count.fetch_add(1, Ordering::Relaxed);
@@ -81,11 +81,11 @@ fn a_retired_connection_ends_when_its_last_stream_times_out() {
     (spec.open, spec.timeout) = (Some((Pace::Constant(10.0), Arrivals::Uniform)), Duration::from_millis(80));
     let result = run(&spec);
     assert_eq!((result.book.planned, result.book.timed_out), (3, 3), "{:?}", result.book);
-    wait_until("a connection for each request", || retired.load(Ordering::Relaxed) == 3);
+    wait_until("a connection for each request", || goaways.load(Ordering::Relaxed) == 3);
 }
 
 #[test]
-fn every_connection_begins_with_its_preface_also_after_one_that_broke_in_the_middle() {
+fn every_connection_starts_with_the_preface_even_after_a_broken_one() {
     let bad = Arc::new(Mutex::new(Vec::new()));
     let ours = Arc::clone(&bad);
     let address = server(move |mut stream| {
@@ -104,7 +104,7 @@ fn every_connection_begins_with_its_preface_also_after_one_that_broke_in_the_mid
 }
 
 #[test]
-fn a_refused_connection_is_refused_also_where_the_kernel_stamps_it() {
+fn a_refused_connection_is_refused_with_kernel_timestamps_too() {
     for kernel_stamps in [false, true] {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut spec = spec(address);
@@ -115,7 +115,7 @@ fn a_refused_connection_is_refused_also_where_the_kernel_stamps_it() {
 }
 
 #[test]
-fn a_reset_is_a_reset_also_where_the_kernel_stamps_it() {
+fn a_reset_is_a_reset_with_kernel_timestamps_too() {
     let address = server(|mut stream| {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n");
@@ -127,7 +127,7 @@ fn a_reset_is_a_reset_also_where_the_kernel_stamps_it() {
 }
 
 #[test]
-fn only_the_request_that_a_connection_was_opened_for_has_a_connect_time() {
+fn only_the_request_that_opens_a_connection_has_a_connect_time() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&accepted);
     let address = server(move |stream| {
@@ -137,7 +137,7 @@ fn only_the_request_that_a_connection_was_opened_for_has_a_connect_time() {
             && peer.answer(stream).is_some()
         {}
     });
-    // Eight requests at once: the first opens the connection, seven join it.
+    // Eight requests at once: the first opens the connection, seven share it.
     let mut spec = http2_spec(address, 1, 8);
     spec.open = Some((Pace::Constant(80.0), Arrivals::Burst(8)));
     spec.pooling.lifetime.connect = Connect::OnDemand;
@@ -149,8 +149,8 @@ fn only_the_request_that_a_connection_was_opened_for_has_a_connect_time() {
 }
 
 #[test]
-fn a_connection_that_is_not_accepted_is_tried_again_for_those_that_wait() {
-    // A full queue of connections: the kernel drops what comes then, and the attempt hangs.
+fn a_connect_that_times_out_is_retried_for_waiting_requests() {
+    // The listen backlog is full, so the kernel drops the SYN and the connect hangs.
     let listener = rustix::net::socket_with(
         rustix::net::AddressFamily::INET,
         rustix::net::SocketType::STREAM,
@@ -170,7 +170,7 @@ fn a_connection_that_is_not_accepted_is_tried_again_for_those_that_wait() {
         Duration::from_millis(400),
         Duration::from_millis(600),
     );
-    // The server begins to accept after the first attempt is given up and before the second is.
+    // The server starts to accept after the first attempt has timed out and before the second one does.
     let serving = thread::spawn(move || {
         thread::sleep(Duration::from_millis(450));
         drop(filler);
@@ -189,8 +189,8 @@ fn a_connection_that_is_not_accepted_is_tried_again_for_those_that_wait() {
 }
 
 #[test]
-fn a_server_that_answers_is_asked_on_as_many_connections_as_were_asked_for() {
-    // What the tests above rest on: without retirement nothing is opened a second time.
+fn without_goaway_no_connection_is_reopened() {
+    // The tests above rely on this.
     let result = run(&spec(answering(OK)));
     assert_eq!(result.latency.connect.count, 0);
 }

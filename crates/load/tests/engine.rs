@@ -1,4 +1,4 @@
-//! The engine against servers that behave, misbehave and vanish: the book must balance whatever happens.
+//! The engine against servers that work, misbehave and disappear. The book must balance in every case.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ mod support;
 use support::{OK, answering, only_failure, read_request, run, server, spec, target, wait_until};
 
 #[test]
-fn a_closed_loop_is_answered_in_full() {
+fn every_request_of_a_closed_loop_is_answered() {
     let result = run(&spec(answering(OK)));
     assert_eq!(result.book.answered, result.book.planned);
     assert!(result.book.answered > 100, "{:?}", result.book);
@@ -45,7 +45,7 @@ fn several_workers_share_connections_and_rate() {
 }
 
 #[test]
-fn an_open_loop_plans_what_its_rate_says_however_slow_the_server() {
+fn an_open_loop_keeps_its_rate_with_a_slow_server() {
     let address = server(|mut stream| {
         while read_request(&mut stream) {
             thread::sleep(Duration::from_millis(50));
@@ -57,16 +57,19 @@ fn an_open_loop_plans_what_its_rate_says_however_slow_the_server() {
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     let result = run(&spec);
-    // 60 are planned in 0.3 s; one connection with answers of 50 ms can carry six or seven of them.
+    // 60 requests are due in 0.3 s; one connection with 50 ms per answer carries six or seven of them.
     assert_eq!(result.book.planned, 60);
     assert!(result.book.sent <= 8 && result.book.unsent >= 52, "{:?}", result.book);
     assert!(result.book.blocked >= 1, "{:?}", result.book);
     let (response, service) =
         (result.outcomes["answered"].max_us.unwrap(), result.latency.service.max_us.unwrap());
-    assert!(response > service + 100_000.0, "the wait must count: response {response}, service {service}");
+    assert!(
+        response > service + 100_000.0,
+        "the wait must count towards response time: response {response}, service {service}"
+    );
 }
 
-/// A server that takes 50 ms for each answer.
+/// A server that takes 50 ms per answer.
 fn slow() -> SocketAddr {
     server(|mut stream| {
         while read_request(&mut stream) {
@@ -79,7 +82,7 @@ fn slow() -> SocketAddr {
 }
 
 #[test]
-fn a_request_that_may_not_wait_is_skipped_and_counted() {
+fn without_a_queue_a_request_is_skipped_and_counted() {
     let mut spec = spec(slow());
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.when_busy = WhenBusy::Skip;
@@ -95,21 +98,21 @@ fn a_request_that_may_not_wait_is_skipped_and_counted() {
 }
 
 #[test]
-fn a_queue_holds_as_many_as_it_may() {
+fn a_queue_is_limited_to_its_length() {
     let mut spec = spec(slow());
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.when_busy = WhenBusy::Queue(3);
     let result = run(&spec);
     assert_eq!((result.book.planned, result.waiting.most), (60, 3));
     assert!(result.book.blocked > 0 && result.waiting.total_s > 0.0, "{:?}", result.book);
-    // What is in the queue at the end is not sent either.
+    // Requests still in the queue at the end are not sent.
     assert_eq!(result.unsent.get("end"), Some(&3), "{:?}", result.unsent);
     assert_eq!(result.unsent.values().sum::<u64>(), result.book.unsent);
 }
 
 #[test]
-fn what_waited_in_the_warm_up_is_not_in_the_record() {
-    // The first answer takes 400 ms of the warm-up, in which 80 come due on one connection.
+fn waiting_in_the_warm_up_is_not_recorded() {
+    // The first answer takes 400 ms of the warm-up, in which 80 requests come due on one connection.
     let held = Arc::new(AtomicBool::new(false));
     let address = server(move |mut stream| {
         while read_request(&mut stream) {
@@ -130,20 +133,20 @@ fn what_waited_in_the_warm_up_is_not_in_the_record() {
 
 #[test]
 fn the_wait_of_a_request_without_an_answer_counts() {
-    // Nothing is ever answered: the first times out after 100 ms, and so does each that has waited for its connection.
+    // Nothing is ever answered. The first request times out after 100 ms, and so does each that waited for its connection.
     let mut spec = spec(server(|mut stream| while read_request(&mut stream) {}));
     (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
     spec.timeout = Duration::from_millis(100);
     let result = run(&spec);
     assert!(result.book.timed_out >= 2 && result.book.answered == 0, "{:?}", result.book);
-    // Of 30, one is sent at once and two or three after 90 ms and more; the others wait until the end: 3.5 s all together
-    // on a machine that is on time, and more on one that is not.
+    // Of 30 requests, one is sent at once and two or three after 90 ms or more. The others wait until the end: 3.5 s in
+    // total on a prompt machine, and more on a busy one.
     assert!(result.waiting.total_s > 3.0, "{:?} {:?}", result.waiting, result.book);
 }
 
 #[test]
-fn a_pinned_request_waits_for_its_own_connection_and_any_other_does_not() {
-    // The first connection that is accepted is slow, the second is not.
+fn a_pinned_request_waits_for_its_own_connection() {
+    // The connection accepted first is slow, the second is not.
     let accepted = Arc::new(AtomicUsize::new(0));
     let address = server(move |mut stream| {
         let is_slow = accepted.fetch_add(1, Ordering::Relaxed) == 0;
@@ -158,17 +161,17 @@ fn a_pinned_request_waits_for_its_own_connection_and_any_other_does_not() {
     (spec.connections, spec.open) = (2, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.order = PoolOrder::Pinned;
     let result = run(&spec);
-    // Half of the 60 are the slow connection's, which has time for three or four of them.
+    // Half of the 60 requests belong to the slow connection, which has time for three or four of them.
     assert!((25..=29).contains(&result.book.unsent), "{:?}", result.book);
 }
 
 #[test]
-fn what_the_generator_is_late_with_is_sent_or_skipped_as_told() {
+fn late_requests_are_sent_or_skipped_as_configured() {
     for (when_late, skipped) in [(WhenLate::Send, false), (WhenLate::Skip, true)] {
         let pooling = Pooling { when_late, ..Pooling::default() };
         let alone = WorkerSpec::alone(target(answering(OK)), 64, Duration::from_secs(5), 1);
         let mut worker = Worker::connect(&WorkerSpec { pooling, ..alone }).unwrap();
-        // As if it had been stopped since 200 ms: 20 requests are due, all but the last more than 10 ms late.
+        // As if the worker had stalled for 200 ms: 20 requests are due, all but the last more than 10 ms late.
         let now = now_ns();
         let release = Release::Open(Schedule::new(Arrivals::Uniform, 100.0, 1, 0, 1));
         let run = Run::new(release, now - 200_000_000, now + 20_000_000, 5_000_000_000);
@@ -181,7 +184,7 @@ fn what_the_generator_is_late_with_is_sent_or_skipped_as_told() {
 }
 
 #[test]
-fn a_worker_that_polls_always_wants_its_processor() {
+fn a_polling_worker_never_sleeps() {
     let address = server(|mut stream| {
         while read_request(&mut stream) {
             thread::sleep(Duration::from_millis(20));
@@ -198,7 +201,7 @@ fn a_worker_that_polls_always_wants_its_processor() {
         let mut recording = Recording::new();
         let used = worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
         assert!(recording.book.balances() && recording.book.answered > 0, "{:?}", recording.book);
-        // On a busy machine it may have to wait for the processor that it wants.
+        // On a busy machine, the worker may be runnable without running.
         (used.cpu_ns + used.run_delay_ns) as f64 / (now_ns() - now) as f64
     };
     let (polling, sleeping) = (awake_share(true), awake_share(false));
@@ -206,7 +209,7 @@ fn a_worker_that_polls_always_wants_its_processor() {
 }
 
 #[test]
-fn pressure_says_nothing_where_processors_are_kept_from_being_halted() {
+fn pressure_is_not_reported_while_processors_are_kept_from_halting() {
     let mut spec = spec(answering(OK));
     spec.never_halted = true;
     let result = run(&spec);
@@ -215,7 +218,7 @@ fn pressure_says_nothing_where_processors_are_kept_from_being_halted() {
 }
 
 #[test]
-fn a_connection_carries_as_many_requests_as_it_may() {
+fn a_connection_carries_its_maximum_number_of_requests() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let address = server({
         let accepted = Arc::clone(&accepted);
@@ -227,13 +230,13 @@ fn a_connection_carries_as_many_requests_as_it_may() {
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
     spec.pooling.lifetime.requests = Some("5".parse().unwrap());
-    // 30 requests, five on each connection.
+    // 30 requests, five per connection.
     assert_eq!(run(&spec).book.answered, 30);
     assert_eq!(accepted.load(Ordering::Relaxed), 6);
 }
 
 #[test]
-fn an_answer_that_is_not_what_was_expected_is_a_failure() {
+fn an_answer_that_violates_a_condition_is_a_failure() {
     let mut spec = spec(answering(OK));
     spec.traffic.expectation = "size=3".parse().unwrap();
     let result = run(&spec);
@@ -241,7 +244,7 @@ fn an_answer_that_is_not_what_was_expected_is_a_failure() {
 }
 
 #[test]
-fn a_trace_is_replayed_and_then_over() {
+fn a_trace_is_replayed_once() {
     let trace = Trace::parse("t", "0ms\n5ms\n5ms\n100ms\n").unwrap();
     let mut spec = spec(answering(OK));
     (spec.workers, spec.open) = (2, Some((Pace::Constant(trace.rate()), Arrivals::Trace(Arc::new(trace)))));
@@ -249,8 +252,8 @@ fn a_trace_is_replayed_and_then_over() {
 }
 
 #[test]
-fn a_freeze_shows_in_response_time_and_not_in_most_service_times() {
-    // One second of requests at 500/s; the server stands still for 300 ms of it.
+fn a_server_stall_shows_in_response_time_but_not_in_most_service_times() {
+    // One second at 500 requests/s; the server stalls for 300 ms of it.
     let frozen = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&frozen);
     let address = server(move |mut stream| {
@@ -274,13 +277,13 @@ fn a_freeze_shows_in_response_time_and_not_in_most_service_times() {
         (2, Some((Pace::Constant(500.0), Arrivals::Uniform)), Duration::from_secs(1));
     let result = run(&spec);
     freezer.join().unwrap();
-    // 30 % of the requests were planned during the freeze: a tenth of all waited more than 200 ms.
+    // 30 % of the requests were due during the stall, and a tenth of all waited more than 200 ms.
     assert!(result.latency.response.p90_us.unwrap() > 150_000.0, "{:?}", result.latency.response);
     assert!(result.latency.service.p90_us.unwrap() < 150_000.0, "{:?}", result.latency.service);
 }
 
 #[test]
-fn the_warm_up_is_left_out_and_its_connections_stay() {
+fn the_warm_up_is_not_recorded_and_its_connections_are_reused() {
     let seen = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let count = Arc::clone(&seen);
     let address = server(move |mut stream| {
@@ -314,7 +317,7 @@ fn a_server_that_never_answers_leaves_timeouts_and_unfinished_requests() {
     spec.connections = 10;
     let began = Instant::now();
     let result = run(&spec);
-    // The drain is as long as the timeout: by then each has timed out or, planned late, is unfinished.
+    // The drain is as long as the timeout, so each request has timed out or, if sent late, is unfinished.
     assert_eq!(result.book.planned, result.book.timed_out + result.book.unfinished, "{:?}", result.book);
     assert!(began.elapsed() >= Duration::from_secs(1));
 }
@@ -346,7 +349,7 @@ fn failures_are_counted_by_kind() {
 }
 
 #[test]
-fn a_reset_is_counted_and_the_connection_opened_again() {
+fn a_reset_is_counted_and_the_connection_is_reopened() {
     let address = server(|mut stream| {
         read_request(&mut stream);
         // Closing with unread bytes in the socket makes the kernel send a reset.
@@ -356,11 +359,11 @@ fn a_reset_is_counted_and_the_connection_opened_again() {
     });
     let result = run(&spec(address));
     assert_eq!(only_failure(&result), "reset");
-    assert!(result.book.failed > 8, "connections must be opened again: {:?}", result.book);
+    assert!(result.book.failed > 8, "connections must be reopened: {:?}", result.book);
 }
 
 #[test]
-fn a_server_that_closes_after_each_answer_costs_connections_not_answers() {
+fn a_server_that_closes_after_each_answer_causes_no_failures() {
     let address = server(|mut stream| {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok");
@@ -371,7 +374,7 @@ fn a_server_that_closes_after_each_answer_costs_connections_not_answers() {
 }
 
 #[test]
-fn a_server_that_goes_away_in_the_middle_is_refused_from_then_on() {
+fn a_server_that_stops_in_the_run_is_counted_as_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let handle = thread::spawn(move || {
@@ -386,12 +389,12 @@ fn a_server_that_goes_away_in_the_middle_is_refused_from_then_on() {
     handle.join().unwrap();
     assert!(result.book.answered >= 1);
     assert!(result.failures.get("refused").is_some_and(|&count| count > 4), "{:?}", result.failures);
-    // Four connections that rest 10 ms after each refusal cannot fail thousands of times.
+    // Four connections that back off for 10 ms after each refusal cannot fail thousands of times.
     assert!(result.book.failed < 400, "{:?}", result.failures);
 }
 
 #[test]
-fn nobody_listening_is_an_error_at_once() {
+fn a_port_without_a_listener_is_an_error_at_the_start() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error =
         trial::run(&spec(address), Environment::default(), &AtomicBool::new(false), None).unwrap_err();
@@ -400,7 +403,7 @@ fn nobody_listening_is_an_error_at_once() {
 }
 
 #[test]
-fn a_stopped_trial_ends_early_with_a_book_that_balances() {
+fn a_stopped_trial_ends_early_and_its_book_balances() {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let mut spec = spec(answering(OK));
@@ -413,12 +416,12 @@ fn a_stopped_trial_ends_early_with_a_book_that_balances() {
     stopper.join().unwrap();
     assert!(result.book.balances());
     assert!(result.book.planned < 10_000, "{:?}", result.book);
-    assert!(result.rate.offered > 1.0, "the rate is over the time that passed: {:?}", result.rate);
+    assert!(result.rate.offered > 1.0, "the rate covers the elapsed time: {:?}", result.rate);
 }
 
 #[test]
-fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain() {
-    // Answers take 400 ms, so that the drain after the stop is a good part of the record.
+fn a_stopped_trial_covers_the_time_until_the_stop_without_the_drain() {
+    // Answers take 400 ms, so the drain after the stop is a considerable part of the record.
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let address = server(move |mut stream| {
@@ -437,7 +440,7 @@ fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain(
         (spec.connections, spec.workers) = (200, workers);
         (spec.duration, spec.open) =
             (Duration::from_secs(3), Some((Pace::Constant(200.0), Arrivals::Uniform)));
-        // To open all connections takes a busy machine a while, so the time until the stop counts from the first request.
+        // Opening all connections takes a while on a busy machine, so the time until the stop counts from the first request.
         let (asked, before) = (Arc::clone(&asked), asked.load(Ordering::Relaxed));
         let stopper = thread::spawn(move || {
             wait_until("a hundred requests", || asked.load(Ordering::Relaxed) >= before + 100);
@@ -446,7 +449,7 @@ fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain(
         let result = trial::run(&spec, Environment::default(), &stop, None).unwrap();
         stopper.join().unwrap();
         assert_eq!(result.ended_by, EndedBy::Interrupt);
-        // To the request: all that were planned until the end, and nothing after it.
+        // Exactly the requests that were due until the end.
         let planned = result.recorded_s * 200.0;
         assert!(
             (result.book.planned as f64 - planned).abs() <= 1.0 + workers as f64,
@@ -462,9 +465,9 @@ fn a_stopped_trial_speaks_of_the_time_until_it_was_stopped_and_not_of_its_drain(
 }
 
 #[test]
-fn the_cpu_time_of_the_generator_is_that_of_the_record() {
-    // As fast as possible: with the warm-up it would be more CPU time than there was time. What is under way at the end is
-    // never answered, so that the drain is longer than the record.
+fn the_cpu_time_of_the_generator_covers_the_record_only() {
+    // At maximum speed, CPU time including the warm-up would exceed the recorded time. Requests in flight at the end are
+    // never answered, so the drain is longer than the record.
     let ended = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&ended);
     let address = server(move |mut stream| {
@@ -484,7 +487,7 @@ fn the_cpu_time_of_the_generator_is_that_of_the_record() {
 }
 
 #[test]
-fn as_many_requests_are_recorded_as_were_asked_for() {
+fn a_request_limit_records_exactly_that_many() {
     let uniform = || Some((Pace::Constant(1_000.0), Arrivals::Uniform));
     let poisson = || Some((Pace::Constant(1_000.0), Arrivals::Poisson));
     for (open, requests, workers) in [
@@ -505,14 +508,14 @@ fn as_many_requests_are_recorded_as_were_asked_for() {
         assert!(result.recorded_s > 0.0 && result.recorded_s < 20.0, "{}", result.recorded_s);
         assert!((result.rate.offered * result.recorded_s - requests as f64).abs() < 1e-6);
         if is_open {
-            // Drawn gaps of 100 requests of each worker are a tenth from their mean, and more in the longest of them.
+            // The gaps of 100 requests per worker deviate from their mean by a tenth, and by more in the longest of them.
             assert!((result.rate.offered / 1_000.0 - 1.0).abs() < 0.4, "{:?}", result.rate);
         }
     }
 }
 
 #[test]
-fn a_time_that_is_too_short_for_the_requests_ends_the_record() {
+fn the_duration_ends_the_record_before_the_request_limit() {
     let mut spec = spec(answering(OK));
     (spec.open, spec.requests) = (Some((Pace::Constant(100.0), Arrivals::Uniform)), Some(1_000));
     let result = run(&spec);
@@ -520,7 +523,7 @@ fn a_time_that_is_too_short_for_the_requests_ends_the_record() {
 }
 
 #[test]
-fn live_lines_come_while_it_runs() {
+fn live_lines_are_reported_during_the_run() {
     let mut spec = spec(answering(OK));
     spec.duration = Duration::from_millis(1700);
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything that a load prints can be computed again from its raw log.
+//! Every number of a load's result can be recomputed from its raw log.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use hoptax_load::{Arrivals, Distribution, Pace, histogram};
 use hoptax_result::{Book, LatencySet};
 use support::{OK, read_request, run, server, spec};
 
-/// The book, the distributions and the outcomes of a log.
+/// Book, distributions and outcomes, computed from a log.
 fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distribution>) {
     let mut book = Book { planned: entries.len() as u64, ..Book::default() };
     let of = |values: &dyn Fn(&Entry) -> Option<u64>| {
@@ -61,8 +61,8 @@ fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distributi
 }
 
 #[test]
-fn everything_that_is_printed_can_be_computed_again_from_the_log() {
-    // Some answers are slow, some are errors, some never come, and connections are closed now and then.
+fn every_number_can_be_recomputed_from_the_log() {
+    // Some answers are slow, some are errors, some never arrive, and some connections are closed.
     let asked = AtomicUsize::new(0);
     let address = server(move |mut stream| {
         while read_request(&mut stream) {

@@ -1,4 +1,4 @@
-//! What is sent, over which connections, and what is recorded of it.
+//! Which requests are sent, on which connections, and what is recorded.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Connect, Pace, PoolOrder, Target, Traffic};
 use support::{OK, answering, read_request, run, server, spec};
 
-/// A server that keeps the heads of the requests that it answers.
+/// A server that stores the heads of the requests that it answers.
 fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let ours = Arc::clone(&kept);
@@ -47,7 +47,7 @@ fn counting(accepted: &Arc<AtomicUsize>) -> SocketAddr {
 }
 
 #[test]
-fn every_request_has_numbers_of_its_own() {
+fn every_request_has_its_own_placeholder_values() {
     let (address, kept) = keeping();
     let url = format!("http://{address}/{{counter}}?id={{random}}");
     let mut spec = spec(address);
@@ -58,7 +58,7 @@ fn every_request_has_numbers_of_its_own() {
     assert_eq!(kept.len() as u64, result.book.answered);
     let word = |head: &String| head.split(' ').nth(1).unwrap().to_owned();
     let targets: BTreeSet<String> = kept.iter().map(word).collect();
-    assert_eq!(targets.len(), kept.len(), "no two are alike");
+    assert_eq!(targets.len(), kept.len(), "targets are distinct");
     assert!(
         targets.contains(
             &targets.iter().find(|target| target.starts_with("/000000000007?id=")).unwrap().clone()
@@ -67,7 +67,7 @@ fn every_request_has_numbers_of_its_own() {
 }
 
 #[test]
-fn weights_and_hosts_share_requests_and_connections() {
+fn requests_and_connections_are_divided_by_weight_and_host() {
     let (one, two) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let addresses = [counting(&one), counting(&two)];
     let targets = addresses.iter().map(|address| get(&format!("http://{address}/"))).collect();
@@ -80,12 +80,12 @@ fn weights_and_hosts_share_requests_and_connections() {
 }
 
 #[test]
-fn a_closed_loop_on_two_hosts_asks_each_for_its_own() {
+fn a_closed_loop_sends_each_host_its_own_requests() {
     let (one, two) = (keeping(), keeping());
     let targets = [(one.0, "/a"), (two.0, "/b"), (one.0, "/c")];
     let targets = targets.map(|(address, path)| get(&format!("http://{address}{path}"))).to_vec();
     let mut spec = spec(one.0);
-    // As many workers as there are hosts: each must find requests for both.
+    // As many workers as hosts: each worker must send requests to both.
     (spec.traffic, spec.workers) = (Traffic::in_turn(targets), 2);
     run(&spec);
     let paths = |kept: &Mutex<Vec<String>>| -> BTreeSet<String> {
@@ -104,38 +104,38 @@ fn connections_on_demand_are_opened_when_they_are_needed() {
     let result = run(&spec);
     assert_eq!(result.book.answered, 15);
     let opened = accepted.load(Ordering::Relaxed);
-    // One is enough, unless the machine was slower than 20 ms.
+    // One is enough, unless a request took more than 20 ms on a busy machine.
     assert!((1..=5).contains(&opened), "{opened}");
     assert_eq!(result.latency.connect.count, opened as u64);
 }
 
 #[test]
-fn a_connection_is_closed_at_its_age() {
+fn a_connection_closes_at_its_maximum_age() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let mut spec = spec(counting(&accepted));
     (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
     spec.pooling.lifetime.age = Some(Duration::from_millis(100));
     assert_eq!(run(&spec).book.answered, 30);
-    // 300 ms, each connection a little over 100 ms old.
+    // 300 ms, with connections a little older than 100 ms.
     assert!((2..=3).contains(&accepted.load(Ordering::Relaxed)), "{accepted:?}");
 }
 
 #[test]
-fn connecting_is_not_the_generators_own_lag() {
+fn connect_time_is_not_own_lag() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let mut spec = spec(counting(&accepted));
     (spec.connections, spec.open) = (4, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     spec.pooling.lifetime.requests = Some("1".parse().unwrap());
     let result = run(&spec);
     assert_eq!(accepted.load(Ordering::Relaxed), 60);
-    // The first four connections were opened beforehand.
+    // The first four connections were opened before the run.
     assert_eq!(result.latency.connect.count, 56);
     assert!(result.latency.send_lag.max_us >= result.latency.own_lag.max_us);
     assert!(result.latency.send_lag.mean_us > result.latency.own_lag.mean_us);
 }
 
 #[test]
-fn each_stage_has_its_own_record() {
+fn each_stage_is_recorded_separately() {
     let mut spec = spec(answering(OK));
     let pace: Pace = "100@200ms,100:300@200ms,300@200ms".parse().unwrap();
     spec.duration = pace.length().unwrap();
@@ -151,17 +151,17 @@ fn each_stage_has_its_own_record() {
 }
 
 #[test]
-fn think_time_keeps_a_closed_loop_from_running_as_fast_as_it_can() {
+fn think_time_limits_the_rate_of_a_closed_loop() {
     let mut spec = spec(answering(OK));
     (spec.connections, spec.think) = (10, Some("20ms".parse().unwrap()));
     let result = run(&spec);
-    // Ten connections, 300 ms, each request 20 ms after the one before: at most 15 each.
+    // Ten connections for 300 ms, with 20 ms between requests: at most 15 requests each.
     assert!(result.book.answered <= 150 && result.book.answered > 20, "{:?}", result.book);
     assert!(result.book.balances() && result.plan.think.as_deref() == Some("0.02s"));
 }
 
 #[test]
-fn an_answer_that_does_not_come_leaves_a_bound_and_not_a_number() {
+fn missing_answers_turn_a_quantile_into_a_lower_bound() {
     // One request in 25 is never answered.
     let asked = AtomicUsize::new(1);
     let address = server(move |mut stream| {
@@ -188,7 +188,7 @@ fn an_answer_that_does_not_come_leaves_a_bound_and_not_a_number() {
 }
 
 #[test]
-fn a_hot_spot_is_found_by_its_connections() {
+fn slow_connections_are_detected() {
     let accepted = AtomicUsize::new(0);
     let address = server(move |mut stream| {
         let is_hot = accepted.fetch_add(1, Ordering::Relaxed).is_multiple_of(4);
@@ -202,17 +202,17 @@ fn a_hot_spot_is_found_by_its_connections() {
     let mut spec = spec(address);
     (spec.connections, spec.duration) = (8, Duration::from_secs(1));
     let result = run(&spec);
-    let [apart] = result.apart.as_slice() else { panic!("{:?}", result.apart) };
-    assert_eq!((apart.of.as_str(), apart.numbers.len(), apart.total), ("connection", 2, 8), "{apart:?}");
-    assert!(apart.p50_us > 2.0 * apart.others_p50_us, "{apart:?}");
+    let [slow] = result.apart.as_slice() else { panic!("{:?}", result.apart) };
+    assert_eq!((slow.of.as_str(), slow.numbers.len(), slow.total), ("connection", 2, 8), "{slow:?}");
+    assert!(slow.p50_us > 2.0 * slow.others_p50_us, "{slow:?}");
 }
 
 #[test]
-fn kernel_stamps_part_the_wire_from_the_rest() {
+fn kernel_timestamps_separate_time_on_the_wire() {
     let mut spec = spec(answering(OK));
-    // Each connection has half of the requests, and the first is stamped.
+    // Each connection has half of the requests, and the first one is sampled.
     (spec.connections, spec.kernel_stamps, spec.pooling.order) = (2, true, PoolOrder::Pinned);
-    // The kernel gives stamps of arrivals some time after it is asked to: that is what a warm-up is for.
+    // The kernel starts to timestamp received packets some time after it is enabled; the warm-up covers that time.
     spec.warmup = Duration::from_millis(500);
     spec.open = Some((Pace::Constant(200.0), Arrivals::Uniform));
     let result = run(&spec);
@@ -223,7 +223,7 @@ fn kernel_stamps_part_the_wire_from_the_rest() {
 }
 
 #[test]
-fn what_is_in_flight_is_as_it_is_computed() {
+fn sampled_and_computed_requests_in_flight_agree() {
     let address = server(|mut stream| {
         while read_request(&mut stream) {
             thread::sleep(Duration::from_millis(10));

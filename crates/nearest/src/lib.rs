@@ -1,30 +1,29 @@
-//! What a mistyped name may have meant: the names that are most like it, and the end of a message that asks for them.
+//! Suggestions for misspelt names: the most similar valid names, and the text that suggests them in an error message.
 
-/// Below this similarity, 0 to 1, a name is not worth suggesting.
-const WORTH_SUGGESTING: f64 = 0.7;
+/// Minimum similarity of a suggestion, 0 to 1.
+const MIN_SIMILARITY: f64 = 0.7;
 
-/// The similarity of two names that one slip of the finger tells apart, at least: in short ones it is a large share of the
-/// letters.
-const ONE_SLIP: f64 = 0.75;
+/// Minimum similarity of names that differ by one typing error, which in a short name is a large share of the letters.
+const ONE_ERROR_SIMILARITY: f64 = 0.75;
 
-/// Fewest letters of a name in which one slip is taken for one.
-const FEWEST_LETTERS: usize = 3;
+/// Minimum length of a name to which [`ONE_ERROR_SIMILARITY`] applies, letters.
+const MIN_LETTERS: usize = 3;
 
-/// At most this many names are suggested.
-const MOST: usize = 3;
+/// Maximum number of suggestions.
+const MAX_SUGGESTIONS: usize = 3;
 
-/// The candidates most like `word`, best first; none when nothing is near.
+/// The candidates most similar to `word`, best first; empty if none is similar.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
         .map(|candidate| (similarity(word, candidate), candidate))
-        .filter(|(score, _)| *score >= WORTH_SUGGESTING)
+        .filter(|(score, _)| *score >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    scored.into_iter().take(MOST).map(|(_, candidate)| candidate).collect()
+    scored.into_iter().take(MAX_SUGGESTIONS).map(|(_, candidate)| candidate).collect()
 }
 
-/// The end of a message that names what may have been meant; empty when there is nothing.
+/// The suggestion to append to an error message; empty without suggestions.
 pub fn suggestion<T: AsRef<str>>(nearest: &[T]) -> String {
     match nearest {
         [] => String::new(),
@@ -36,23 +35,25 @@ pub fn suggestion<T: AsRef<str>>(nearest: &[T]) -> String {
     }
 }
 
-/// Both in one: the end of a message about `word`.
+/// [`nearest`] and [`suggestion`] in one call.
 pub fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     suggestion(&nearest(word, candidates))
 }
 
-/// How alike two names are, 0 to 1: as wholes, or in one of their segments, so that `gzip` finds `compress/gzip`. A
-/// likeness of a segment weighs a little less.
+/// The similarity of two names, 0 to 1: of the whole names, or of one segment each, so `gzip` finds `compress/gzip`. The
+/// similarity of segments has a slightly lower weight.
 fn similarity(word: &str, candidate: &str) -> f64 {
     let segments = word.split('/').flat_map(|part| candidate.split('/').map(move |other| (part, other)));
-    segments.map(|(part, other)| 0.95 * likeness(part, other)).fold(likeness(word, candidate), f64::max)
+    segments
+        .map(|(part, other)| 0.95 * edit_similarity(part, other))
+        .fold(edit_similarity(word, candidate), f64::max)
 }
 
-/// The share of letters that need no change (Damerau and Levenshtein), where two letters that changed places are one.
-fn likeness(word: &str, other: &str) -> f64 {
+/// The share of unchanged letters by the Damerau-Levenshtein distance, which counts a transposition as one change.
+fn edit_similarity(word: &str, other: &str) -> f64 {
     let share = strsim::normalized_damerau_levenshtein(word, other);
-    let is_slip = word.chars().count() >= FEWEST_LETTERS && strsim::damerau_levenshtein(word, other) == 1;
-    if is_slip { share.max(ONE_SLIP) } else { share }
+    let is_one_error = word.chars().count() >= MIN_LETTERS && strsim::damerau_levenshtein(word, other) == 1;
+    if is_one_error { share.max(ONE_ERROR_SIMILARITY) } else { share }
 }
 
 #[cfg(test)]
@@ -63,11 +64,11 @@ mod tests {
         ["access-log/file", "access-log/json", "compress/gzip", "lua", "jwt", "rate-limit/local"];
 
     #[test]
-    fn a_slip_of_the_finger_finds_the_name() {
+    fn a_typing_error_finds_the_name() {
         assert_eq!(nearest("rate-limit/locla", IDS), ["rate-limit/local"]);
         assert_eq!(nearest("jtw", IDS), ["jwt"]);
         assert_eq!(nearest("comress/gizp", IDS), ["compress/gzip"]);
-        assert_eq!(nearest("lu", ["lu2", "la"]), Vec::<&str>::new(), "of two letters, one is half");
+        assert_eq!(nearest("lu", ["lu2", "la"]), Vec::<&str>::new(), "one letter of two is too much");
     }
 
     #[test]
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_near_suggests_nothing() {
+    fn a_dissimilar_name_gets_no_suggestion() {
         assert!(nearest("kubernetes", IDS).is_empty());
         assert_eq!(hint("kubernetes", IDS), "");
         assert_eq!(hint("", IDS), "");

@@ -1,4 +1,4 @@
-//! HTTP/3: one thread with one UDP socket beside the workers of TCP, on the same port. Built with the feature `http3`.
+//! HTTP/3: one thread with one UDP socket, on the same port as the TCP workers. Requires the feature `http3`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -16,45 +16,46 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use crate::connection::Context;
-use crate::protocol::http2::{Response, answer, behaviour, pairs, text};
+use crate::context::Context;
+use crate::protocol::http2::{Response, behaviour, pairs, response, text};
 use crate::queue::Queue;
-use crate::{OriginReport, Served, Serves};
+use crate::{OriginReport, Served, SharedSettings};
 
-/// Longest wait, so that a request to stop is noticed.
-const LONGEST_WAIT: Duration = Duration::from_millis(50);
-/// Bytes of the largest datagram.
-const DATAGRAM_BYTES: usize = 64 * 1024;
+/// Maximum time in `poll`: bounds how late a stop request is noticed.
+const MAX_WAIT: Duration = Duration::from_millis(50);
+/// Maximum datagram size, bytes.
+const MAX_DATAGRAM_BYTES: usize = 64 * 1024;
 
-/// The thread's state.
+/// The state of the thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
     socket: UdpSocket,
     server: Server,
-    serves: Serves,
+    settings: SharedSettings,
     random: SmallRng,
     queue: Queue,
-    /// Answers whose delay is not over, by ticket, and when each is over.
-    waiting: BTreeMap<u32, (Request, Served, Response)>,
+    /// Delayed responses, by ticket.
+    delayed: BTreeMap<u32, (Request, Served, Response)>,
+    /// The time of expiry of each delay, and its ticket.
     delays: BinaryHeap<Reverse<(Instant, u32)>>,
     next_ticket: u32,
     report: OriginReport,
-    /// Until when it looks for requests all the time.
-    polls_until: Option<Instant>,
+    /// End of busy polling.
+    polling_until: Option<Instant>,
     served: Option<Vec<Served>>,
-    /// Datagrams that the socket has not taken yet.
+    /// Datagrams that the socket has not accepted yet.
     unsent: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
 impl Worker {
-    /// Listens on an address; None when connections are not secured, which HTTP/3 always is.
+    /// Binds the address; None without TLS, which HTTP/3 requires.
     pub(crate) fn new(
         address: SocketAddr,
-        serves: &Serves,
+        settings: &SharedSettings,
         seed: u64,
-        keeps_served: bool,
+        records: bool,
     ) -> io::Result<Option<Self>> {
-        let Some(server) = serves.tls.as_ref().and_then(|config| Server::new(config)) else {
+        let Some(server) = settings.tls.as_ref().and_then(|config| Server::new(config)) else {
             return Ok(None);
         };
         let socket = UdpSocket::bind(address)?;
@@ -62,15 +63,15 @@ impl Worker {
         Ok(Some(Self {
             socket,
             server,
-            serves: serves.clone(),
+            settings: settings.clone(),
             random: SmallRng::seed_from_u64(seed),
             queue: Queue::default(),
-            waiting: BTreeMap::new(),
+            delayed: BTreeMap::new(),
             delays: BinaryHeap::new(),
             next_ticket: 0,
             report: OriginReport::default(),
-            polls_until: None,
-            served: keeps_served.then(Vec::new),
+            polling_until: None,
+            served: records.then(Vec::new),
             unsent: VecDeque::new(),
         }))
     }
@@ -78,11 +79,11 @@ impl Worker {
     /// Serves until `stop` is set.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<(OriginReport, Vec<Served>)> {
         processors::set_min_timer_slack()?;
-        let mut buffer = vec![0; DATAGRAM_BYTES];
+        let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
         let mut requests = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             self.wait()?;
-            // While the socket takes nothing, nothing is read that would have to be answered.
+            // While the socket accepts no datagrams, none are read: they would need responses.
             while self.send()? {
                 match self.socket.recv_from(&mut buffer) {
                     Ok((length, from)) => {
@@ -92,16 +93,16 @@ impl Worker {
                         self.flush(true)?;
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    // A client that has gone.
+                    // A client has closed its socket.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                     Err(error) => return Err(error),
                 }
             }
             self.server.tick(&mut requests);
             for request in std::mem::take(&mut requests) {
-                self.take(request);
+                self.handle(request);
             }
-            self.take_delays();
+            self.expire_delays();
             self.flush(false)?;
         }
         self.server.close();
@@ -112,21 +113,22 @@ impl Worker {
     fn wait(&mut self) -> io::Result<()> {
         let delay = self.delays.peek().map(|Reverse((due, _))| *due);
         let next = self.server.next_tick().into_iter().chain(delay).min();
-        let wait = next.map_or(LONGEST_WAIT, |next| next.saturating_duration_since(Instant::now()));
-        self.polls_until = self.polls_until.filter(|until| Instant::now() < *until);
-        let polls = self.polls_until.is_some();
-        let wait = if polls { Duration::ZERO } else { wait.min(LONGEST_WAIT) };
+        let wait = next.map_or(MAX_WAIT, |next| next.saturating_duration_since(Instant::now()));
+        self.polling_until = self.polling_until.filter(|until| Instant::now() < *until);
+        let is_polling = self.polling_until.is_some();
+        let wait = if is_polling { Duration::ZERO } else { wait.min(MAX_WAIT) };
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
         let room = if self.unsent.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         match poll(&mut [PollFd::new(&self.socket, PollFlags::IN | room)], Some(&timeout)) {
-            Ok(0) if polls => thread::yield_now(),
+            Ok(0) if is_polling => thread::yield_now(),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
-    /// Sends what is to be sent; of replies that no connection keeps, only those, so that none is overwritten.
+    /// Sends pending datagrams. With `replies_only`, sends only replies that belong to no connection, before the next
+    /// datagram overwrites them.
     fn flush(&mut self, replies_only: bool) -> io::Result<()> {
         let mut datagram = Vec::new();
         while self.send()? {
@@ -141,7 +143,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends the datagrams that wait; false when the socket takes no more for now.
+    /// Sends queued datagrams; false if the socket would block.
     fn send(&mut self) -> io::Result<bool> {
         while let Some((to, datagram)) = self.unsent.front() {
             match self.socket.send_to(datagram, *to) {
@@ -149,7 +151,7 @@ impl Worker {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return Ok(false),
                     ErrorKind::Interrupted => continue,
-                    // A client that has gone: QUIC gives it up in time.
+                    // The client is unreachable; QUIC times the connection out.
                     ErrorKind::ConnectionRefused
                     | ErrorKind::HostUnreachable
                     | ErrorKind::NetworkUnreachable => {}
@@ -164,68 +166,68 @@ impl Worker {
     fn context<'a>(
         &'a mut self,
         delays: &'a mut Vec<(Duration, u32)>,
-        under_way: &'a mut u64,
+        in_flight: &'a mut u64,
     ) -> Context<'a> {
         Context {
-            defaults: &self.serves.defaults,
-            tables: &self.serves.tables,
+            defaults: &self.settings.defaults,
+            tables: &self.settings.tables,
             tls: None,
             delays,
             random: &mut self.random,
             buffer: &mut [],
             answered: &mut self.report.answered,
             queue: &mut self.queue,
-            under_way,
-            polls_until: &mut self.polls_until,
-            companion: &mut self.serves.companion,
+            in_flight,
+            polling_until: &mut self.polling_until,
+            services: &mut self.settings.services,
             served: self.served.as_mut(),
             ending: false,
         }
     }
 
-    fn take(&mut self, request: Request) {
-        let (mut delays, mut under_way) = (Vec::new(), self.waiting.len() as u64);
+    fn handle(&mut self, request: Request) {
+        let (mut delays, mut in_flight) = (Vec::new(), self.delayed.len() as u64);
         let ticket = self.next_ticket;
-        let mut context = self.context(&mut delays, &mut under_way);
+        let mut context = self.context(&mut delays, &mut in_flight);
         let behaviour = match behaviour(&request.head, &context) {
             Ok(behaviour) => behaviour,
             Err(error) => {
                 *context.answered += 1;
-                return self.put(&request, text(400, &format!("{error}\n")));
+                return self.send_response(&request, text(400, &format!("{error}\n")));
             }
         };
         let drawn = behaviour.draw(context.tables, context.random);
         let plan = context.plan(request.connection as u64, &drawn);
-        let answer = answer(&drawn, request.head.method == "HEAD", behaviour.headers());
+        let response = response(&drawn, request.head.method == "HEAD", behaviour.headers());
         if context.delay(&plan, ticket) {
             self.next_ticket = ticket.wrapping_add(1);
-            self.waiting.insert(ticket, (request, plan, answer));
+            self.delayed.insert(ticket, (request, plan, response));
             let now = Instant::now();
             self.delays.extend(delays.drain(..).map(|(delay, ticket)| Reverse((now + delay, ticket))));
             return;
         }
-        context.serve(plan);
+        context.count_response(plan);
         if drawn.close {
             return self.server.reset(request.connection, request.stream);
         }
-        self.put(&request, answer);
+        self.send_response(&request, response);
     }
 
-    fn take_delays(&mut self) {
+    fn expire_delays(&mut self) {
         let now = Instant::now();
         while let Some(&Reverse((due, ticket))) = self.delays.peek()
             && due <= now
         {
             self.delays.pop();
-            if let Some((request, plan, answer)) = self.waiting.remove(&ticket) {
-                let (mut delays, mut under_way) = (Vec::new(), 0);
-                self.context(&mut delays, &mut under_way).serve(plan);
-                self.put(&request, answer);
+            if let Some((request, plan, response)) = self.delayed.remove(&ticket) {
+                let (mut delays, mut in_flight) = (Vec::new(), 0);
+                self.context(&mut delays, &mut in_flight).count_response(plan);
+                self.send_response(&request, response);
             }
         }
     }
 
-    fn put(&mut self, request: &Request, answer: Response) {
-        self.server.answer(request.connection, request.stream, &pairs(&answer.fields), answer.body);
+    fn send_response(&mut self, request: &Request, response: Response) {
+        self.server.answer(request.connection, request.stream, &pairs(&response.fields), response.body);
     }
 }

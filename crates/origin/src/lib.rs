@@ -1,18 +1,19 @@
-//! The test server: answers with a delay, a size, a status or an error on request, over HTTP/1.1, HTTP/2, gRPC, WebSocket
-//! and TCP, with or without TLS.
+//! The test server. It returns a delay, size, status or error on request, over HTTP/1.1, HTTP/2, gRPC, WebSocket and TCP,
+//! with or without TLS.
 //!
-//! What a request asks for is in its query or in headers (see [`Behaviour`]); Fortio's echo syntax works too. Each
-//! worker is a thread with an epoll loop and a listening socket of its own, nothing shared; a delay is held by the
-//! worker's own clock while other connections go on.
+//! Parameters are set in the query or in headers (see [`Behaviour`]); Fortio's echo syntax is accepted too. Each worker is
+//! a thread with its own epoll loop and listening socket. Workers share no state. A delay is a timer of the worker and does
+//! not block other connections.
 
-mod answer;
 mod behaviour;
 mod connection;
+mod context;
 #[cfg(feature = "http3")]
 mod http3;
 mod protocol;
 mod queue;
 mod request;
+mod response;
 mod services;
 mod table;
 mod transport;
@@ -31,116 +32,117 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 pub use behaviour::{BadParameter, Behaviour};
 pub use queue::{Freeze, Queue};
 pub use request::{BadRequest, Next, RequestReader};
-use services::Companion;
+use services::ServiceState;
 pub use table::{TableError, Tables};
 use worker::Worker;
 
-/// Connections that may wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG: i32 = 4096;
 
-/// What an origin is to be.
+/// The configuration of an origin.
 #[derive(Clone, Debug)]
 pub struct OriginOptions {
-    /// Where to listen; port 0 takes a free one.
+    /// Listen address; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Worker threads.
+    /// Number of worker threads; 0 counts as 1.
     pub workers: usize,
-    /// What a request gets that asks for nothing, written as a query: `delay=1ms&size=100`.
+    /// Default parameters, as a query string: `delay=1ms&size=100`.
     pub default_query: String,
-    /// The delay tables that requests may name. No other file is ever read for a request.
+    /// Delay tables that requests may name. Requests cannot make the origin read any other file.
     pub tables: Vec<PathBuf>,
-    /// Seed of drawn delays, errors and closes.
+    /// Random seed for delays, errors and closes.
     pub seed: u64,
-    /// How connections over TLS are secured; without this there are none.
+    /// TLS configuration; without it, TLS and HTTP/3 are disabled.
     pub tls: Option<Arc<ServerConfig>>,
-    /// For plain TCP in place of all else: bytes of a request, for which an answer of the default size comes.
+    /// Request size for plain TCP, bytes. If set, the origin serves plain TCP only: each request of this size gets a response
+    /// of the default size.
     pub tcp_request_bytes: Option<u64>,
 }
 
-/// Why there is no origin.
+/// An error that stops the origin.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
-    /// The address cannot be listened on.
+    /// Binding or listening failed.
     #[error("cannot listen on {address}: {source}; {}", advice(source))]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A delay table cannot be used.
+    /// A delay table is invalid.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The default is no behaviour.
-    #[error("the default answer: {0}")]
+    /// The default parameters are invalid.
+    #[error("invalid default: {0}")]
     Default(#[from] BadParameter),
-    /// The kernel refused what a worker needs.
-    #[error("the origin cannot go on: {0}")]
+    /// A system call failed.
+    #[error("the origin failed: {0}")]
     System(#[from] io::Error),
-    /// A worker ended without a report, which is a fault of hoptax.
-    #[error("a worker thread ended without a report; this is a fault of hoptax")]
+    /// A worker thread panicked.
+    #[error("a worker thread of the origin panicked; this is a bug in hoptax")]
     WorkerLost,
 }
 
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "another process listens there: end it, or choose another port",
-        io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose another",
-        io::ErrorKind::AddrNotAvailable => "the address is not one of this machine",
+        io::ErrorKind::AddrInUse => "another process listens there: stop it, or choose another port",
+        io::ErrorKind::PermissionDenied => "ports below 1024 require root: choose another port",
+        io::ErrorKind::AddrNotAvailable => "no interface of this machine has this address",
         _ => "choose another address",
     }
 }
 
-/// One answer, in nanoseconds of [`hoptax_host::clock::now_ns`].
+/// The times of one response, nanoseconds of [`hoptax_host::clock::now_ns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Its connection, by the order in which the worker accepted them, from 0.
+    /// The connection: its number in the accept order of the worker, from 0.
     pub connection: u64,
-    /// When the request had been read.
+    /// Time when the request had been read.
     pub arrived_ns: u64,
-    /// Its time at the worker's one server; none when it passed by.
+    /// Service time in the worker's queue; none if the request did not enter it.
     pub service_ns: Option<u64>,
-    /// When the answer was to leave.
+    /// Planned departure of the response.
     pub departs_ns: u64,
-    /// When it was handed to the socket.
+    /// Time when the response was passed to the socket.
     pub written_ns: u64,
 }
 
-/// An origin that listens and does not serve yet.
+/// An origin that listens but does not serve yet.
 #[derive(Debug)]
 pub struct Origin {
     listeners: Vec<TcpListener>,
     address: SocketAddr,
-    serves: Serves,
+    settings: SharedSettings,
     seed: u64,
 }
 
-/// What all workers serve.
+/// The settings that all workers share.
 #[derive(Clone, Debug)]
-struct Serves {
+struct SharedSettings {
     defaults: Behaviour,
     tables: Arc<Tables>,
     tls: Option<Arc<ServerConfig>>,
     request_bytes: Option<u64>,
-    companion: Companion,
+    services: ServiceState,
 }
 
-/// What an origin did.
+/// Counters of an origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OriginReport {
     /// Connections accepted.
     pub connections: u64,
     /// Requests answered.
     pub answered: u64,
-    /// Connections that ended in the middle of a request or an answer, and requests that were not HTTP.
+    /// Connections that ended during a request or a response, and malformed requests.
     pub broken: u64,
 }
 
 impl Origin {
-    /// Reads the tables and begins to listen.
+    /// Reads the tables and starts to listen.
     ///
     /// # Errors
-    /// When a table or the default cannot be used, or the address not be listened on.
+    /// If a table or the default is invalid, or the address cannot be bound.
     pub fn bind(options: &OriginOptions) -> Result<Self, OriginError> {
         let tables = Tables::load(&options.tables)?;
         let mut defaults = Behaviour::default();
@@ -151,63 +153,63 @@ impl Origin {
         for _ in 0..workers {
             let listener = listen(address, workers > 1)
                 .map_err(|source| OriginError::Listen { address: options.listen, source })?;
-            // With port 0 the kernel chooses for the first; the others share its choice.
+            // For port 0, the kernel chooses the port of the first listener; the others use the same port.
             address = listener.local_addr()?;
             listeners.push(listener);
         }
-        let serves = Serves {
+        let settings = SharedSettings {
             defaults,
             tables: Arc::new(tables),
             tls: options.tls.clone(),
             request_bytes: options.tcp_request_bytes,
-            companion: Companion::default(),
+            services: ServiceState::default(),
         };
-        Ok(Self { listeners, address, serves, seed: options.seed })
+        Ok(Self { listeners, address, settings, seed: options.seed })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `stop` is set; answers that are under way by then are finished, for a second at most.
+    /// Serves until `stop` is set, then finishes responses in flight for at most one second.
     ///
     /// # Errors
-    /// When the kernel refuses what a worker needs.
+    /// If a system call of a worker fails.
     pub fn run(self, stop: &AtomicBool) -> Result<OriginReport, OriginError> {
         Ok(self.serve(stop, false)?.0)
     }
 
-    /// Serves like [`Self::run`] and keeps every answer, worker by worker, in the order in which they left.
+    /// Serves like [`Self::run`] and records every response, grouped by worker, in order of departure.
     ///
     /// # Errors
-    /// When the kernel refuses what a worker needs.
-    pub fn run_and_keep(self, stop: &AtomicBool) -> Result<(OriginReport, Vec<Served>), OriginError> {
+    /// If a system call of a worker fails.
+    pub fn run_recorded(self, stop: &AtomicBool) -> Result<(OriginReport, Vec<Served>), OriginError> {
         self.serve(stop, true)
     }
 
-    fn serve(self, stop: &AtomicBool, keeps: bool) -> Result<(OriginReport, Vec<Served>), OriginError> {
+    fn serve(self, stop: &AtomicBool, records: bool) -> Result<(OriginReport, Vec<Served>), OriginError> {
         let workers = self
             .listeners
             .into_iter()
             .zip(self.seed..)
-            .map(|(listener, seed)| Worker::new(listener, &self.serves, seed, keeps))
+            .map(|(listener, seed)| Worker::new(listener, &self.settings, seed, records))
             .collect::<io::Result<Vec<Worker>>>()?;
         #[cfg(feature = "http3")]
-        let of_http3 = http3::Worker::new(self.address, &self.serves, self.seed, keeps)?;
+        let http3_worker = http3::Worker::new(self.address, &self.settings, self.seed, records)?;
         let reports: Vec<_> = thread::scope(|scope| {
-            #[cfg_attr(not(feature = "http3"), expect(unused_mut, reason = "that feature adds to them"))]
+            #[cfg_attr(not(feature = "http3"), expect(unused_mut, reason = "the feature adds a handle"))]
             let mut handles: Vec<_> =
                 workers.into_iter().map(|worker| scope.spawn(|| worker.run(stop))).collect();
             #[cfg(feature = "http3")]
-            handles.extend(of_http3.into_iter().map(|worker| scope.spawn(|| worker.run(stop))));
+            handles.extend(http3_worker.into_iter().map(|worker| scope.spawn(|| worker.run(stop))));
             handles.into_iter().map(thread::ScopedJoinHandle::join).collect()
         });
         let mut sum = OriginReport::default();
         let mut served = Vec::new();
         for report in reports {
-            let (report, of_worker) = report.map_err(|_| OriginError::WorkerLost)??;
-            served.extend(of_worker);
+            let (report, recorded) = report.map_err(|_| OriginError::WorkerLost)??;
+            served.extend(recorded);
             sum.connections += report.connections;
             sum.answered += report.answered;
             sum.broken += report.broken;
@@ -216,7 +218,7 @@ impl Origin {
     }
 }
 
-/// A listening socket. Several share a port only when asked to: a second origin on the same port must fail.
+/// A listening socket. `SO_REUSEPORT` is set only for several workers: a second origin on the same port must fail.
 fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

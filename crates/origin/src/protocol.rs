@@ -1,4 +1,4 @@
-//! What can be spoken on a connection, one file for each; which of them it is, the first bytes tell.
+//! Protocol handlers, one file for each protocol, and detection of the protocol from the first bytes of a connection.
 
 mod grpc;
 mod http1;
@@ -10,74 +10,74 @@ use std::fmt::Debug;
 
 use hoptax_wire::http2::PREFACE;
 
-use crate::connection::Context;
+use crate::context::Context;
 
-/// What speaks on a connection.
+/// The server side of one protocol on one connection.
 pub(crate) trait ProtocolHandler: Debug + Send {
-    /// Looks at `input`, takes of it what it understands, and appends answers to `output`.
+    /// Consumes complete messages from `input` and appends responses to `output`.
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next;
 
-    /// Answers what has waited for its delay.
-    fn delay_over(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>);
+    /// Sends the response on `stream`, whose delay has expired.
+    fn delay_expired(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>);
 
-    /// Whether nothing is under way.
+    /// Whether no request or response is in flight.
     fn is_idle(&self) -> bool;
 
-    /// Answers that wait for their delay.
-    fn waiting(&self) -> u64;
+    /// Number of delayed responses.
+    fn delayed(&self) -> u64;
 }
 
-/// What a handler needs next.
+/// What a handler requests from its connection.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// To be asked again when its output is sent.
+    /// Send the output, then call it again.
     Again,
-    /// More bytes.
-    More,
-    /// That a delay is over; until then it takes no bytes.
+    /// Read more input.
+    Input,
+    /// Wait for a delay, without reading.
     Wait,
-    /// That another takes its place.
-    Become(Box<dyn ProtocolHandler>),
-    /// The end of the connection, which is in order.
+    /// Replace it with another handler.
+    Switch(Box<dyn ProtocolHandler>),
+    /// Close the connection.
     Close,
-    /// The end of the connection in the middle of something.
-    Break,
+    /// Close the connection and count it as broken.
+    Fail,
 }
 
-/// Before the first bytes.
+/// The handler before the protocol is known.
 #[derive(Debug)]
-pub(crate) struct Undecided {
-    /// The connection's number among those that the worker accepted.
+pub(crate) struct Detection {
+    /// The connection's number in the accept order of the worker.
     pub(crate) number: u64,
-    /// Bytes of a request of plain TCP, if that is spoken.
+    /// Request size for plain TCP, bytes; none for all other protocols.
     pub(crate) request_bytes: Option<u64>,
 }
 
-impl ProtocolHandler for Undecided {
+impl ProtocolHandler for Detection {
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, _: &mut Context<'_>) -> Next {
         if let Some(request_bytes) = self.request_bytes {
-            return Next::Become(Box::new(tcp::Tcp::new(self.number, request_bytes)));
+            return Next::Switch(Box::new(tcp::Tcp::new(self.number, request_bytes)));
         }
         if input.is_empty() {
-            return Next::More;
+            return Next::Input;
         }
         let length = input.len().min(PREFACE.len());
         if input.get(..length) != PREFACE.get(..length) {
-            return Next::Become(Box::new(http1::Http1::new(self.number)));
+            return Next::Switch(Box::new(http1::Http1::new(self.number)));
         }
         if length < PREFACE.len() {
-            return Next::More;
+            return Next::Input;
         }
-        Next::Become(Box::new(http2::Http2::new(self.number, output)))
+        Next::Switch(Box::new(http2::Http2::new(self.number, output)))
     }
 
-    fn delay_over(&mut self, _: u32, _: &mut Vec<u8>, _: &mut Context<'_>) {}
+    fn delay_expired(&mut self, _: u32, _: &mut Vec<u8>, _: &mut Context<'_>) {}
 
     fn is_idle(&self) -> bool {
         true
     }
 
-    fn waiting(&self) -> u64 {
+    fn delayed(&self) -> u64 {
         0
     }
 }

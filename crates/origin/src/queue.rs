@@ -1,26 +1,26 @@
-//! The one server of a worker, which is only computed: requests wait for each other and no CPU time is burnt.
+//! A simulated single-server queue, for the parameter `service`: it delays responses and uses no CPU time.
 
-/// A first-come, first-served queue at one server. Times are nanoseconds of any one clock.
+/// A first-come, first-served queue with one server. Times are nanoseconds of the same clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// When it has served all requests so far.
+    /// Departure of the last request.
     free_ns: u64,
-    /// When the first request came.
+    /// Arrival of the first request.
     first_ns: Option<u64>,
 }
 
-/// A time in which the server stands still.
+/// A period in which the server of a queue stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freeze {
-    /// How long after the first request, nanoseconds.
+    /// Start after the arrival of the first request, nanoseconds.
     pub after_ns: u64,
-    /// For how long, nanoseconds.
+    /// Length, nanoseconds.
     pub length_ns: u64,
 }
 
 impl Queue {
-    /// Takes a request that arrives with so much service and answers when it departs: Lindley's recursion,
-    /// `max(arrival, departure of the one before) + service`, and work that a freeze meets is done that much later.
+    /// Adds a request and returns its departure: Lindley's recursion, `max(arrival, previous departure) + service`. A freeze
+    /// delays work that it interrupts by its own length, and work that would begin during it until its end.
     pub fn take(&mut self, arrived_ns: u64, service_ns: u64, freeze: Option<Freeze>) -> u64 {
         let first_ns = *self.first_ns.get_or_insert(arrived_ns);
         let mut begins_ns = arrived_ns.max(self.free_ns);
@@ -45,20 +45,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_wait_for_each_other() {
+    fn a_request_waits_for_those_before_it() {
         let mut queue = Queue::default();
         assert_eq!([0, 5, 40].map(|arrived_ns| queue.take(arrived_ns, 10, None)), [10, 20, 50]);
     }
 
     #[test]
-    fn a_freeze_moves_what_it_meets_and_what_comes_in_it() {
+    fn a_freeze_delays_interrupted_work_and_later_arrivals() {
         let freeze = Some(Freeze { after_ns: 25, length_ns: 100 });
         let mut queue = Queue::default();
-        // Before it, under way when it begins, behind that, and after it.
+        // Before the freeze, interrupted by it, queued behind that, and after it.
         let departs = [0, 20, 60, 300].map(|arrived_ns| queue.take(arrived_ns, 10, freeze));
         assert_eq!(departs, [10, 130, 140, 310]);
         let mut queue = Queue::default();
         queue.take(0, 10, freeze);
-        assert_eq!(queue.take(50, 10, freeze), 135, "what comes in it begins after it");
+        assert_eq!(queue.take(50, 10, freeze), 135, "an arrival during the freeze is served after it");
     }
 }

@@ -1,68 +1,68 @@
-//! A sans-I/O reader of requests: bytes in, requests out.
+//! A sans-I/O parser of HTTP/1.1 requests.
 
 use hoptax_wire::http1::ChunkedBody;
 use httparse::Status;
 
-use crate::answer::After;
 use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
+use crate::response::Persistence;
 use crate::table::Tables;
 
-/// Most bytes of a request's head.
+/// Maximum size of a request's head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Most headers of a request.
+/// Maximum number of header fields of a request.
 const MAX_HEADERS: usize = 96;
 
-/// A request that was read to its end.
+/// A complete request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What it asks for.
+    /// Its parameters, or the first invalid one.
     pub(crate) behaviour: Result<Behaviour, BadParameter>,
-    /// Whether it is a HEAD request, whose answer has no body.
+    /// Whether it is a `HEAD` request, whose response has no body.
     pub(crate) is_head: bool,
-    /// What it asks to become of the connection.
-    pub(crate) after: After,
-    /// The key of an upgrade to WebSocket, if it asks for that.
+    /// The connection persistence that it requests.
+    pub(crate) persistence: Persistence,
+    /// The `Sec-WebSocket-Key` of an upgrade to WebSocket.
     pub(crate) upgrade: Option<String>,
 }
 
-/// What comes next on a connection.
+/// The result of [`RequestReader::next`].
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is taken apart at once, and a box would be an allocation for each request"
+    reason = "it is destructured at once, and a box would cost an allocation per request"
 )]
 #[derive(Clone, Debug)]
 pub enum Next {
-    /// Nothing until more bytes come.
+    /// More bytes are needed.
     More,
-    /// The client waits for leave to send the body.
+    /// The client waits for `100 Continue` before it sends the body.
     Continue,
-    /// A request.
+    /// A complete request.
     Request(Request),
 }
 
-/// Why bytes are no request. The connection cannot be read any further.
+/// A malformed request. The connection is unusable afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRequest {
-    /// Not HTTP/1.
-    #[error("this is not an HTTP/1.1 request")]
+    /// The head is not HTTP/1.
+    #[error("not an HTTP/1.1 request")]
     Malformed,
-    /// More head than is taken.
-    #[error("the request's headers are too large: at most 64 KiB and 96 headers are taken")]
+    /// The head exceeds a limit.
+    #[error("the request head exceeds 64 KiB or 96 headers")]
     TooLarge,
-    /// No telling where the body ends.
-    #[error("the length of the request's body is not told properly")]
+    /// The body length is invalid or ambiguous.
+    #[error("invalid body length, or unsupported transfer coding")]
     BodyLength,
 }
 
-/// Reads the requests of one connection.
+/// Parses the requests of one connection.
 #[derive(Debug, Default)]
 pub struct RequestReader {
     buffer: Vec<u8>,
-    /// Bytes of the buffer that are used up.
+    /// Consumed bytes of the buffer.
     start: usize,
     /// The request whose body is being read.
     pending: Option<(Request, Body)>,
-    /// Whether the client waits for leave to send that body.
+    /// Whether `100 Continue` is due for that body.
     owes_continue: bool,
 }
 
@@ -72,7 +72,7 @@ enum Body {
     Chunked(ChunkedBody),
 }
 
-/// What a head says, beside what the request asks for.
+/// A parsed head.
 struct Head {
     request: Request,
     body: Body,
@@ -80,34 +80,34 @@ struct Head {
 }
 
 impl RequestReader {
-    /// Takes bytes that came.
+    /// Appends received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.start == self.buffer.len() {
             self.buffer.clear();
             self.start = 0;
         } else if self.start > MAX_HEAD_BYTES {
-            // Requests that overlap every read would otherwise be kept for ever.
+            // Without this, the buffer would grow without bound if every read ends within a request.
             self.buffer.drain(..self.start);
             self.start = 0;
         }
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether nothing of a request has been read.
+    /// Whether no byte of a request is buffered.
     pub fn is_idle(&self) -> bool {
         self.pending.is_none() && self.start == self.buffer.len()
     }
 
-    /// The bytes behind the last request.
+    /// The bytes after the last request.
     pub(crate) fn rest(&self) -> &[u8] {
         self.buffer.get(self.start..).unwrap_or_default()
     }
 
-    /// What comes next of the bytes so far; to be called until there is no more. A request that asks for nothing
-    /// gets `defaults`.
+    /// Parses the next request from the buffered bytes. Call it until it returns [`Next::More`]. Parameters that a request
+    /// does not set have the values of `defaults`.
     ///
     /// # Errors
-    /// When the bytes are no request.
+    /// If the request is malformed.
     pub fn next(&mut self, defaults: &Behaviour, tables: &Tables) -> Result<Next, BadRequest> {
         if self.pending.is_none() {
             let bytes = self.buffer.get(self.start..).unwrap_or_default();
@@ -144,7 +144,7 @@ impl RequestReader {
     }
 }
 
-/// The head at the start of `bytes` and its length, or None while it is not complete.
+/// Parses the head at the start of `bytes`; None if it is incomplete. Returns its length too.
 fn parse_head(
     bytes: &[u8],
     defaults: &Behaviour,
@@ -162,9 +162,9 @@ fn parse_head(
         Err(_) => return Err(BadRequest::Malformed),
     };
     let mut behaviour = Ok(defaults.clone());
-    if let (Ok(behaviour_of), Some((_, query))) =
+    if let (Ok(parameters), Some((_, query))) =
         (&mut behaviour, parsed.path.and_then(|path| path.split_once('?')))
-        && let Err(error) = behaviour_of.apply_query(query, tables)
+        && let Err(error) = parameters.apply_query(query, tables)
     {
         behaviour = Err(error);
     }
@@ -173,7 +173,7 @@ fn parse_head(
     let (mut is_upgrade, mut upgrade_key) = (false, None);
     for header in &*parsed.headers {
         let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
-        // Names are compared by length first: most headers are none of these.
+        // Comparing lengths first rejects most headers.
         match header.name.len() {
             7 if header.name.eq_ignore_ascii_case("upgrade") => {
                 is_upgrade = value.eq_ignore_ascii_case("websocket");
@@ -189,11 +189,11 @@ fn parse_head(
                 keep_alive = (keep_alive || has("keep-alive")) && !has("close");
             }
             14 if header.name.eq_ignore_ascii_case("content-length") => {
-                let told: u64 = value.parse().map_err(|_| BadRequest::BodyLength)?;
-                if length.is_some_and(|earlier| earlier != told) {
+                let stated: u64 = value.parse().map_err(|_| BadRequest::BodyLength)?;
+                if length.is_some_and(|earlier| earlier != stated) {
                     return Err(BadRequest::BodyLength);
                 }
-                length = Some(told);
+                length = Some(stated);
             }
             17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
                 if !value.eq_ignore_ascii_case("chunked") {
@@ -207,15 +207,15 @@ fn parse_head(
     if chunked && length.is_some() {
         return Err(BadRequest::BodyLength);
     }
-    let after = match keep_alive {
-        true if parsed.version == Some(1) => After::Keep,
-        true => After::KeepAndSay,
-        false => After::Close,
+    let persistence = match keep_alive {
+        true if parsed.version == Some(1) => Persistence::Implicit,
+        true => Persistence::Explicit,
+        false => Persistence::Close,
     };
     let request = Request {
         behaviour,
         is_head: parsed.method == Some("HEAD"),
-        after,
+        persistence,
         upgrade: upgrade_key.filter(|_| is_upgrade),
     };
     let body =
@@ -228,8 +228,8 @@ fn apply_header(behaviour: &mut Result<Behaviour, BadParameter>, name: &str, val
     if !prefix.eq_ignore_ascii_case(HEADER_PREFIX) {
         return;
     }
-    if let Ok(asked) = behaviour
-        && let Err(error) = asked.apply(&parameter.to_ascii_lowercase(), value, tables)
+    if let Ok(parameters) = behaviour
+        && let Err(error) = parameters.apply(&parameter.to_ascii_lowercase(), value, tables)
     {
         *behaviour = Err(error);
     }
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything that a reader makes of `bytes`, fed in pieces that end at `cuts`.
+    /// The requests, and the error if any, that a reader parses from `bytes`, fed in pieces that end at `cuts`.
     fn read(bytes: &[u8], cuts: &[usize]) -> (Vec<String>, Option<BadRequest>) {
         let (mut reader, mut seen, mut from) = (RequestReader::default(), Vec::new(), 0);
         for &to in cuts.iter().chain([&bytes.len()]) {
@@ -265,16 +265,16 @@ mod tests {
         HEAD / HTTP/1.0\r\n\r\n";
 
     #[test]
-    fn requests_follow_each_other_on_a_connection() {
+    fn pipelined_requests_are_parsed_in_order() {
         let (seen, error) = read(SEVERAL, &[]);
         assert_eq!((seen.len(), error), (4, None));
-        assert!(seen[0].contains("size: Chances { otherwise: 5") && seen[0].contains("after: Keep"));
-        assert!(seen[2].contains("status: Chances { otherwise: 503"));
-        assert!(seen[3].contains("is_head: true") && seen[3].contains("after: Close"));
+        assert!(seen[0].contains("size: Weighted { default: 5") && seen[0].contains("persistence: Implicit"));
+        assert!(seen[2].contains("status: Weighted { default: 503"));
+        assert!(seen[3].contains("is_head: true") && seen[3].contains("persistence: Close"));
     }
 
     #[test]
-    fn a_client_that_waits_for_leave_gets_it_once() {
+    fn continue_is_sent_once_to_a_client_that_expects_it() {
         let mut reader = RequestReader::default();
         let mut next = |bytes: &[u8]| {
             reader.feed(bytes);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn malformed_requests_are_rejected() {
         let error = |bytes: &[u8]| read(bytes, &[]).1;
         assert_eq!(error(b"\x16\x03\x01\x02\x00\x01"), Some(BadRequest::Malformed));
         assert_eq!(error(b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n"), Some(BadRequest::BodyLength));
@@ -303,7 +303,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(mut cuts in prop::collection::vec(0..SEVERAL.len(), 0..8)) {
+        fn the_split_into_reads_does_not_change_the_result(mut cuts in prop::collection::vec(0..SEVERAL.len(), 0..8)) {
             cuts.sort_unstable();
             prop_assert_eq!(read(SEVERAL, &cuts), read(SEVERAL, &[]));
         }

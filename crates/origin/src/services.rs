@@ -1,9 +1,9 @@
-//! The services of gRPC that proxies ask: rate limits, authorisation, processing of requests, and collectors of access logs
-//! and traces. With them an origin is the companion of functions that cannot work alone.
+//! The gRPC services that proxies call: rate limits, external authorization, external processing, and collectors of access
+//! logs and traces. With them, an origin is the companion of functions that need a service.
 //!
-//! Each answers as shortly as its protocol allows and lets everything pass, so that what is measured is the proxy's work and
-//! the way there and back; how much of the companion's own is in it is accounted apart. Messages are small enough to be
-//! written by hand; their fields are named beside them.
+//! Each service allows every request, except for rate limits, and returns the shortest valid response. The cost of a function
+//! is then the work of the proxy and the round trip; the CPU time of the companion is accounted separately. Messages are
+//! encoded by hand, with the names of their fields in comments.
 
 mod access_log;
 mod authorization;
@@ -16,91 +16,92 @@ use hoptax_wire::http2::Head;
 
 pub(crate) use rate_limit::Buckets;
 
-/// A service: its path, and what it says to each message.
+/// A service.
 struct Service {
+    /// The path of its method.
     path: &'static str,
-    /// Whether calls stay open, and messages come one after the other.
+    /// Whether the method streams in both directions.
     is_streaming: bool,
-    /// The answer to a message; None where there is none.
-    answer: fn(&[u8], &mut Companion) -> Option<Vec<u8>>,
+    /// The reply to a message; None if it gets none.
+    reply: fn(&[u8], &mut ServiceState) -> Option<Vec<u8>>,
 }
 
-/// All of them.
+/// All services.
 const SERVICES: [Service; 5] =
     [rate_limit::SERVICE, authorization::SERVICE, processing::SERVICE, access_log::SERVICE, trace::SERVICE];
 
-/// Most bytes of a message that are waited for, as much as gRPC takes by default: nobody is to fill the memory.
-const MOST_BYTES: usize = 4 << 20;
+/// Maximum message size, bytes: the default limit of gRPC.
+const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
-/// What services remember from call to call.
+/// State that services keep between calls.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Companion {
-    /// Those of the rate limits.
+pub(crate) struct ServiceState {
+    /// Token buckets of the rate limits.
     pub(crate) buckets: Buckets,
 }
 
-/// An open call to a service.
+/// An open streaming call.
 #[derive(Debug)]
 pub(crate) struct Call {
     service: usize,
-    /// What has come of the next message.
+    /// Received bytes of the next message.
     pending: Vec<u8>,
 }
 
-fn of(path: &str) -> Option<(usize, &'static Service)> {
+fn find(path: &str) -> Option<(usize, &'static Service)> {
     SERVICES.iter().enumerate().find(|(_, service)| service.path == path)
 }
 
-/// Whether a request is a call that stays open.
+/// Whether a request is a streaming call.
 pub(crate) fn is_streaming(head: &Head) -> bool {
-    of(&head.path).is_some_and(|(_, service)| service.is_streaming)
+    find(&head.path).is_some_and(|(_, service)| service.is_streaming)
 }
 
-/// The answer to a call with one message; None when no service has that path.
-pub(crate) fn answer(path: &str, message: &[u8], companion: &mut Companion) -> Option<Vec<u8>> {
-    let (_, service) = of(path)?;
-    Some((service.answer)(message, companion).unwrap_or_default())
+/// The reply to a call with one message; None if no service has this path.
+pub(crate) fn reply(path: &str, message: &[u8], state: &mut ServiceState) -> Option<Vec<u8>> {
+    let (_, service) = find(path)?;
+    Some((service.reply)(message, state).unwrap_or_default())
 }
 
 impl Call {
-    /// A call that stays open.
+    /// Opens a streaming call; None if no service has this path.
     pub(crate) fn open(head: &Head) -> Option<Self> {
-        Some(Self { service: of(&head.path)?.0, pending: Vec::new() })
+        Some(Self { service: find(&head.path)?.0, pending: Vec::new() })
     }
 
-    /// Takes a part of the call; the messages to be sent in turn are given to `each`. False when it is none of gRPC.
-    pub(crate) fn take(
+    /// Processes received data and passes each reply to `send`. False if the data is invalid.
+    pub(crate) fn receive(
         &mut self,
         data: &[u8],
-        companion: &mut Companion,
-        mut each: impl FnMut(&[u8]),
+        state: &mut ServiceState,
+        mut send: impl FnMut(&[u8]),
     ) -> bool {
         let Some(service) = SERVICES.get(self.service) else { return false };
         self.pending.extend_from_slice(data);
-        let mut taken = 0;
-        while let Some(rest) = self.pending.get(taken..) {
+        let mut consumed = 0;
+        while let Some(rest) = self.pending.get(consumed..) {
             match first(rest) {
-                Some((message, behind)) => {
-                    if let Some(answer) = (service.answer)(message, companion) {
-                        each(&answer);
+                Some((message, remaining)) => {
+                    if let Some(reply) = (service.reply)(message, state) {
+                        send(&reply);
                     }
-                    taken = self.pending.len() - behind.len();
+                    consumed = self.pending.len() - remaining.len();
                 }
-                // Compressed, which was not offered.
+                // Compressed, although no compression was offered.
                 None if rest.first().is_some_and(|flag| *flag != 0) => return false,
-                None if rest.len() > MOST_BYTES => return false,
+                None if rest.len() > MAX_MESSAGE_BYTES => return false,
                 None => break,
             }
         }
-        self.pending.drain(..taken);
+        self.pending.drain(..consumed);
         true
     }
 }
 
-/// The number and the content of each field of a message whose content is bytes; others are passed over. It ends where the
-/// message makes no sense.
+/// The length-delimited fields of a Protobuf message, with their numbers. Other fields are skipped. Ends at the first invalid
+/// field.
 fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
-    fn number(bytes: &mut &[u8]) -> Option<u64> {
+    fn varint(bytes: &mut &[u8]) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let (byte, rest) = bytes.split_first()?;
@@ -114,14 +115,14 @@ fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     }
     std::iter::from_fn(move || {
         loop {
-            let tag = number(&mut message)?;
+            let tag = varint(&mut message)?;
             let length = match tag & 7 {
                 0 => {
-                    number(&mut message)?;
+                    varint(&mut message)?;
                     continue;
                 }
                 1 => 8,
-                2 => usize::try_from(number(&mut message)?).ok()?,
+                2 => usize::try_from(varint(&mut message)?).ok()?,
                 5 => 4,
                 _ => return None,
             };
@@ -148,32 +149,32 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_stays_open_answers_each_message_as_it_comes() {
+    fn a_streaming_call_replies_to_each_message_as_it_arrives() {
         let mut call = open("/envoy.service.ext_proc.v3.ExternalProcessor/Process");
         let messages = [framed(&[0x12, 0]), framed(&[0x1a, 0])].concat();
-        let (mut said, mut companion) = (Vec::new(), Companion::default());
+        let (mut replies, mut state) = (Vec::new(), ServiceState::default());
         for byte in &messages {
-            assert!(call.take(&[*byte], &mut companion, |answer| said.push(answer.to_vec())));
+            assert!(call.receive(&[*byte], &mut state, |reply| replies.push(reply.to_vec())));
         }
-        assert_eq!(said, [[0x0a, 0], [0x12, 0]]);
-        assert!(!call.take(&[1, 0, 0, 0, 0], &mut companion, |_| ()));
+        assert_eq!(replies, [[0x0a, 0], [0x12, 0]]);
+        assert!(!call.receive(&[1, 0, 0, 0, 0], &mut state, |_| ()));
     }
 
     #[test]
-    fn a_message_without_end_is_not_kept() {
+    fn an_oversized_message_is_rejected() {
         let mut call = open("/envoy.service.ext_proc.v3.ExternalProcessor/Process");
-        let mut companion = Companion::default();
-        assert!(call.take(&[0, 0xff, 0xff, 0xff, 0xff], &mut companion, |_| ()));
-        assert!(call.take(&vec![0; MOST_BYTES - 5], &mut companion, |_| ()));
-        assert!(!call.take(&[0], &mut companion, |_| ()));
+        let mut state = ServiceState::default();
+        assert!(call.receive(&[0, 0xff, 0xff, 0xff, 0xff], &mut state, |_| ()));
+        assert!(call.receive(&vec![0; MAX_MESSAGE_BYTES - 5], &mut state, |_| ()));
+        assert!(!call.receive(&[0], &mut state, |_| ()));
     }
 
     #[test]
-    fn every_service_answers_an_empty_message() {
+    fn every_service_accepts_an_empty_message() {
         for service in &SERVICES {
-            assert!(answer(service.path, &[], &mut Companion::default()).is_some(), "{}", service.path);
+            assert!(reply(service.path, &[], &mut ServiceState::default()).is_some(), "{}", service.path);
         }
-        assert_eq!(answer("/a.B/C", &[], &mut Companion::default()), None);
+        assert_eq!(reply("/a.B/C", &[], &mut ServiceState::default()), None);
     }
 
     proptest! {
@@ -181,7 +182,7 @@ mod tests {
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             fields(&bytes).count();
             for service in &SERVICES {
-                open(service.path).take(&bytes, &mut Companion::default(), |_| ());
+                open(service.path).receive(&bytes, &mut ServiceState::default(), |_| ());
             }
         }
     }

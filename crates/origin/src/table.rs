@@ -1,4 +1,4 @@
-//! Delay tables: measured delays, one per line, from which a request's delay is drawn.
+//! Delay tables: files of measured delays, one per line, from which delays are sampled.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,33 +6,33 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why a table cannot be used.
+/// An error in a delay table.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the delay table `{}`: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A line is no delay.
-    #[error("delay table `{}`, line {line}: `{text}` is no delay; write one per line, as `5ms`", path.display())]
+    /// A line is not a duration.
+    #[error("delay table `{}`, line {line}: invalid delay `{text}`; expected one per line, such as `5ms`", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
-    /// It holds no delay.
-    #[error("the delay table `{}` holds no delay; write one per line, as `5ms`", .0.display())]
+    /// The table is empty.
+    #[error("delay table `{}` is empty; expected one delay per line, such as `5ms`", .0.display())]
     Empty(PathBuf),
 }
 
-/// The tables that requests may name, by path and by file name.
+/// The tables that requests may name, by path or by file name.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     delays: Vec<Vec<Duration>>,
@@ -40,10 +40,10 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Reads the tables: a duration per line, `#` begins a comment.
+    /// Reads tables of one duration per line. `#` begins a comment.
     ///
     /// # Errors
-    /// At the first file that cannot be read or the first line that is no delay.
+    /// At the first unreadable file, invalid line or empty table.
     pub fn load(paths: &[PathBuf]) -> Result<Self, TableError> {
         let mut tables = Self::default();
         for path in paths {
@@ -59,12 +59,12 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The number of the table that is called `name`.
+    /// The number of the table with this path or file name.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
 
-    /// The delays of a table.
+    /// The delays of a table; empty for an unknown number.
     pub(crate) fn delays(&self, number: usize) -> &[Duration] {
         self.delays.get(number).map_or(&[], Vec::as_slice)
     }
@@ -104,15 +104,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_table_says_where() {
+    fn an_invalid_table_is_reported_with_its_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bad");
         let error = |text: &str| {
             fs::write(&path, text).unwrap();
             Tables::load(std::slice::from_ref(&path)).unwrap_err().to_string()
         };
-        assert!(error("1ms\nsoon\n").contains("line 2: `soon`"));
-        assert!(error("# nothing\n").contains("holds no delay"));
+        assert!(error("1ms\nsoon\n").contains("line 2: invalid delay `soon`"));
+        assert!(error("# nothing\n").contains("is empty"));
         assert!(Tables::load(&[folder.path().join("missing")]).unwrap_err().to_string().contains("missing"));
     }
 }

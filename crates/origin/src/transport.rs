@@ -1,4 +1,4 @@
-//! The socket of a connection, with TLS if its client begins so.
+//! The socket of a connection, with TLS if the client starts a handshake.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -7,41 +7,42 @@ use hoptax_wire::tls::{ServerConfig, Tls, TlsError};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-/// The first byte of every connection over TLS, and of none that is not.
+/// The first byte of every TLS connection: the record type `handshake`. No other protocol of the origin starts with it.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// A socket and what goes over it.
+/// A socket with its TLS state and send buffer.
 #[derive(Debug)]
 pub(crate) struct Transport {
     pub(crate) socket: OwnedFd,
     tls: Option<Tls>,
-    /// Whether it is known if there is TLS.
-    is_decided: bool,
-    /// What the socket has not taken yet, and how much of it it has.
+    /// Whether the first byte has been checked for TLS.
+    is_detected: bool,
+    /// Bytes to send.
     output: Vec<u8>,
+    /// Bytes at the front of `output` that the socket has accepted.
     sent: usize,
-    /// Whether the socket may have bytes for us: it is edge-triggered and tells only once.
+    /// Whether the socket may have unread bytes. Events are edge-triggered, so the state is kept here.
     pub(crate) readable: bool,
 }
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// Something, which may be nothing to the protocol yet.
-    Something,
-    /// Nothing for now.
+    /// Bytes were read. Under TLS they may contain no application data yet.
+    Data,
+    /// No bytes are available.
     WouldBlock,
-    /// Nothing more ever.
+    /// The peer closed the connection.
     End,
 }
 
-/// A connection that cannot go on.
+/// An error that ends a connection.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Gone {
-    /// The socket fails.
+pub(crate) enum TransportError {
+    /// A socket error.
     #[error(transparent)]
     Socket(#[from] Errno),
-    /// TLS fails.
+    /// A TLS error.
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
@@ -51,19 +52,19 @@ impl Transport {
         Self {
             socket,
             tls: None,
-            is_decided: false,
+            is_detected: false,
             output: Vec::new(),
             sent: 0,
-            // Bytes may have come before it was watched.
+            // Bytes may have arrived before the socket was registered.
             readable: true,
         }
     }
 
-    /// Puts bytes up for sending; `bytes` is empty afterwards.
-    pub(crate) fn put(&mut self, bytes: &mut Vec<u8>) -> Result<(), Gone> {
+    /// Queues bytes for sending and clears `bytes`.
+    pub(crate) fn enqueue(&mut self, bytes: &mut Vec<u8>) -> Result<(), TransportError> {
         match &mut self.tls {
             Some(tls) => tls.send(bytes, &mut self.output)?,
-            // The buffers change places, so that nothing is copied in the usual case.
+            // Swapping the buffers avoids a copy in the usual case.
             None if self.output.is_empty() => std::mem::swap(&mut self.output, bytes),
             None => self.output.extend_from_slice(bytes),
         }
@@ -71,13 +72,13 @@ impl Transport {
         Ok(())
     }
 
-    /// Whether everything is sent.
+    /// Whether the socket has accepted all bytes.
     pub(crate) fn is_sent(&self) -> bool {
         self.output.is_empty() && self.tls.as_ref().is_none_or(Tls::is_sent)
     }
 
-    /// Sends what is put up; false when the socket takes no more for now.
-    pub(crate) fn send(&mut self) -> Result<bool, Gone> {
+    /// Sends queued bytes; false if the socket would block.
+    pub(crate) fn send(&mut self) -> Result<bool, TransportError> {
         loop {
             while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
                 match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
@@ -89,7 +90,7 @@ impl Transport {
             }
             self.output.clear();
             self.sent = 0;
-            // What there was no room for.
+            // TLS records that did not fit into the buffer.
             if let Some(tls) = &mut self.tls {
                 tls.flush(&mut self.output)?;
             }
@@ -99,21 +100,21 @@ impl Transport {
         }
     }
 
-    /// Reads once and appends what the bytes carry to `input`.
+    /// Reads once and appends the data, decrypted under TLS, to `input`.
     pub(crate) fn receive(
         &mut self,
         buffer: &mut [u8],
         config: Option<&Arc<ServerConfig>>,
         input: &mut Vec<u8>,
-    ) -> Result<Received, Gone> {
+    ) -> Result<Received, TransportError> {
         while self.readable {
             match rustix::io::read(&self.socket, &mut *buffer) {
                 Ok(0) => return Ok(Received::End),
                 Ok(count) => {
-                    // A short read has emptied the socket; what comes later is told by an event.
+                    // A short read has emptied the socket; an event reports later bytes.
                     self.readable = count == buffer.len();
                     let bytes = buffer.get(..count).unwrap_or_default();
-                    return self.take(bytes, config, input);
+                    return self.process(bytes, config, input);
                 }
                 Err(Errno::AGAIN) => self.readable = false,
                 Err(Errno::INTR) => {}
@@ -123,13 +124,13 @@ impl Transport {
         Ok(Received::WouldBlock)
     }
 
-    fn take(
+    fn process(
         &mut self,
         bytes: &[u8],
         config: Option<&Arc<ServerConfig>>,
         input: &mut Vec<u8>,
-    ) -> Result<Received, Gone> {
-        if !std::mem::replace(&mut self.is_decided, true)
+    ) -> Result<Received, TransportError> {
+        if !std::mem::replace(&mut self.is_detected, true)
             && bytes.first() == Some(&TLS_HANDSHAKE)
             && let Some(config) = config
         {
@@ -137,27 +138,27 @@ impl Transport {
         }
         let Some(tls) = &mut self.tls else {
             input.extend_from_slice(bytes);
-            return Ok(Received::Something);
+            return Ok(Received::Data);
         };
         match tls.receive(bytes, input, &mut self.output) {
             Ok(true) => Ok(Received::End),
-            Ok(false) => Ok(Received::Something),
+            Ok(false) => Ok(Received::Data),
             Err(error) => {
-                // The alert that says why. Either is the end of the connection, and the first is its cause.
+                // Sends the alert. A send error takes precedence, as it ends the connection too.
                 self.send().and(Err(error.into()))
             }
         }
     }
 
-    /// Says that nothing more comes; false when the socket takes no more for now, and it is to be called again.
-    pub(crate) fn close(&mut self, buffer: &mut [u8]) -> Result<bool, Gone> {
+    /// Sends the TLS close alert and drains the socket. If false, the socket would block: call it again.
+    pub(crate) fn close(&mut self, buffer: &mut [u8]) -> Result<bool, TransportError> {
         if let Some(tls) = &mut self.tls {
             tls.close(&mut self.output)?;
             if !self.send()? {
                 return Ok(false);
             }
         }
-        // A socket that is closed with unread bytes resets the connection, and the other side loses the answer.
+        // Closing a socket with unread bytes resets the connection, and the peer would lose the response.
         while self.readable
             && rustix::io::read(&self.socket, &mut *buffer).is_ok_and(|count| count == buffer.len())
         {}

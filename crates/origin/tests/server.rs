@@ -28,7 +28,7 @@ impl Running {
         TcpStream::connect(self.address).unwrap()
     }
 
-    /// Sends `request` on a connection of its own and reads until the server closes it.
+    /// Sends `request` on a new connection and reads until the server closes it.
     fn exchange(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
         stream.write_all(request).unwrap();
@@ -74,7 +74,7 @@ fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").unwrap().1
 }
 
-/// Reads one answer with a content-length from a connection that stays open.
+/// Reads one response with `content-length` from a persistent connection.
 fn read_answer(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     let mut byte = [0];
@@ -90,7 +90,7 @@ fn read_answer(stream: &mut TcpStream) -> String {
 }
 
 #[test]
-fn what_is_asked_for_is_answered() {
+fn parameters_determine_the_response() {
     let origin = start(&options());
     let plain = origin.get("/anything");
     assert!(plain.starts_with("HTTP/1.1 200 OK\r\n") && body(&plain).len() == 64, "{plain}");
@@ -100,23 +100,24 @@ fn what_is_asked_for_is_answered() {
     assert_eq!(body(&origin.get("/?size=100000")).len(), 100_000);
     assert!(origin.get("/?header=X-One:two").contains("\r\nX-One: two\r\n"));
     let by_header = "GET /?status=404 HTTP/1.1\r\nX-Hoptax-Status: 418\r\nConnection: close\r\n\r\n";
-    assert!(origin.exchange(by_header.as_bytes()).starts_with("HTTP/1.1 418 "), "headers win");
+    assert!(origin.exchange(by_header.as_bytes()).starts_with("HTTP/1.1 418 "), "headers take precedence");
 }
 
 #[test]
-fn a_value_that_is_none_is_answered_with_what_would_be() {
+fn an_invalid_parameter_is_answered_with_status_400_and_the_reason() {
     let origin = start(&options());
     let answer = origin.get("/?delay=soon");
     assert!(
-        answer.starts_with("HTTP/1.1 400 ") && body(&answer).contains("`delay` cannot be `soon`"),
+        answer.starts_with("HTTP/1.1 400 ")
+            && body(&answer).contains("invalid value `soon` for parameter `delay`"),
         "{answer}"
     );
-    // A stranger never makes the origin read a file.
+    // A request cannot make the origin read a file.
     assert!(origin.get("/?delay=table:/etc/hostname").starts_with("HTTP/1.1 400 "));
 }
 
 #[test]
-fn a_delay_is_never_early_and_holds_up_nobody_else() {
+fn a_delay_is_never_early_and_does_not_block_other_connections() {
     let origin = start(&options());
     let mut slow = origin.connect();
     let began = Instant::now();
@@ -129,7 +130,7 @@ fn a_delay_is_never_early_and_holds_up_nobody_else() {
 }
 
 #[test]
-fn a_table_of_delays_is_drawn_from() {
+fn a_delay_is_sampled_from_a_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("delays");
     std::fs::write(&path, "20ms\n30ms\n").unwrap();
@@ -140,10 +141,10 @@ fn a_table_of_delays_is_drawn_from() {
 }
 
 #[test]
-fn requests_on_one_connection_are_answered_in_order() {
+fn pipelined_requests_are_answered_in_order() {
     let origin = start(&options());
     let mut stream = origin.connect();
-    // All at once: the slow one first, then a body in chunks, then HEAD.
+    // In one write: a delayed request first, then a chunked body, then HEAD.
     stream
         .write_all(
             b"GET /?size=1&delay=20ms HTTP/1.1\r\n\r\n\
@@ -160,7 +161,7 @@ fn requests_on_one_connection_are_answered_in_order() {
 }
 
 #[test]
-fn bytes_may_come_one_at_a_time() {
+fn a_request_may_arrive_in_single_bytes() {
     let origin = start(&options());
     let mut stream = origin.connect();
     stream.set_nodelay(true).unwrap();
@@ -171,7 +172,7 @@ fn bytes_may_come_one_at_a_time() {
 }
 
 #[test]
-fn close_ends_the_connection_and_says_so() {
+fn close_is_announced_and_closes_the_connection() {
     let origin = start(&options());
     let answer = origin.exchange(b"GET /?close=true HTTP/1.1\r\n\r\n");
     assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
@@ -179,7 +180,7 @@ fn close_ends_the_connection_and_says_so() {
 }
 
 #[test]
-fn what_is_not_http_is_refused_and_the_connection_closed() {
+fn malformed_and_oversized_requests_get_an_error_and_the_connection_closes() {
     let origin = start(&options());
     assert!(origin.exchange(b"\x16\x03\x01 hello\r\n\r\n").starts_with("HTTP/1.1 400 "));
     let large = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(70_000));
@@ -187,7 +188,7 @@ fn what_is_not_http_is_refused_and_the_connection_closed() {
 }
 
 #[test]
-fn a_reader_that_dawdles_gets_every_byte_and_holds_up_nobody() {
+fn a_slow_reader_gets_the_whole_response_and_does_not_block_others() {
     let origin = start(&options());
     let mut slow = origin.connect();
     slow.write_all(b"GET /?size=20000000 HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
@@ -200,11 +201,11 @@ fn a_reader_that_dawdles_gets_every_byte_and_holds_up_nobody() {
 }
 
 #[test]
-fn at_the_end_an_answer_under_way_is_finished_and_idle_connections_are_closed() {
+fn shutdown_finishes_responses_in_flight_and_closes_idle_connections() {
     let origin = start(&options());
     let (mut idle, mut busy) = (origin.connect(), origin.connect());
     busy.write_all(b"GET /?delay=200ms HTTP/1.1\r\n\r\n").unwrap();
-    // An answer on a third connection shows that the worker has seen the first two.
+    // A response on a third connection shows that the worker has accepted the first two.
     origin.get("/");
     let report = origin.end();
     assert_eq!(report.answered, 2);
@@ -225,7 +226,7 @@ fn several_workers_share_a_port_and_two_origins_do_not() {
 }
 
 #[test]
-fn the_default_is_what_a_request_gets_that_asks_for_nothing() {
+fn defaults_apply_to_requests_without_parameters() {
     let origin = start(&OriginOptions { default_query: "size=7&status=404".to_owned(), ..options() });
     let answer = origin.get("/");
     assert!(answer.starts_with("HTTP/1.1 404 ") && body(&answer).len() == 7, "{answer}");
@@ -236,7 +237,7 @@ fn the_default_is_what_a_request_gets_that_asks_for_nothing() {
 }
 
 #[test]
-fn a_client_of_http_1_0_that_asks_for_it_is_told_that_the_connection_stays() {
+fn keep_alive_of_an_http_1_0_client_is_confirmed() {
     let origin = start(&options());
     let mut stream = origin.connect();
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! From a list, and what was measured here, to the prices of this machine.
+//! Prices for a machine, from a price list and a few costs measured on that machine.
 
 use hoptax_result::{
     ArmKind, CarriedTo, CarryError, Interval, Price, PriceMade, PricedMachine, PricesResult, StudyResult,
@@ -9,7 +9,7 @@ use crate::line::{Anchor, Line};
 use crate::list::{Cost, List};
 use crate::stretch::{Stretches, stretches};
 
-/// A list as it was measured.
+/// The prices of a list as measured.
 pub fn listed(list: &StudyResult) -> PricesResult {
     let price = |id: String, listed_us: Option<Interval>| Price {
         id,
@@ -29,8 +29,8 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     }
 }
 
-/// A list as it should be on the machine of `here`, a study that measured plain proxying and some functions of the list. `known`
-/// are the machines that stretch and errors are known from. None where `here` has nothing in common with the list.
+/// Carries a list to the machine of `here`, a study that measured plain proxying and some functions of the list. `known` are the
+/// machines from which stretch and errors are derived. None if `here` and the list have no anchor in common.
 pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<PricesResult> {
     let (from, to) = (List::of(list), List::of(here));
     let stretches = stretches(&known.iter().collect::<Vec<&List>>());
@@ -61,19 +61,19 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     Some(result)
 }
 
-/// One price, or why the model does not reach it.
+/// The carried price with its interval, or the reason why it cannot be carried.
 fn carried(
     (list, price): (&List, &Price),
     line: &Line,
     stretches: &Stretches,
     errors: &[CarryError],
 ) -> Result<Interval, String> {
-    let listed = price.listed_us.ok_or("the list withholds it")?;
+    let listed = price.listed_us.ok_or("withheld on the list")?;
     let from_share = class_of(list, listed.estimate).and_then(|class| CLASSES.get(class));
     let from_share = from_share.ok_or("too small on the list")?;
     let error = errors.iter().find(|error| error.from_share.total_cmp(from_share).is_eq());
-    let error = error.ok_or("nothing of its size is known of two machines")?;
-    let stretch = stretches.functions.get(&price.id).ok_or("not known well of two machines")?;
+    let error = error.ok_or("no known errors for costs of this size")?;
+    let stretch = stretches.functions.get(&price.id).ok_or("not measured precisely on two machines")?;
     let estimate = listed.estimate * line.factor(*stretch);
     Ok(Interval { estimate, low: estimate / error.factor, high: estimate * error.factor })
 }
@@ -87,7 +87,7 @@ fn priced(result: &StudyResult) -> PricedMachine {
     }
 }
 
-/// Dearest first, by the price here where there is one; those without any come last.
+/// Prices in descending order: by the price here if there is one, otherwise by that of the list. Those without any are last.
 fn sorted(mut prices: Vec<Price>) -> Vec<Price> {
     let key = |price: &Price| price.here_us.or(price.listed_us).map_or(f64::NEG_INFINITY, |us| us.estimate);
     prices.sort_by(|a, b| key(b).total_cmp(&key(a)));

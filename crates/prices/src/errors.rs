@@ -1,13 +1,14 @@
-//! How far carried prices are off, found where the truth is known.
+//! Errors of carried prices, from machines on which all costs were measured.
 //!
-//! Each known machine is taken for one that is not: its costs are carried to it from each of the others, through its own anchors,
-//! with the stretch that the others give. What was measured there of the other functions has no say in that, and is what the
-//! prices are held against.
+//! This is a leave-one-out test: for each known machine, costs are carried to it from each of the others, through its own anchors,
+//! with the stretch of the others. The costs measured there of functions other than the anchors are not used for that, and are
+//! compared with the carried prices.
 //!
-//! **Intervals.** Of `n` errors that were seen, another of the same kind is below the `k`-th smallest in `k / (n + 1)` of all cases,
-//! whatever their distribution (split conformal prediction; V. Vovk, A. Gammerman and G. Shafer, *Algorithmic Learning in a Random
-//! World*, 2005). A function that is missed on one machine is missed on others as well, so each function counts once, with the
-//! largest of its errors. That holds for other functions; the machines are few, and for one unlike all of them it is a guess.
+//! **Intervals.** Given `n` observed errors, the next error is below the `k`-th smallest with probability `k / (n + 1)`, for any
+//! distribution (split conformal prediction; V. Vovk, A. Gammerman and G. Shafer, *Algorithmic Learning in a Random World*, 2005).
+//! A function with a large error on one machine has large errors on others too, so each function counts once, with its largest
+//! error. This is valid for other functions. The number of machines is small; for a machine unlike all of them, the interval is a
+//! guess.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +20,15 @@ use crate::line::{Anchor, Line};
 use crate::list::{Cost, List};
 use crate::stretch::{KNOWN_WITHIN, Stretches, stretches};
 
-/// The least cost of each class on the list, as a share of plain proxying there. What costs less than the last is not carried.
+/// Minimum cost of each class, as a share of plain proxying on the list. Functions below the last class are not carried.
 pub const CLASSES: [f64; 2] = [0.12, 0.05];
-/// Share of the truths that an interval is to hold.
+/// Confidence level of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// What plain proxying is called among anchors.
+/// The name of plain proxying among the anchors.
 const PLAIN: &str = "plain proxying";
 
-/// A price that was carried to a machine where the truth is known.
+/// A price carried to a machine on which the true price is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The function.
@@ -38,7 +39,7 @@ pub struct Trial {
     pub log_error: f64,
 }
 
-/// All prices of `machines`, carried to each of them from each of the others.
+/// Carries the prices of all `machines` to each of them from each of the others.
 pub fn trials(machines: &[List]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (target, truth) in machines.iter().enumerate() {
@@ -69,8 +70,8 @@ fn of_pair(list: &List, truth: &List, stretches: &Stretches) -> Vec<Trial> {
     others.filter_map(trial).collect()
 }
 
-/// What a line is drawn through, by name: plain proxying, and the functions that were measured, whose stretch is known, and whose
-/// cost is known well on both machines.
+/// The anchors of the line, with their names: plain proxying, and the measured functions with known stretch and a precise cost on
+/// both machines.
 pub fn anchors(
     list: &List,
     (plain_us, measured): (Option<f64>, &[(&str, Cost)]),
@@ -90,20 +91,20 @@ pub fn anchors(
     plain.into_iter().chain(measured.iter().filter_map(anchor)).collect()
 }
 
-/// The class of a cost on the list, from 0; none where it is too small to be carried.
+/// The class of a cost on the list, from 0; None if it is too small to be carried.
 pub fn class_of(list: &List, listed_us: f64) -> Option<usize> {
     let plain_us = list.plain_us.filter(|us| *us > 0.0)?;
     CLASSES.iter().position(|from_share| listed_us / plain_us >= *from_share)
 }
 
-/// The errors of each class that has any, dearest first.
+/// The errors of each class with trials, the most expensive class first.
 pub fn summarise(trials: &[Trial]) -> Vec<CarryError> {
     let of_class = |(class, from_share): (usize, &f64)| -> Option<CarryError> {
-        let of_it = || trials.iter().filter(|trial| trial.class == class);
-        let shares: Vec<f64> = of_it().map(|trial| (trial.log_error.exp() - 1.0).abs()).collect();
-        // The largest of each function.
+        let of_its_class = || trials.iter().filter(|trial| trial.class == class);
+        let shares: Vec<f64> = of_its_class().map(|trial| (trial.log_error.exp() - 1.0).abs()).collect();
+        // The largest error of each function.
         let mut sizes: BTreeMap<&str, f64> = BTreeMap::new();
-        for trial in of_it() {
+        for trial in of_its_class() {
             let size = sizes.entry(&trial.id).or_default();
             *size = size.max(trial.log_error.abs());
         }
@@ -122,8 +123,7 @@ pub fn summarise(trials: &[Trial]) -> Vec<CarryError> {
     CLASSES.iter().enumerate().filter_map(of_class).collect()
 }
 
-/// What the size of another error stays below, and in which share of all cases: 95 %, or less where there are fewer than 19
-/// errors. None without any.
+/// An upper bound of the next error, and its confidence level: 95 %, or less with fewer than 19 errors. None without errors.
 fn bound(mut sizes: Vec<f64>) -> Option<(f64, f64)> {
     sizes.sort_by(f64::total_cmp);
     let count = sizes.len() as f64;
@@ -137,7 +137,7 @@ mod tests {
     use crate::known;
 
     #[test]
-    fn the_bound_of_few_errors_is_the_largest_and_says_less() {
+    fn the_bound_of_few_errors_is_the_largest_at_a_lower_confidence() {
         assert_eq!(bound(Vec::new()), None);
         let (largest, confidence) = bound(vec![0.1, 0.4, 0.2]).unwrap();
         assert!((largest - 0.4).abs() < 1e-12 && (confidence - 0.75).abs() < 1e-12);
@@ -146,16 +146,16 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_in_the_class_of_its_cost() {
+    fn classes_depend_on_the_share_of_plain_proxying() {
         let list = List { plain_us: Some(20.0), ..List::default() };
         let found = [20.0, 2.4, 2.3, 1.0, 0.9, -1.0].map(|us| class_of(&list, us));
         assert_eq!(found, [Some(0), Some(0), Some(1), Some(1), None, None]);
         assert_eq!(class_of(&List::default(), 20.0), None);
     }
 
-    /// The interval of each function, made without its own errors, is to hold them.
+    /// The interval of each function is derived without its own errors and must cover them.
     #[test]
-    fn intervals_hold_functions_that_had_no_say_in_them() {
+    fn intervals_cover_functions_that_were_left_out() {
         let trials = trials(&known::machines());
         assert!(trials.len() >= 50, "{}", trials.len());
         let holds = |trial: &&Trial| {
@@ -165,17 +165,17 @@ mod tests {
             error.is_some_and(|error| trial.log_error.abs() <= error.factor.ln() + 1e-12)
         };
         let held = trials.iter().filter(holds).count() as f64 / trials.len() as f64;
-        // As often as is said of them.
-        let said = summarise(&trials).iter().map(|error| error.confidence).fold(1.0, f64::min);
-        assert!(held >= said && said > 0.8, "{held} {said}");
+        // The coverage is at least the stated confidence.
+        let stated = summarise(&trials).iter().map(|error| error.confidence).fold(1.0, f64::min);
+        assert!(held >= stated && stated > 0.8, "{held} {stated}");
     }
 
     #[test]
-    fn the_line_is_nearer_to_the_truth_than_one_factor_for_all() {
+    fn the_line_has_smaller_errors_than_a_single_factor() {
         let machines = known::machines();
         let with_line = summarise(&trials(&machines));
-        let dear = |errors: &[CarryError]| errors.first().map(|error| error.median_share).unwrap();
-        // One factor for all: nothing has any stretch.
+        let median = |errors: &[CarryError]| errors.first().map(|error| error.median_share).unwrap();
+        // A single factor: all functions have the stretch 0.
         let mut level = Vec::new();
         for truth in &machines {
             for list in machines.iter().filter(|list| *list != truth) {
@@ -183,6 +183,6 @@ mod tests {
                 level.extend(of_pair(list, truth, &Stretches { plain: 0.0, functions }));
             }
         }
-        assert!(dear(&with_line) < dear(&summarise(&level)), "{with_line:?}");
+        assert!(median(&with_line) < median(&summarise(&level)), "{with_line:?}");
     }
 }

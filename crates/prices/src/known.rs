@@ -1,7 +1,7 @@
-//! Machines on which costs were measured: what stretch and errors of the model are known from.
+//! Machines on which all costs were measured. Stretch and errors of the model are derived from them.
 //!
-//! Each file of `known/` is what a study found, function by function, with a head that says on which machine. They are kept apart
-//! from the published list, which is replaced when another one is measured: a machine that is known today stays known.
+//! Each file of `known/` has the costs of a study, one function per line, and a header that describes the machine. The files are
+//! independent of the published list: when a new list replaces it, the known machines remain.
 
 use crate::list::List;
 
@@ -11,7 +11,7 @@ const FILES: [&str; 3] = [
     include_str!("../known/epyc-nested.tsv"),
 ];
 
-/// The machines.
+/// The known machines.
 pub fn machines() -> Vec<List> {
     FILES.iter().map(|text| List::parse(text)).collect()
 }

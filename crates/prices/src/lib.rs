@@ -1,18 +1,18 @@
-//! Carries what functions cost on one machine to another, where a few of them are measured.
+//! Carries the costs of functions from one machine to another, on which only a few of them are measured.
 //!
-//! Neither microseconds nor shares of plain proxying are the same on two machines: a function that costs twice as much elsewhere
-//! stands beside one that costs four times as much. But functions that are dear to move stay so. Between three machines, what a
-//! function gains on its way from the first to the second says what it gains on its way to the third, with a rank correlation
-//! of 0.87 over the functions that are known well of all three. That property of a function is its *stretch* ([`stretch`]). What computes in a tight
-//! loop has little of it; what exchanges messages, or touches much code once, has more.
+//! Neither microseconds nor shares of plain proxying are the same on two machines: from one machine to another, the cost of one
+//! function doubles and that of another quadruples. But the order is stable. Between three machines, the gain of a function from
+//! the first to the second predicts its gain to the third, with a rank correlation of 0.87 over the functions with precise costs
+//! on all three. This property of a function is its *stretch* ([`stretch`]). Functions that compute in a tight loop have little;
+//! functions that exchange messages, or execute much code once, have more.
 //!
-//! A machine then is a line: the logarithm of what a function costs here over what it costs on the list is
-//! `level + slope * stretch`, and the line is drawn through the functions that are measured here, and through plain proxying
-//! ([`mod@line`]). What the line misses is known from machines where everything was measured ([`errors`]): each of them is predicted
-//! from another, with the stretch that those without it give. Every carried price has the interval that these errors make.
+//! A machine is then a line: the logarithm of the ratio of a function's cost here to its cost on the list is
+//! `level + slope * stretch`. The line is fitted to plain proxying and the functions that are measured here ([`mod@line`]). Its
+//! errors are known from machines on which everything was measured ([`errors`]): each of them is predicted from another, with the
+//! stretch derived without it. The interval of a carried price follows from these errors.
 //!
-//! Nothing here reads a file or a clock. What the model does not reach is said, not guessed: what costs next to nothing on the
-//! list, and what no two machines are known for.
+//! Nothing here reads a file or a clock. Prices that the model does not cover are reported as not carried: those of functions
+//! that cost almost nothing on the list, and of functions without precise costs on two machines.
 
 pub mod carry;
 pub mod errors;
@@ -24,6 +24,6 @@ pub mod stretch;
 pub use carry::{carry, listed};
 pub use list::{Cost, List};
 
-/// The functions that are measured on a machine to carry a list to it: such that compute, such that exchange messages, and one in
-/// between, none of them cheap. They are the arms of the study `anchors`.
+/// The functions to measure on a machine to carry a list to it: functions that compute, functions that exchange messages, and one
+/// in between. All of them are expensive. They are the arms of the study `anchors`.
 pub const ANCHORS: [&str; 4] = ["ext-authz/http", "jwt", "route/path{routes=1000}", "tracing/opentelemetry"];

@@ -1,26 +1,26 @@
-//! A machine as a line: by what factor functions are dearer there than on a list, over their stretch.
+//! A machine as a line: the cost factor of functions relative to a list, over their stretch.
 
-/// The line: the logarithm of the factor is `level + slope * stretch`.
+/// A line: the logarithm of the cost factor is `level + slope * stretch`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
-    /// At the usual stretch.
+    /// The logarithm of the factor at stretch 0.
     pub level: f64,
-    /// For each unit of stretch.
+    /// Its change per unit of stretch.
     pub slope: f64,
 }
 
-/// Something that is known on both machines.
+/// A function, or plain proxying, with known costs on both machines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Anchor {
     /// Its stretch.
     pub stretch: f64,
-    /// The logarithm of what it costs here over what it costs on the list.
+    /// The logarithm of the ratio of its cost here to its cost on the list.
     pub log_factor: f64,
 }
 
 impl Line {
-    /// The line of least squares through `anchors`. None without any; level where they do not differ in stretch, as one alone
-    /// does not.
+    /// Fits a line to `anchors` by least squares. None without anchors. The slope is 0 if all anchors have the same stretch, as a
+    /// single one does.
     pub fn through(anchors: &[Anchor]) -> Option<Self> {
         let count = anchors.len() as f64;
         let mean = |of: fn(&Anchor) -> f64| anchors.iter().map(of).sum::<f64>() / count;
@@ -33,7 +33,7 @@ impl Line {
         (!anchors.is_empty()).then_some(Self { level: log_factor - slope * stretch, slope })
     }
 
-    /// By what factor a function of this stretch is dearer.
+    /// The cost factor of a function with this stretch.
     pub fn factor(&self, stretch: f64) -> f64 {
         (self.level + self.slope * stretch).exp()
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_through_two_anchors_and_is_level_through_one() {
+    fn a_line_passes_through_two_anchors_and_is_level_through_one() {
         let (slow, fast) =
             (Anchor { stretch: 1.0, log_factor: 1.2 }, Anchor { stretch: -1.0, log_factor: 0.4 });
         let line = Line::through(&[slow, fast]).unwrap();

@@ -1,10 +1,10 @@
-//! What functions cost on one machine.
+//! A list of costs on one machine, from a study or a text.
 
 use std::collections::BTreeMap;
 
 use hoptax_result::{ArmKind, Interval, StudyResult};
 
-/// A cost, known to within something.
+/// A cost with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// CPU time that it adds to a request, microseconds.
@@ -14,28 +14,28 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// From an estimate with its interval.
+    /// The cost of an estimate with its interval.
     pub fn of(interval: &Interval) -> Self {
         Self { us: interval.estimate, half_width_us: interval.half_width() }
     }
 
-    /// Half the width of its interval as a share of it; infinite for a cost that is not above zero.
+    /// Half the width of the interval relative to the cost; infinite if the cost is not positive.
     pub fn relative(&self) -> f64 {
         if self.us > 0.0 { self.half_width_us / self.us } else { f64::INFINITY }
     }
 }
 
-/// What functions cost on one machine.
+/// The costs of functions on one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
     /// CPU time of plain proxying per request, microseconds.
     pub plain_us: Option<f64>,
-    /// By the id of their arm.
+    /// Costs by arm id.
     pub costs: BTreeMap<String, Cost>,
 }
 
 impl List {
-    /// What a study found. Arms whose cost was withheld are left out.
+    /// The costs of a study. Arms with withheld costs are omitted.
     pub fn of(result: &StudyResult) -> Self {
         let functions = result.arms.iter().filter(|arm| arm.kind == ArmKind::Function);
         let cost = |arm: &hoptax_result::ArmResult| {
@@ -48,8 +48,8 @@ impl List {
         }
     }
 
-    /// From lines of an id, a cost in microseconds and half the width of its interval, with tabs between them. The line `plain` has
-    /// the CPU time of plain proxying. Lines that begin with `#` say where they are from.
+    /// Parses tab-separated lines of an id, a cost and half the width of its interval, both in microseconds. The line `plain` has
+    /// the CPU time of plain proxying. Lines that begin with `#` are comments; invalid lines are skipped.
     pub(crate) fn parse(text: &str) -> Self {
         let mut list = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_become_costs_and_what_is_none_is_left_out() {
+    fn lines_are_parsed_and_invalid_ones_skipped() {
         let list = List::parse(
             "# of a machine\nplain\t22.5\t0.6\njwt\t19.8\t0.2\nf{a=1,b=2}\t15.8\t0.15\n\nx\ty\t1\nz\t1\n",
         );
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_is_not_above_zero_is_known_to_within_nothing() {
+    fn a_cost_that_is_not_positive_has_infinite_relative_uncertainty() {
         assert!(Cost { us: -0.1, half_width_us: 0.1 }.relative().is_infinite());
         assert!((Cost { us: 2.0, half_width_us: 0.5 }.relative() - 0.25).abs() < 1e-12);
     }

@@ -1,44 +1,45 @@
-//! Stretch: by how much more a function gains than others when it moves to a slower machine.
+//! Stretch: how much more the cost of a function grows than those of others on a slower machine.
 //!
-//! Of two known machines it is the logarithm of the ratio of a function's costs, less its mean over functions, in units of its
-//! standard deviation. Of more than two machines it is the mean over all but the first, each held against the first, weighted by
-//! how well its ratio is known. So it has no unit, and the line that is drawn over it finds its scale anew on each machine.
+//! For two known machines, it is the logarithm of the ratio of a function's costs, standardized over functions: minus the mean and
+//! divided by the standard deviation. For more than two machines, it is the mean over all machines but the first, each compared
+//! with the first and weighted by the precision of its ratio. It has no unit; the fit of the line determines its scale on each
+//! machine.
 
 use std::collections::BTreeMap;
 
 use crate::list::{Cost, List};
 
-/// Costs that are known to within this share say something of stretch: functions whose ratios are mostly noise are left out by it.
+/// Largest relative uncertainty of a cost that is used for stretch. It excludes functions whose ratios are mostly noise.
 pub(crate) const KNOWN_WITHIN: f64 = 0.3;
-/// The least cost whose ratio has a say in the mean and the standard deviation, microseconds.
+/// Minimum cost of functions that determine the mean and the standard deviation, microseconds.
 const FROM_US: f64 = 3.0;
-/// Half the width of a 95 % interval over its standard error.
+/// Ratio of half the width of a 95 % interval to its standard error.
 const HALF_WIDTHS: f64 = 1.96;
 
 /// The stretch of functions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stretches {
-    /// That of plain proxying.
+    /// Stretch of plain proxying.
     pub plain: f64,
-    /// By the id of their arm.
+    /// Stretch of functions, by arm id.
     pub functions: BTreeMap<String, f64>,
 }
 
-/// The stretch of all functions that two of `machines` know well. With fewer than two machines, and where all functions gain
-/// alike, nothing has any, and plain proxying has none.
+/// The stretch of all functions with precise costs on the first and another of `machines`. With fewer than two machines, or if all
+/// functions have the same ratio, the map is empty and the stretch of plain proxying is 0.
 pub fn stretches(machines: &[&List]) -> Stretches {
     let Some((first, others)) = machines.split_first() else { return Stretches::default() };
     let mut sums: BTreeMap<&String, (f64, f64)> = BTreeMap::new();
-    let (mut plain, mut columns) = (0.0, 0.0);
+    let (mut plain, mut machines_compared) = (0.0, 0.0);
     for other in others {
         let ratios: Vec<(&String, Ratio)> = first
             .costs
             .iter()
             .filter_map(|(id, cost)| Some((id, Ratio::of(cost, other.costs.get(id)?)?)))
             .collect();
-        let of_dear: Vec<f64> =
-            ratios.iter().filter(|(_, ratio)| ratio.is_dear).map(|(_, ratio)| ratio.log).collect();
-        let Some((mean, deviation)) = spread(&of_dear) else { continue };
+        let reference_logs: Vec<f64> =
+            ratios.iter().filter(|(_, ratio)| ratio.is_reference).map(|(_, ratio)| ratio.log).collect();
+        let Some((mean, deviation)) = spread(&reference_logs) else { continue };
         for (id, ratio) in &ratios {
             let weight = 1.0 / (ratio.variance / (deviation * deviation) + 1.0 / 9.0);
             let sum = sums.entry(id).or_default();
@@ -47,37 +48,39 @@ pub fn stretches(machines: &[&List]) -> Stretches {
         }
         if let (Some(from), Some(to)) = (first.plain_us, other.plain_us) {
             plain += ((to / from).ln() - mean) / deviation;
-            columns += 1.0;
+            machines_compared += 1.0;
         }
     }
     Stretches {
-        plain: if columns > 0.0 { plain / columns } else { 0.0 },
+        plain: if machines_compared > 0.0 { plain / machines_compared } else { 0.0 },
         functions: sums.into_iter().map(|(id, (sum, weight))| (id.clone(), sum / weight)).collect(),
     }
 }
 
-/// What a function costs on one machine over what it costs on another.
+/// The ratio of the costs of a function on two machines.
 struct Ratio {
+    /// The logarithm of the ratio.
     log: f64,
     /// The variance of `log`, from the intervals of both costs.
     variance: f64,
-    is_dear: bool,
+    /// Whether the cost determines mean and standard deviation.
+    is_reference: bool,
 }
 
 impl Ratio {
-    /// None where either cost is not known well.
+    /// None if either cost is too uncertain.
     fn of(from: &Cost, to: &Cost) -> Option<Self> {
         let is_known = |cost: &Cost| cost.relative() <= KNOWN_WITHIN;
         let share = |cost: &Cost| cost.relative() / HALF_WIDTHS;
         (is_known(from) && is_known(to)).then(|| Self {
             log: (to.us / from.us).ln(),
             variance: share(from).powi(2) + share(to).powi(2),
-            is_dear: from.us >= FROM_US,
+            is_reference: from.us >= FROM_US,
         })
     }
 }
 
-/// Mean and standard deviation; none of fewer than two values, and of values that are all the same.
+/// Mean and standard deviation; None with fewer than two values or if all are equal.
 fn spread(values: &[f64]) -> Option<(f64, f64)> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -95,17 +98,17 @@ mod tests {
     }
 
     #[test]
-    fn what_gains_more_than_others_has_more_stretch() {
+    fn a_function_whose_cost_grows_more_has_more_stretch() {
         let from = list(&[("loop", 10.0), ("message", 10.0), ("both", 10.0)]);
         let to = list(&[("loop", 15.0), ("message", 40.0), ("both", 24.0)]);
         let found = stretches(&[&from, &to]).functions;
         assert!(found["loop"] < found["both"] && found["both"] < found["message"], "{found:?}");
-        // In units of the standard deviation, about the mean.
+        // Standardized, so the sum is 0.
         assert!(found.values().sum::<f64>().abs() < 1e-9, "{found:?}");
     }
 
     #[test]
-    fn a_machine_that_is_slower_in_everything_stretches_nothing() {
+    fn a_uniformly_slower_machine_gives_no_stretch() {
         let from = list(&[("loop", 10.0), ("message", 8.0)]);
         let to = list(&[("loop", 20.0), ("message", 16.0)]);
         assert!(stretches(&[&from, &to]).functions.is_empty());
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_is_mostly_noise_has_no_stretch() {
+    fn an_uncertain_cost_has_no_stretch() {
         let mut from = list(&[("loop", 10.0), ("message", 10.0), ("small", 0.2)]);
         let to = list(&[("loop", 15.0), ("message", 40.0), ("small", 0.9)]);
         from.costs.get_mut("small").unwrap().half_width_us = 0.1;

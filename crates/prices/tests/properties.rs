@@ -1,4 +1,4 @@
-//! What a carried list must be, whatever the machine.
+//! Properties of carried lists that hold for every machine.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ fn list() -> StudyResult {
     serde_json::from_str(include_str!("../../../docs/price-list/result.json")).unwrap()
 }
 
-/// What the anchors would be on a machine on which all of the list is `factor` times as dear.
+/// A study of the anchors on a machine on which every cost is `factor` times that of the list.
 fn anchors(list: &StudyResult, factor: f64) -> StudyResult {
     let times = |one: Option<Interval>| {
         one.map(|one| Interval {
@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
-    fn a_machine_that_is_slower_in_everything_gets_every_price_times_as_much(factor in 0.2_f64..5.0) {
+    fn on_a_uniformly_slower_machine_every_price_grows_by_the_factor(factor in 0.2_f64..5.0) {
         let prices = carried(factor);
         let made = |made| prices.prices.iter().filter(move |price| price.made == made);
         prop_assert_eq!(made(PriceMade::Measured).count(), ANCHORS.len());
@@ -53,7 +53,7 @@ proptest! {
 }
 
 #[test]
-fn a_machine_with_the_same_speeds_gets_the_same_list() {
+fn an_equally_fast_machine_gets_the_same_list() {
     for price in carried(1.0).prices {
         match price.here_us {
             Some(here) => {
@@ -65,7 +65,7 @@ fn a_machine_with_the_same_speeds_gets_the_same_list() {
 }
 
 #[test]
-fn what_was_measured_here_is_printed_as_measured() {
+fn measured_prices_are_kept() {
     let list = list();
     let mut here = anchors(&list, 2.0);
     let jwt = here.arms.iter_mut().find(|arm| arm.id == "jwt").unwrap();
@@ -77,14 +77,14 @@ fn what_was_measured_here_is_printed_as_measured() {
 }
 
 #[test]
-fn prices_are_in_the_order_of_what_they_are_here() {
+fn prices_are_in_descending_order() {
     let prices = carried(2.0);
     let us: Vec<f64> = prices.prices.iter().map_while(|price| Some(price.here_us?.estimate)).collect();
     assert!(us.windows(2).all(|pair| pair[0] >= pair[1]), "{us:?}");
 }
 
 #[test]
-fn a_study_that_has_nothing_in_common_with_the_list_carries_nothing() {
+fn a_study_without_common_functions_carries_nothing() {
     let list = list();
     let mut here = list.clone();
     here.arms.clear();

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_a_line_and_what_is_withheld_has_none() {
+    fn every_number_has_a_line_and_withheld_ones_have_none() {
         let text = numbers(&fixture::loaded());
         let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
         assert!(text.contains("\n\"lua\",\"baseline\",,,cost_cpu_us_per_request,4.95,"), "{text}");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_evidence_has_a_header_alone() {
+    fn a_result_without_evidence_has_only_a_header() {
         let mut result = fixture::study();
         result.rounds.clear();
         assert_eq!(slices(&result), COLUMNS.join(",") + "\n");

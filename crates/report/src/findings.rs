@@ -62,7 +62,7 @@ impl FindingGroup<'_> {
     }
 
     /// Their message, with each number as a range: `4,320 to 8,640 answers`. If the messages differ in words, the
-    /// message of the first, which names its arm.
+    /// message of the first, after the name of its arm.
     pub(crate) fn message(&self) -> String {
         let first = pieces(&self.finding.message);
         let others: Vec<Vec<Piece<'_>>> = self.all.iter().map(|finding| pieces(&finding.message)).collect();
@@ -74,7 +74,7 @@ impl FindingGroup<'_> {
             other.len() == first.len() && first.iter().zip(other).all(same)
         };
         let is_one_text = others.iter().all(is_alike);
-        let said = first.iter().enumerate().map(|(place, piece)| match piece {
+        let text = first.iter().enumerate().map(|(place, piece)| match piece {
             Piece::Text(text) => (*text).to_owned(),
             Piece::Number(value, decimals) if !is_one_text => grouped(*value, *decimals),
             Piece::Number(..) => {
@@ -85,43 +85,66 @@ impl FindingGroup<'_> {
                 range(there)
             }
         });
-        let said: String = said.collect();
+        let text: String = text.collect();
         match self.finding.arm.as_deref().filter(|_| !is_one_text) {
-            Some(arm) => format!("of {arm}: {said}"),
-            None => said,
+            Some(arm) => format!("{arm}: {text}"),
+            None => text,
         }
     }
 
-    /// Value and threshold: `212 us, threshold 200 us`, the values as a range.
-    pub(crate) fn measured(&self) -> String {
+    /// Value and limit: `212 us, limit 200 us`, the values as a range. A number that every message states is left
+    /// out: `limit 200 us`. None if the messages state both, or the value and the limit is zero.
+    pub(crate) fn measured(&self) -> Option<String> {
         let finding = self.finding;
+        let all_state = |number: fn(&Finding) -> f64| self.all.iter().all(|one| states(one, number(one)));
+        let (states_value, states_limit) =
+            (all_state(|one| one.value), finding.threshold == 0.0 || all_state(|one| one.threshold));
+        if states_value && states_limit {
+            return None;
+        }
         let is_whole = |value: f64| value.fract() == 0.0;
         let is_all_whole =
             is_whole(finding.threshold) && self.all.iter().all(|finding| is_whole(finding.value));
-        let decimals = |value: f64| if value.abs() < 10.0 && !is_all_whole { 2 } else { 0 };
+        let decimals = |value: f64| match value.abs() {
+            _ if is_all_whole => 0,
+            tiny if tiny > 0.0 && tiny < 0.01 => 3,
+            small if small < 10.0 => 2,
+            _ => 0,
+        };
         let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
         let values = range(self.all.iter().map(|finding| (finding.value, decimals(finding.value))));
         let threshold = grouped(finding.threshold, decimals(finding.threshold));
-        format!("{values}{unit}, threshold {threshold}{unit}")
+        let limit = format!("limit {threshold}{unit}");
+        Some(if states_value { limit } else { format!("{values}{unit}, {limit}") })
     }
 
-    /// The numbers that they withhold: `takes p50 and p99 under fixed-rate`; none if they withhold nothing.
-    pub(crate) fn takes(&self) -> Option<String> {
+    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing.
+    pub(crate) fn withheld(&self) -> Option<String> {
         let finding = self.finding;
         if !finding.withholds {
             return None;
         }
         let words: Vec<&str> = finding.measures.iter().map(|measure| measure.as_str()).collect();
         let what = match (words.is_empty(), finding.costs_alone) {
-            (true, false) => "every number".to_owned(),
-            (true, true) => "every cost".to_owned(),
+            (true, false) => "all numbers".to_owned(),
+            (true, true) => "all costs".to_owned(),
             (false, false) => listed(&words),
-            (false, true) => format!("the cost in {}", listed(&words)),
+            (false, true) => format!("cost in {}", listed(&words)),
         };
         let under =
             if self.loads.is_empty() { String::new() } else { format!(" under {}", listed(&self.loads)) };
-        Some(format!("takes {what}{under}"))
+        Some(format!("withheld: {what}{under}"))
     }
+}
+
+/// Whether the message of a finding states this number, rounded or not, with either sign.
+fn states(finding: &Finding, number: f64) -> bool {
+    let is_it = |value: f64, decimals: usize| {
+        (value - number.abs()).abs() <= 0.5 / 10_f64.powi(decimals as i32) + f64::EPSILON * number.abs()
+    };
+    pieces(&finding.message)
+        .iter()
+        .any(|piece| matches!(piece, Piece::Number(value, decimals) if is_it(*value, *decimals)))
 }
 
 /// The first few names, and the number of the others; none without names.
@@ -189,13 +212,13 @@ pub(crate) fn lead(result: &StudyResult) -> Option<Lead<'_>> {
 /// The findings that are not in the lead.
 pub(crate) fn below_the_lead(result: &StudyResult) -> Vec<FindingGroup<'_>> {
     let lead = lead(result);
-    let told = |group: &FindingGroup<'_>| {
+    let is_in_lead = |group: &FindingGroup<'_>| {
         lead.as_ref().is_some_and(|lead| {
             (lead.cut.is_some() && group.finding.id == "ended-early")
                 || lead.failed.iter().any(|failed| std::ptr::eq(failed.finding, group.finding))
         })
     };
-    groups(&result.findings).into_iter().filter(|group| !told(group)).collect()
+    groups(&result.findings).into_iter().filter(|group| !is_in_lead(group)).collect()
 }
 
 /// With fewer rounds than this, the first advice is to measure more.
@@ -210,26 +233,25 @@ fn next(result: &StudyResult) -> String {
     let (plan, name) = (&result.plan, &result.name);
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && is_open_ended(plan) {
-        return "`hoptax study --resume FOLDER`, with the folder of this result, goes on from there"
-            .to_owned();
+        return "`hoptax study --resume FOLDER` (the folder of this result) continues the study".to_owned();
     }
     if plan.ended_early.is_some() && missing > 0 {
-        let rounds = if missing == 1 { "the round" } else { "the rounds" };
+        let rounds = if missing == 1 { "round" } else { "rounds" };
         return format!(
-            "`hoptax study --resume FOLDER`, with the folder of this result, measures {rounds} that it lacks ({missing})"
+            "`hoptax study --resume FOLDER` (the folder of this result) measures the missing {missing} {rounds}"
         );
     }
-    let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_mended);
+    let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
     if let Some((halting_us, never_halted_us)) = helped.filter(|_| !plan.never_halted) {
         return format!(
-            "`hoptax study {name} --never-halt always`: a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us \
-             on processors that never halt"
+            "`hoptax study {name} --never-halt always`: a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if \
+             processors do not halt"
         );
     }
     if plan.rounds_completed < FEW_ROUNDS {
         return format!("`hoptax study {name} --rounds {}`", 2 * FEW_ROUNDS);
     }
-    format!("do that, then measure again: `hoptax study {name}`")
+    format!("apply the remedy, then measure again: `hoptax study {name}`")
 }
 
 #[cfg(test)]
@@ -240,7 +262,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn a_check_that_fires_on_many_arms_is_told_once() {
+    fn a_check_that_fires_on_many_arms_is_reported_once() {
         let mut finding = fixture::study().findings[1].clone();
         let mut findings = vec![fixture::study().findings[0].clone()];
         for arm in ["a", "b", "c", "d", "e"] {
@@ -255,30 +277,43 @@ mod tests {
     }
 
     #[test]
-    fn a_group_says_the_numbers_of_all_of_its_arms() {
+    fn a_group_reports_the_numbers_of_all_its_arms() {
         let of = |arm: &str, answers: u32| Finding {
             arm: Some(arm.to_owned()),
-            message: format!("{answers} answers do not support p99: it is withheld"),
+            message: format!("{answers} answers are too few for p99"),
             value: f64::from(answers),
             threshold: 10_000.0,
             unit: "requests".to_owned(),
             ..fixture::study().findings[1].clone()
         };
         let both = [of("baseline", 8_640), of("lua", 4_320)];
-        let told = &groups(&both)[0];
-        assert_eq!(told.message(), "4,320 to 8,640 answers do not support p99: it is withheld");
-        assert_eq!(told.measured(), "4,320 to 8,640 requests, threshold 10,000 requests");
+        let found = &groups(&both)[0];
+        assert_eq!(found.message(), "4,320 to 8,640 answers are too few for p99");
+        assert_eq!(found.measured().as_deref(), Some("limit 10,000 requests"));
+        let elsewhere = [Finding { value: 9_999.0, ..both[0].clone() }, both[1].clone()];
+        assert_eq!(
+            groups(&elsewhere)[0].measured().as_deref(),
+            Some("4,320 to 9,999 requests, limit 10,000 requests"),
+            "a value that a message does not state"
+        );
+        let stated = Finding {
+            message: "ended after 2.1 s of 10 s".to_owned(),
+            value: 2.06,
+            threshold: 10.0,
+            ..both[0].clone()
+        };
+        assert_eq!(groups(&[stated])[0].measured(), None);
         let alone = &groups(&both[..1])[0];
-        assert_eq!(alone.message(), "8,640 answers do not support p99: it is withheld");
+        assert_eq!(alone.message(), "8,640 answers are too few for p99");
         let other = Finding { message: "`lua` did nothing".to_owned(), ..of("lua", 1) };
         let differing = [both[0].clone(), other];
-        let told = &groups(&differing)[0];
-        assert_eq!(told.message(), "of baseline: 8,640 answers do not support p99: it is withheld");
+        let found = &groups(&differing)[0];
+        assert_eq!(found.message(), "baseline: 8,640 answers are too few for p99");
     }
 
     #[test]
-    fn a_finding_says_what_it_takes_away() {
-        let takes = |measures: &[Measure], costs_alone: bool, load: Option<&str>, withholds: bool| {
+    fn a_finding_lists_the_numbers_that_it_withholds() {
+        let withheld = |measures: &[Measure], costs_alone: bool, load: Option<&str>, withholds: bool| {
             let finding = Finding {
                 measures: measures.to_vec(),
                 costs_alone,
@@ -286,24 +321,24 @@ mod tests {
                 load: load.map(str::to_owned),
                 ..fixture::study().findings[0].clone()
             };
-            groups(std::slice::from_ref(&finding))[0].takes().unwrap_or_default()
+            groups(std::slice::from_ref(&finding))[0].withheld().unwrap_or_default()
         };
         let tail = [Measure::ResponseP99];
-        assert_eq!(takes(&tail, false, Some("fixed-rate"), true), "takes p99 under fixed-rate");
-        assert_eq!(takes(&Measure::RESPONSES, false, None, true), "takes p50, p90 and p99");
-        assert_eq!(takes(&[Measure::Cpu], true, None, true), "takes the cost in CPU time");
-        assert_eq!(takes(&[], false, None, true), "takes every number");
-        assert_eq!(takes(&[], true, None, true), "takes every cost");
-        assert_eq!(takes(&tail, false, None, false), "");
+        assert_eq!(withheld(&tail, false, Some("fixed-rate"), true), "withheld: p99 under fixed-rate");
+        assert_eq!(withheld(&Measure::RESPONSES, false, None, true), "withheld: p50, p90 and p99");
+        assert_eq!(withheld(&[Measure::Cpu], true, None, true), "withheld: cost in CPU time");
+        assert_eq!(withheld(&[], false, None, true), "withheld: all numbers");
+        assert_eq!(withheld(&[], true, None, true), "withheld: all costs");
+        assert_eq!(withheld(&tail, false, None, false), "");
     }
 
     #[test]
-    fn a_void_study_says_first_what_failed_and_what_to_run_next() {
+    fn a_void_study_leads_with_the_failed_checks_and_the_next_command() {
         assert!(lead(&fixture::study()).is_none());
         let void = fixture::void();
-        let told = lead(&void).unwrap();
-        assert_eq!(told.failed[0].finding.id, "steal");
-        assert_eq!(told.next, "do that, then measure again: `hoptax study quick`");
+        let found = lead(&void).unwrap();
+        assert_eq!(found.failed[0].finding.id, "steal");
+        assert_eq!(found.next, "apply the remedy, then measure again: `hoptax study quick`");
         assert!(below_the_lead(&void).iter().all(|group| group.finding.id != "steal"));
         let mut few = void.clone();
         few.plan.rounds_completed = 2;
@@ -311,21 +346,25 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_was_cut_is_to_be_taken_up_again() {
+    fn a_study_that_was_cut_short_is_to_be_resumed() {
         let cut = fixture::cut();
-        let told = lead(&cut).unwrap();
-        assert_eq!(told.cut.as_deref(), Some("the study ended after 4 of 10 rounds: it was interrupted"));
-        assert!(told.failed.is_empty() && told.next.contains("--resume") && told.next.ends_with("(6)"));
+        let found = lead(&cut).unwrap();
+        assert_eq!(found.cut.as_deref(), Some("the study ended after 4 of 10 rounds: it was interrupted"));
+        assert!(
+            found.failed.is_empty()
+                && found.next.contains("--resume")
+                && found.next.ends_with("the missing 6 rounds")
+        );
         // The number of missing rounds is unknown for a study that ends with its time budget.
         let mut timed = cut.clone();
         timed.plan.budget_s = Some(600.0);
-        let told = lead(&timed).unwrap();
-        assert_eq!(told.cut.as_deref(), Some("the study ended after 4 rounds: it was interrupted"));
-        assert!(told.next.ends_with("goes on from there"));
+        let found = lead(&timed).unwrap();
+        assert_eq!(found.cut.as_deref(), Some("the study ended after 4 rounds: it was interrupted"));
+        assert!(found.next.ends_with("continues the study"));
     }
 
     #[test]
-    fn slow_wake_ups_that_a_spinner_mends_are_what_to_try_first() {
+    fn slow_wake_ups_that_a_spinner_shortens_are_the_first_remedy() {
         let mut void = fixture::void();
         void.machine = Some(fixture::machine(42.0, 5.0));
         assert!(lead(&void).unwrap().next.contains("--never-halt always"));

@@ -193,11 +193,11 @@ fn findings() -> Vec<Finding> {
             measures: Vec::new(),
             withholds: false,
             costs_alone: false,
-            message: "the host took 0.61 % of the processors' time".to_owned(),
+            message: "steal was 0.61 % of CPU time".to_owned(),
             value: 0.61,
             threshold: 0.5,
             unit: "%".to_owned(),
-            advice: "disturbed slices are set aside and the rest is paired, so costs stand".to_owned(),
+            advice: "costs are valid, since disturbed slices are set aside".to_owned(),
         },
         Finding {
             id: "not-saturated".to_owned(),
@@ -207,11 +207,11 @@ fn findings() -> Vec<Finding> {
             measures: vec![Measure::MaxRate],
             withholds: true,
             costs_alone: false,
-            message: "the proxy was busy only 12 % of the time under the closed loop".to_owned(),
+            message: "the proxy was busy 12 % of the time under the closed loop".to_owned(),
             value: 12.0,
             threshold: 90.0,
             unit: "%".to_owned(),
-            advice: "more connections would load it further".to_owned(),
+            advice: "raise the connections".to_owned(),
         },
     ]
 }

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn one_dear_arm_does_not_push_the_others_onto_zero() {
+    fn one_expensive_arm_does_not_push_the_others_onto_zero() {
         let mut items: Vec<Item> = (1..=20).map(|number| item(f64::from(number) * 0.5, 0.4)).collect();
         items.push(item(60.0, 4.0));
         let plot = forest(&items, None).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_leaves_the_plot_says_so_at_that_end() {
+    fn an_interval_that_leaves_the_plot_is_marked_at_that_end() {
         let plot = forest(&[item(10.0, 1.0), item(9.0, 1.0), item(5.0, 400.0)], None).unwrap();
         let wide = plot.rows.last().unwrap();
         assert!(wide.leaves_left && wide.leaves_right && wide.x.is_some(), "{wide:?}");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn families_stand_together_by_their_dearest() {
+    fn families_are_grouped_and_sorted_by_their_most_expensive_arm() {
         let items = [named("a", 1.0), named("b", 5.0), named("a", 9.0), named("b", 2.0), named("c", 3.0)];
         let plot = forest(&items, None).unwrap();
         let labels: Vec<&str> = plot.rows.iter().map(|row| row.label.as_str()).collect();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_plot_of_nothing() {
+    fn a_study_without_costs_has_no_plot() {
         assert!(forest(&[], None).is_none());
         assert!(forest(&[item(0.0, 0.0)], None).is_some());
     }

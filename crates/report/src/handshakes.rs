@@ -34,7 +34,7 @@ pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> 
     let header = ["arm", "TLS group"].into_iter().chain(columns.iter().map(|column| column.0));
     (!columns.is_empty()).then(|| SideTable {
         title: format!(
-            "new connections under {}, {} (a proxy that was not busy all the time takes more)",
+            "new connections under {}, {} (a proxy that was not fully busy sustains more)",
             load.name,
             words::loop_of(load)
         ),
@@ -58,7 +58,7 @@ fn rate(result: &StudyResult, arm: &ArmResult, under: &ArmLoad, rate: Option<Int
         load: Some(under.load.as_str()),
         measure: Measure::NewConnections,
     };
-    let is_withheld = result.findings.iter().any(|finding| finding.takes_away(&place));
+    let is_withheld = result.findings.iter().any(|finding| finding.withholds_number(&place));
     if is_withheld { "withheld" } else { "-" }.to_owned()
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn handshakes_are_shown_with_their_group_where_connections_are_opened_anew() {
+    fn handshakes_are_shown_with_their_group_if_connections_are_reopened() {
         let mut result = fixture::loaded();
         assert!(result.plan.loads.iter().all(|load| table(&result, load).is_none()));
         let interval = |estimate| Some(Interval { estimate, low: estimate - 20.0, high: estimate + 20.0 });

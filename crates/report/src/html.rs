@@ -20,7 +20,7 @@ const TEMPLATES: [(&str, &str); 2] = [
 
 /// Why the page could not be generated, which is a bug in hoptax.
 #[derive(Debug, thiserror::Error)]
-#[error("the page cannot be made: {0}; this is a fault of hoptax")]
+#[error("cannot render the page: {0}; this is a bug in hoptax")]
 pub struct HtmlError(#[from] minijinja::Error);
 
 /// The page of a study.
@@ -101,9 +101,9 @@ struct Page<'a> {
     known: Vec<String>,
     findings: Vec<PageFinding<'a>>,
     method: String,
-    intervals: String,
+    intervals: Vec<String>,
     same: Option<String>,
-    slices: String,
+    slices: Vec<String>,
     machine: String,
 }
 
@@ -216,8 +216,8 @@ struct PageFinding<'a> {
     id: &'a str,
     scope: String,
     message: String,
-    measured: String,
-    takes: Option<String>,
+    measured: Option<String>,
+    withheld: Option<String>,
     advice: &'a str,
 }
 
@@ -230,7 +230,7 @@ impl<'a> PageFinding<'a> {
             scope: group.scope(),
             message: group.message(),
             measured: group.measured(),
-            takes: group.takes(),
+            withheld: group.withheld(),
             advice: &finding.advice,
         }
     }
@@ -272,7 +272,7 @@ mod tests {
         assert!(
             at("fail: steal") < at("Remedy:")
                 && at("Remedy:") < at("Next:")
-                && at("Next:") < at("Withheld for every arm")
+                && at("Next:") < at("Not shown, withheld for all arms")
         );
     }
 
@@ -286,10 +286,9 @@ mod tests {
     }
 
     #[test]
-    fn what_speaks_for_the_rig_is_on_the_page() {
+    fn the_evidence_for_the_setup_is_on_the_page() {
         let page = study(&fixture::study()).unwrap();
-        for words in ["must cost 10 us more than burning nothing", "for run-delay", "probed before", "memory"]
-        {
+        for words in ["expected 10 us more than without burning", "for run-delay", "probe before", "memory"] {
             assert!(page.contains(words), "{words}");
         }
     }

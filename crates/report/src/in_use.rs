@@ -12,8 +12,8 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     let rows: Vec<&ArmResult> =
         rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect();
     let under = |arm: &ArmResult, load: &LoadSpec| load_of(arm, load)?.cost.cpu_us_per_request;
-    let says = |load: &&LoadSpec| rows.iter().any(|arm| under(arm, load).is_some());
-    let loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(says).collect();
+    let has_costs = |load: &&LoadSpec| rows.iter().any(|arm| under(arm, load).is_some());
+    let loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(has_costs).collect();
     let cells = |arm: &ArmResult| -> Vec<String> {
         let text = |load: &&LoadSpec| {
             let place = (Measure::Cpu, Some(load.name.as_str()));
@@ -22,7 +22,7 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
         loads.iter().map(text).collect()
     };
     (loads.len() > 1).then(|| SideTable {
-        title: "CPU time that is added to each request, by load, us".to_owned(),
+        title: "CPU cost per request by load, us".to_owned(),
         header: std::iter::once("arm".to_owned()).chain(loads.iter().map(|load| heading(load))).collect(),
         rows: rows.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
     })
@@ -91,7 +91,7 @@ impl Axis {
     /// The unit of its numbers.
     fn unit(self) -> &'static str {
         match self {
-            Self::Utilisation => "of what it can take",
+            Self::Utilisation => "of capacity",
             Self::Rate => "requests/s",
         }
     }
@@ -251,21 +251,18 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_what_an_arm_can_take_are_the_axis_where_there_are_several() {
+    fn shares_of_capacity_are_the_axis_if_there_are_several() {
         let mut result = fixture::loaded();
         for (load, share) in result.plan.loads.iter_mut().skip(1).zip([0.25, 0.5]) {
             (load.rate, load.utilisation) = (None, Some(share));
         }
         assert_eq!(table(&result).unwrap().header[2..], ["fixed-rate (25 %)", "half (50 %)"]);
         let cpu = &multiples(&result)[0].charts[0];
-        assert_eq!(
-            (cpu.first.as_str(), cpu.last.as_str(), cpu.unit),
-            ("25 %", "50 %", "of what it can take")
-        );
+        assert_eq!((cpu.first.as_str(), cpu.last.as_str(), cpu.unit), ("25 %", "50 %", "of capacity"));
     }
 
     #[test]
-    fn one_rate_is_no_line() {
+    fn a_single_rate_has_no_chart() {
         assert!(multiples(&fixture::study()).is_empty());
     }
 }

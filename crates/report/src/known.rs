@@ -14,7 +14,7 @@ fn response_time(arm: &ArmResult) -> Option<String> {
     let known = arm.known_answer?;
     let (low_us, high_us) = known.response_p50_low_us.zip(known.response_p50_high_us)?;
     let seen = costs(arm.cost.response_us.p50.as_ref());
-    Some(format!("{}: must cost {} to {} us at p50, {seen}", arm.id, plain(low_us), plain(high_us)))
+    Some(format!("{}: p50 {seen}, expected {} to {} us", arm.id, plain(low_us), plain(high_us)))
 }
 
 /// The arm that burns CPU time is compared with the arm of the same function that burns none, since the function's own
@@ -33,11 +33,15 @@ fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
         Interval { estimate, low: estimate - half, high: estimate + half }
     });
     let expected = plain(expected_us);
-    Some(format!("{}: must cost {expected} us more than burning nothing, {}", arm.id, costs(seen.as_ref())))
+    Some(format!(
+        "{}: CPU {}, expected {expected} us more than without burning",
+        arm.id,
+        costs(seen.as_ref())
+    ))
 }
 
 fn costs(seen: Option<&Interval>) -> String {
-    let seen = seen.map(|seen| format!("costs {}", difference(seen).trim_start_matches('+')));
+    let seen = seen.map(|seen| format!("{} us", difference(seen)));
     seen.unwrap_or_else(|| "withheld".to_owned())
 }
 
@@ -51,14 +55,14 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn known_answers_stand_beside_what_they_came_to() {
+    fn known_answers_are_compared_with_measured_costs() {
         assert_eq!(
             answers(&fixture::study()),
             [
-                "fault/delay: must cost 4,900 to 5,700 us at p50, costs 5,009.8 ±1.1",
-                "control/burn{us=10}: must cost 10 us more than burning nothing, costs 10.02 ±0.79"
+                "fault/delay: p50 +5,009.8 ±1.1 us, expected 4,900 to 5,700 us",
+                "control/burn{us=10}: CPU +10.02 ±0.79 us, expected 10 us more than without burning"
             ]
         );
-        assert!(answers(&fixture::void()).iter().all(|answer| answer.ends_with(", withheld")));
+        assert!(answers(&fixture::void()).iter().all(|answer| answer.contains(" withheld,")));
     }
 }

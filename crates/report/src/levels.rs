@@ -59,7 +59,7 @@ pub(crate) fn notes(result: &StudyResult) -> Vec<String> {
     let several = result.arms.iter().filter(|arm| arm.kind == ArmKind::Baseline && arm.copies > 1);
     let several: Vec<String> = several.map(|arm| format!("{} of {}", arm.copies, arm.id)).collect();
     if !several.is_empty() {
-        notes.push(format!("means of copies, each with processes of its own: {}", several.join(", ")));
+        notes.push(format!("mean of copies, each with its own processes: {}", several.join(", ")));
     }
     notes
 }
@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn the_notes_say_what_is_compared_with_another_baseline() {
+    fn the_notes_list_arms_that_are_compared_with_another_baseline() {
         assert_eq!(
             notes(&fixture::study()),
             [
                 "compared with baseline{size=4096}: compress/gzip",
-                "means of copies, each with processes of its own: 2 of baseline, 2 of baseline{size=4096}"
+                "mean of copies, each with its own processes: 2 of baseline, 2 of baseline{size=4096}"
             ]
         );
     }

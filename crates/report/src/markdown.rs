@@ -11,8 +11,8 @@ use crate::{known, levels, prices, sittings, words};
 pub fn study(result: &StudyResult) -> String {
     let mut text = format!("# {}\n\n{}\n\n", escape(&result.name), escape(&result.summary));
     text += &format!("**Verdict: {}.**\n\n", words::verdict(result));
-    if let Some(told) = findings::lead(result) {
-        text += &lead(&told);
+    if let Some(found) = findings::lead(result) {
+        text += &lead(&found);
     }
     if let Some(table) = levels::levels(result) {
         text += &side(&table);
@@ -38,18 +38,18 @@ pub fn study(result: &StudyResult) -> String {
         }
         text.push('\n');
     }
-    text += "## How it was measured\n\n";
+    text += "## Method\n\n";
     let has_costs = !Columns::of(&rows(result)).is_empty();
-    let lines = [
-        Some(words::method(result)),
-        has_costs.then(|| words::intervals(result)),
-        words::same(result),
-        Some(words::slices(result)),
-    ];
-    for line in lines.into_iter().flatten() {
-        text += &format!("- {}\n", escape(&line));
+    let mut lines = vec![words::method(result)];
+    if has_costs {
+        lines.extend(words::intervals(result));
     }
-    text += &format!("- {}\n", escape(&words::machine(result)));
+    lines.extend(words::same(result));
+    lines.extend(words::slices(result));
+    lines.push(words::machine(result));
+    for line in lines {
+        text += &format!("- {}\n", escape(&words::capitalised(&line)));
+    }
     text
 }
 
@@ -70,7 +70,7 @@ pub fn sittings(result: &SittingsResult) -> String {
 
 /// Prices as Markdown.
 pub fn prices(result: &PricesResult) -> String {
-    let mut text = "# What functions cost\n\n".to_owned();
+    let mut text = "# Prices of functions\n\n".to_owned();
     for line in prices::lines(result) {
         text += &format!("- {}\n", escape(&line));
     }
@@ -93,13 +93,13 @@ fn lead(lead: &Lead<'_>) -> String {
 fn finding(group: &FindingGroup<'_>) -> String {
     let finding = group.finding;
     format!(
-        "- **{} {}**{}: {} ({}){}",
+        "- **{} {}**{}: {}{}{}",
         finding.severity.as_str(),
         escape(&finding.id),
         escape(&group.scope()),
         escape(&group.message()),
-        escape(&group.measured()),
-        escape(&group.takes().map_or_else(String::new, |takes| format!("; {takes}")))
+        escape(&group.measured().map_or_else(String::new, |measured| format!(" ({measured})"))),
+        escape(&group.withheld().map_or_else(String::new, |withheld| format!("; {withheld}")))
     )
 }
 
@@ -143,7 +143,7 @@ fn costs(result: &StudyResult) -> String {
         for row in &rows {
             text += &line(columns.iter().map(|column| column.2(row).replace('|', "\\|")).collect());
         }
-        text += "\n`~` cannot be told from zero in this study.\n\n";
+        text += "\n`~`: the interval contains zero.\n\n";
     }
     if let Some(left_out) = &has.left_out {
         text += &format!("{}.\n\n", escape(&words::capitalised(left_out)));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_void_study_says_on_top_what_failed_and_what_to_run_next() {
+    fn a_void_study_leads_with_the_failed_checks_and_the_next_command() {
         insta::assert_snapshot!(study(&fixture::void()));
     }
 }

@@ -19,9 +19,9 @@ pub fn load(result: &LoadResult) -> String {
         ("verdict", result.verdict.as_str()),
     ];
     text.sample("hoptax_load_info", &info, Some(1.0));
-    text.family("hoptax_load_recorded_seconds", "gauge", "Time that was recorded.");
+    text.family("hoptax_load_recorded_seconds", "gauge", "Recorded time.");
     text.sample("hoptax_load_recorded_seconds", &[], Some(result.recorded_s));
-    text.family("hoptax_load_requests", "gauge", "Requests by what became of them.");
+    text.family("hoptax_load_requests", "gauge", "Requests by outcome.");
     for (state, count) in [
         ("planned", book.planned),
         ("sent", book.sent),
@@ -50,11 +50,15 @@ pub fn load(result: &LoadResult) -> String {
         ("response", "Planned release to last byte.", &latency.response, asked(|one| one.response_us)),
         ("service", "First byte written to last byte read.", &latency.service, asked(|one| one.service_us)),
         ("send_lag", "Planned release to first byte written.", &latency.send_lag, Vec::new()),
-        ("own_lag", "How late the generator itself was.", &latency.own_lag, Vec::new()),
+        ("own_lag", "Send lag caused by the generator itself.", &latency.own_lag, Vec::new()),
     ] {
         text.summary(&format!("hoptax_load_{name}_seconds"), help, one, more);
     }
-    text.family("hoptax_load_generator_cpu_seconds", "gauge", "CPU time of the generator while it recorded.");
+    text.family(
+        "hoptax_load_generator_cpu_seconds",
+        "gauge",
+        "CPU time of the generator over the recorded time.",
+    );
     text.sample("hoptax_load_generator_cpu_seconds", &[], Some(result.generator.cpu_seconds));
     let mut findings: BTreeMap<String, u64> = BTreeMap::new();
     for finding in &result.findings {
@@ -62,7 +66,7 @@ pub fn load(result: &LoadResult) -> String {
     }
     text.counts("hoptax_load_findings", "Findings of validity checks.", "severity", &findings);
     if !result.fail_on.is_empty() {
-        text.family("hoptax_load_passed", "gauge", "Whether a condition of --fail-on was passed.");
+        text.family("hoptax_load_passed", "gauge", "Whether a condition of --fail-on passed.");
         for one in &result.fail_on {
             let passed = f64::from(u8::from(one.outcome == FailOnOutcome::Passed));
             text.sample("hoptax_load_passed", &[("condition", &one.condition)], Some(passed));
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_of_the_format_and_every_sample_stands_once_after_its_type() {
+    fn every_line_is_valid_and_every_sample_follows_its_type_once() {
         let text = load(&full());
         let mut seen = BTreeSet::new();
         let mut family = String::new();
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_the_result_and_what_is_withheld_is_not_there() {
+    fn numbers_are_those_of_the_result_and_withheld_ones_are_absent() {
         let text = load(&full());
         for expected in [
             "hoptax_load_info{url=\"http://h/\\\"a\\\\b\",protocol=\"http1\",verdict=\"caution\"} 1\n",

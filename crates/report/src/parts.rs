@@ -9,8 +9,8 @@ use crate::side::SideTable;
 type Column = (&'static str, fn(&Parts) -> Option<Interval>);
 
 const COLUMNS: [Column; 6] = [
-    ("in the program us", |parts| parts.user_us),
-    ("in the kernel us", |parts| parts.kernel_us),
+    ("user us", |parts| parts.user_us),
+    ("kernel us", |parts| parts.kernel_us),
     ("reads", |parts| parts.reads),
     ("writes", |parts| parts.writes),
     ("waits", |parts| parts.voluntary_switches),
@@ -23,17 +23,17 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     let load = &result.plan.cpu_load()?.name;
     let of = |arm: &ArmResult| -> Option<(String, Vec<String>)> {
         let under = arm.loads.iter().find(|one| one.load == *load)?;
-        let (parts, say): (Parts, fn(&Interval) -> String) = match arm.kind {
+        let (parts, format): (Parts, fn(&Interval) -> String) = match arm.kind {
             ArmKind::Baseline | ArmKind::Position => (under.parts?, level),
             ArmKind::Direct | ArmKind::Same | ArmKind::Function => (under.added_parts?, difference),
         };
-        let cell = |column: &Column| column.1(&parts).as_ref().map_or_else(|| "-".to_owned(), say);
+        let cell = |column: &Column| column.1(&parts).as_ref().map_or_else(|| "-".to_owned(), format);
         Some((arm.id.clone(), COLUMNS.iter().map(cell).collect()))
     };
     let rows: Vec<(String, Vec<String>)> = result.arms.iter().filter_map(of).collect();
     (!rows.is_empty()).then(|| SideTable {
         title: format!(
-            "what a request makes the proxies do under {load}: program and kernel by ticks, the rest counted one by one"
+            "work of the proxies per request under {load}: user and kernel time by ticks, the others by exact counts"
         ),
         header: std::iter::once("arm").chain(COLUMNS.iter().map(|column| column.0)).map(str::to_owned).collect(),
         rows,
@@ -50,9 +50,9 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_has_levels_and_the_others_what_they_add() {
+    fn baselines_have_levels_and_other_arms_have_differences() {
         let mut result = fixture::loaded();
-        assert!(table(&result).is_none(), "nothing was told");
+        assert!(table(&result).is_none(), "nothing was recorded");
         for arm in &mut result.arms {
             for load in &mut arm.loads {
                 load.parts = Some(Parts { reads: Some(about(4.0)), ..Parts::default() });

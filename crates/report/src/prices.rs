@@ -11,9 +11,9 @@ pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
     let Some(here) = &result.here else { return lines };
     lines.push(format!("here: {}", machine(&here.machine)));
     lines.push(format!(
-        "carried by {} and {}: {} times the list for a function of the usual stretch",
+        "carried by {} and {}: a function of average stretch costs {} times its listed price",
         here.anchors.split_last().map_or(String::new(), |(_, first)| first.join(", ")),
-        here.anchors.last().map_or("nothing", String::as_str),
+        here.anchors.last().map_or("no anchor", String::as_str),
         grouped(here.factor, 2)
     ));
     lines.extend(errors(here));
@@ -26,7 +26,7 @@ fn machine(machine: &PricedMachine) -> String {
         "{}, {} processors{}, Linux {}, Envoy {}, {}; plain proxying {} us",
         environment.cpu_model,
         environment.cpus,
-        if machine.never_halted { " that were kept from halting" } else { "" },
+        if machine.never_halted { " kept from halting" } else { "" },
         environment.kernel,
         environment.proxy_version.as_deref().unwrap_or("?"),
         environment.started_at,
@@ -40,8 +40,8 @@ fn errors(here: &CarriedTo) -> Vec<String> {
     let mut lines = Vec::new();
     for error in &here.errors {
         lines.push(format!(
-            "functions of {}: {} prices of {} functions that were carried between known machines were off by {:.0} % at the median \
-             and {:.0} % at the 90th percentile; the intervals here, a factor of {} both ways, hold {:.0} % of the like",
+            "functions of {}: the error of {} prices ({} functions) carried between known machines was {:.0} % at the median and \
+             {:.0} % at the 90th percentile; the intervals here are a factor of {} both ways and cover {:.0} % of such prices",
             class(error, below),
             error.count,
             error.functions,
@@ -65,8 +65,8 @@ fn class(error: &CarryError, below: Option<f64>) -> String {
 
 /// One row per function.
 pub(crate) fn table(result: &PricesResult) -> SideTable {
-    let or_dash = |interval: Option<&Interval>, say: fn(&Interval) -> String| {
-        interval.map_or_else(|| "-".to_owned(), say)
+    let or_dash = |interval: Option<&Interval>, format: fn(&Interval) -> String| {
+        interval.map_or_else(|| "-".to_owned(), format)
     };
     let is_carried = result.here.is_some();
     let row = |price: &hoptax_result::Price| {

@@ -12,7 +12,7 @@ fn slowest_us(wake_ups: &[WakeUps]) -> Option<f64> {
 const SLOW_US: f64 = 15.0;
 
 /// Wake-up times with and without halting, if wake-ups are slow and the latter at least halves them.
-pub(crate) fn slow_wake_ups_mended(machine: &MachineProbe) -> Option<(f64, f64)> {
+pub(crate) fn slow_wake_ups_shortened(machine: &MachineProbe) -> Option<(f64, f64)> {
     let halting_us = slowest_us(&machine.halting)?;
     let never_halted_us = slowest_us(machine.never_halted.as_ref()?)?;
     (halting_us > SLOW_US && 2.0 * never_halted_us <= halting_us).then_some((halting_us, never_halted_us))
@@ -21,7 +21,7 @@ pub(crate) fn slow_wake_ups_mended(machine: &MachineProbe) -> Option<(f64, f64)>
 /// The result of the probe, and whether the processors were kept from being halted; none if there is nothing to
 /// report.
 pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Option<String> {
-    let kept = if never_halted { "processors kept from being halted" } else { "processors halted when idle" };
+    let kept = if never_halted { "processors kept from halting" } else { "processors halt when idle" };
     let Some(probe) = probe else {
         // Results without a probe state it only if the processors were kept from being halted.
         return never_halted.then(|| kept.to_owned());
@@ -29,21 +29,21 @@ pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Optio
     let mut parts = Vec::new();
     let never = probe.never_halted.as_deref().and_then(slowest_us);
     match (slowest_us(&probe.halting), never) {
-        (Some(halting_us), Some(never_us)) => parts.push(format!(
-            "a wake-up takes {halting_us:.1} us at the median, {never_us:.1} us where processors never halt"
-        )),
-        (Some(halting_us), None) => parts.push(format!("a wake-up takes {halting_us:.1} us at the median")),
+        (Some(halting_us), Some(never_us)) => {
+            parts.push(format!("wake-up p50 {halting_us:.1} us ({never_us:.1} us without halting)"));
+        }
+        (Some(halting_us), None) => parts.push(format!("wake-up p50 {halting_us:.1} us")),
         (None, _) => {}
     }
     if let Some(refused) = &probe.spinner_refused {
-        parts.push(format!("they cannot be kept from halting: {refused}"));
+        parts.push(format!("processors cannot be kept from halting: {refused}"));
     }
-    parts.push(format!("the host took {:.2} % of busy processors", probe.steal_share * 100.0));
+    parts.push(format!("steal {:.2} %", probe.steal_share * 100.0));
     if let Some(most) = probe.used_by_others.iter().max_by(|one, other| one.share.total_cmp(&other.share)) {
-        parts.push(format!("others used up to {:.0} % of a processor", most.share * 100.0));
+        parts.push(format!("other tasks up to {:.0} % of a processor", most.share * 100.0));
     }
-    parts.push(format!("{:.0} ns to read the clock", probe.clock_read_ns));
-    Some(format!("{kept}; probed before the first round: {}", parts.join(", ")))
+    parts.push(format!("clock read {:.0} ns", probe.clock_read_ns));
+    Some(format!("{kept}; probe before the first round: {}", parts.join(", ")))
 }
 
 #[cfg(test)]
@@ -52,12 +52,11 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn the_machine_is_told_as_it_was_probed() {
+    fn the_probe_is_reported() {
         assert_eq!(
             machine(Some(&fixture::machine(42.0, 5.25)), true).unwrap(),
-            "processors kept from being halted; probed before the first round: a wake-up takes 42.0 us at the median, 5.2 us \
-             where processors never halt, the host took 0.10 % of busy processors, others used up to 3 % of a processor, 25 ns \
-             to read the clock"
+            "processors kept from halting; probe before the first round: wake-up p50 42.0 us (5.2 us without halting), steal \
+             0.10 %, other tasks up to 3 % of a processor, clock read 25 ns"
         );
         assert_eq!(machine(None, false), None);
         let refused = MachineProbe { never_halted: None, ..fixture::machine(42.0, 5.0) };
@@ -66,9 +65,9 @@ mod tests {
     }
 
     #[test]
-    fn quick_wake_ups_need_no_mending() {
-        assert_eq!(slow_wake_ups_mended(&fixture::machine(42.0, 5.0)), Some((42.0, 5.0)));
-        assert_eq!(slow_wake_ups_mended(&fixture::machine(10.0, 2.0)), None);
-        assert_eq!(slow_wake_ups_mended(&fixture::machine(42.0, 30.0)), None);
+    fn short_wake_ups_need_no_spinner() {
+        assert_eq!(slow_wake_ups_shortened(&fixture::machine(42.0, 5.0)), Some((42.0, 5.0)));
+        assert_eq!(slow_wake_ups_shortened(&fixture::machine(10.0, 2.0)), None);
+        assert_eq!(slow_wake_ups_shortened(&fixture::machine(42.0, 30.0)), None);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Row<'a> {
 pub(crate) struct Cell {
     pub(crate) text: String,
     /// Whether the number is present.
-    is_there: bool,
+    is_present: bool,
     /// The checks that withheld it.
     withheld_by: Vec<String>,
 }
@@ -86,7 +86,7 @@ impl Columns {
         let mut left_out: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
         for measure in MEASURES {
             let cells = || rows.iter().filter_map(|row| row.cell(measure));
-            if cells().any(|cell| cell.is_there) {
+            if cells().any(|cell| cell.is_present) {
                 columns.shown.push(measure);
                 continue;
             }
@@ -94,7 +94,7 @@ impl Columns {
                 cells().flat_map(|cell| &cell.withheld_by).map(String::as_str).collect();
             checks.sort_unstable();
             checks.dedup();
-            match left_out.iter_mut().find(|(takers, _)| *takers == checks) {
+            match left_out.iter_mut().find(|(withholding, _)| *withholding == checks) {
                 _ if checks.is_empty() => {}
                 Some((_, words)) => words.push(measure.as_str()),
                 None => left_out.push((checks, vec![measure.as_str()])),
@@ -104,9 +104,9 @@ impl Columns {
             |(checks, words): &(Vec<&str>, Vec<&str>)| format!("{} (by {})", listed(words), listed(checks));
         if !left_out.is_empty() {
             let left_out = left_out.iter().map(by).collect::<Vec<_>>().join("; ");
-            columns.left_out = Some(format!("withheld for every arm, and left out: {left_out}"));
+            columns.left_out = Some(format!("not shown, withheld for all arms: {left_out}"));
         } else if columns.is_empty() && !rows.is_empty() {
-            columns.left_out = Some("no cost of any arm is there".to_owned());
+            columns.left_out = Some("no arm has a cost".to_owned());
         }
         columns
     }
@@ -244,13 +244,13 @@ pub(crate) fn cell(
     measurable: bool,
 ) -> Cell {
     if let Some(cost) = cost {
-        return Cell { text: difference(&cost), is_there: true, withheld_by: Vec::new() };
+        return Cell { text: difference(&cost), is_present: true, withheld_by: Vec::new() };
     }
     let place = Place { arm: &arm.id, compared_with: arm.compared_with.as_deref(), load, measure };
-    let takers = result.findings.iter().filter(|finding| measurable && finding.takes_away(&place));
-    let withheld_by: Vec<String> = takers.map(|finding| finding.id.clone()).collect();
+    let withholding = result.findings.iter().filter(|finding| measurable && finding.withholds_number(&place));
+    let withheld_by: Vec<String> = withholding.map(|finding| finding.id.clone()).collect();
     let text = if withheld_by.is_empty() { "-" } else { "withheld" };
-    Cell { text: text.to_owned(), is_there: false, withheld_by }
+    Cell { text: text.to_owned(), is_present: false, withheld_by }
 }
 
 /// The load that a cost is taken from by default.
@@ -270,7 +270,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn every_compared_arm_has_one_row_and_the_dearest_comes_first() {
+    fn every_compared_arm_has_one_row_and_the_most_expensive_comes_first() {
         let result = fixture::study();
         let rows = rows(&result);
         let compared = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_withheld_is_called_so() {
+    fn withheld_numbers_are_marked() {
         let result = fixture::study();
         let rows = rows(&result);
         let delay = rows.iter().find(|row| row.arm.id == "fault/delay").unwrap();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_is_withheld_from_end_to_end_is_left_out_with_its_reason() {
+    fn a_column_that_is_withheld_for_all_arms_is_not_shown_and_its_reason_is() {
         let result = fixture::study();
         let columns = Columns::of(&super::rows(&result));
         assert!(MEASURES.iter().all(|measure| columns.has(*measure)) && columns.left_out.is_none());
@@ -305,16 +305,16 @@ mod tests {
         }
         let columns = Columns::of(&super::rows(&result));
         assert!(!columns.has(Measure::ResponseP99) && columns.has(Measure::ResponseP50));
-        assert_eq!(columns.left_out.as_deref(), Some("withheld for every arm, and left out: p99 (by steal)"));
+        assert_eq!(columns.left_out.as_deref(), Some("not shown, withheld for all arms: p99 (by steal)"));
         let void = Columns::of(&super::rows(&fixture::void()));
-        let all = "withheld for every arm, and left out: CPU time, p50, p90, p99, maximum rate, memory and \
+        let all = "not shown, withheld for all arms: CPU time, p50, p90, p99, maximum rate, memory and \
                    memory per connection (by steal)";
         assert!(void.is_empty());
         assert_eq!(void.left_out.as_deref(), Some(all));
     }
 
     #[test]
-    fn memory_is_that_of_all_proxies_beyond_the_baselines() {
+    fn memory_is_that_of_all_proxies_above_the_baselines() {
         let result = fixture::study();
         let rows = rows(&result);
         let memory = |id: &str| rows.iter().find(|row| row.arm.id == id).unwrap().memory.text.clone();

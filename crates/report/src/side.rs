@@ -69,7 +69,7 @@ type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 /// Columns of a load; those without any value are left out.
 const COLUMNS: [Column; 11] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
-    ("times", |load| load.rate_ratio.as_ref().map(level)),
+    ("rate ratio", |load| load.rate_ratio.as_ref().map(level)),
     ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
     ("p99 us", |load| load.response_us.p99.as_ref().map(level)),
     ("within 1 ms", |load| load.within_1_ms_share.map(percent)),
@@ -77,8 +77,8 @@ const COLUMNS: [Column; 11] = [
     ("proxy CPU us", |load| load.cpu_us_per_request.as_ref().map(level)),
     ("origin CPU us", |load| load.origin_cpu_us_per_request.as_ref().map(level)),
     ("companion CPU us", |load| load.companion_cpu_us_per_request.as_ref().map(level)),
-    ("together us", |load| load.together_cpu_us_per_request.as_ref().map(level)),
-    ("bytes carried", |load| load.link_bytes_per_request.as_ref().map(level)),
+    ("total CPU us", |load| load.together_cpu_us_per_request.as_ref().map(level)),
+    ("link bytes", |load| load.link_bytes_per_request.as_ref().map(level)),
 ];
 
 /// Every arm under one load.
@@ -87,11 +87,11 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
     let arms: Vec<(&ArmResult, ArmLoad)> =
         result.arms.iter().filter_map(|arm| Some((arm, of(arm)?))).collect();
     // In an open loop all rates are the same.
-    let says = |column: &Column| {
-        !(column.0 == "times" && load.loop_ == Loop::Open)
+    let is_shown = |column: &Column| {
+        !(column.0 == "rate ratio" && load.loop_ == Loop::Open)
             && arms.iter().any(|(_, load)| column.1(load).is_some())
     };
-    let columns: Vec<Column> = COLUMNS.into_iter().filter(says).collect();
+    let columns: Vec<Column> = COLUMNS.into_iter().filter(is_shown).collect();
     let cells = |load: &ArmLoad| {
         columns.iter().map(|column| column.1(load).unwrap_or_else(|| "-".to_owned())).collect()
     };
@@ -127,7 +127,7 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
     }
     SideTable {
         title: format!("answers by status under {}, {}", load.name, words::loop_of(load)),
-        header: ["arm", "status", "per second", "p50 us", "p99 us", "admitted : expected"]
+        header: ["arm", "status", "per second", "p50 us", "p99 us", "admitted/expected"]
             .map(str::to_owned)
             .to_vec(),
         rows,
@@ -144,8 +144,8 @@ fn companion(result: &StudyResult) -> SideTable {
         Some((arm.id.clone(), vec![proxy, level(&companion), both.unwrap_or_else(|| "-".to_owned())]))
     };
     SideTable {
-        title: "functions that ask a companion, CPU time per request".to_owned(),
-        header: ["arm", "added to the proxy us", "companion us", "together us"].map(str::to_owned).to_vec(),
+        title: "functions that call a service (companion), CPU time per request".to_owned(),
+        header: ["arm", "proxy cost us", "companion us", "total us"].map(str::to_owned).to_vec(),
         rows: result.arms.iter().filter_map(row).collect(),
     }
 }
@@ -163,7 +163,7 @@ fn hops(result: &StudyResult) -> SideTable {
         }
     }
     SideTable {
-        title: "each proxy by itself".to_owned(),
+        title: "each proxy".to_owned(),
         header: ["arm", "proxy", "CPU us", "memory MiB", "kB/connection"].map(str::to_owned).to_vec(),
         rows,
     }
@@ -211,8 +211,8 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         (!errors.is_empty()).then(|| ((*name).to_owned(), cells))
     };
     Some(SideTable {
-        title: "what the A/A arms say of the intervals; their true cost is zero".to_owned(),
-        header: ["measure", "hold zero", "mean, standard errors", "root mean square"]
+        title: "A/A arms, whose true cost is zero: coverage of the intervals".to_owned(),
+        header: ["measure", "contain zero", "mean, standard errors", "root mean square"]
             .map(str::to_owned)
             .to_vec(),
         rows: NULL_MEASURES.iter().filter_map(row).collect(),
@@ -225,16 +225,16 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn many_twins_are_a_study_of_the_rig() {
+    fn many_identical_arms_summarise_the_coverage() {
         let mut result = fixture::study();
         assert!(null(&result).is_none());
         let same = result.arms.iter().find(|arm| arm.kind == ArmKind::Same).cloned().unwrap();
         for (number, estimate) in [(2, -0.8), (3, 0.2), (4, 0.9), (5, 0.0)] {
-            let mut twin = same.clone();
-            twin.id = format!("same#{number}");
-            twin.cost.cpu_us_per_request =
+            let mut copy = same.clone();
+            copy.id = format!("same#{number}");
+            copy.cost.cpu_us_per_request =
                 Some(Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 });
-            result.arms.push(twin);
+            result.arms.push(copy);
         }
         let table = null(&result).unwrap();
         // Ten rounds: a half-width is 2.262 standard errors, so these are 0.45, -3.62, 0.90, 4.07 and 0.

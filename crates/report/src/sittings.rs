@@ -15,8 +15,7 @@ pub(crate) fn tables(result: &SittingsResult, measures: &[CostMeasure]) -> Vec<S
 fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
     let sittings = (1..=result.sittings.len()).map(|number| format!("sitting {number}"));
     let is_several = result.sittings.len() > 1;
-    let together: &[&str] =
-        if is_several { &["together", "another sitting", "between sittings"] } else { &[] };
+    let combined: &[&str] = if is_several { &["combined", "next sitting", "between sittings"] } else { &[] };
     let header = std::iter::once("arm".to_owned()).chain(sittings);
     let rows = result.arms.iter().filter_map(|arm| {
         let cost = arm.costs.iter().find(|cost| (cost.measure, &cost.load) == (measure, &None))?;
@@ -26,21 +25,21 @@ fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
             .map(|one| one.map_or_else(|| "-".to_owned(), |one| difference(&scaled(one.interval, measure))))
             .collect();
         if is_several {
-            cells.extend(together_cells(cost));
+            cells.extend(combined_cells(cost));
         }
         Some((arm.id.clone(), cells))
     });
     SideTable {
         title: measure.words().to_owned(),
-        header: header.chain(together.iter().map(ToString::to_string)).collect(),
+        header: header.chain(combined.iter().map(ToString::to_string)).collect(),
         rows: rows.collect(),
     }
 }
 
 /// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings.
-fn together_cells(cost: &SittingCost) -> [String; 3] {
+fn combined_cells(cost: &SittingCost) -> [String; 3] {
     let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
-        return ["one sitting only".to_owned(), "-".to_owned(), "-".to_owned()];
+        return ["single sitting".to_owned(), "-".to_owned(), "-".to_owned()];
     };
     let combined = scaled(cost.combined, cost.measure);
     [
@@ -102,7 +101,7 @@ pub(crate) fn price_list(result: &SittingsResult) -> SideTable {
         (arm.id.clone(), cells.collect())
     };
     SideTable {
-        title: "what each arm adds to a request".to_owned(),
+        title: "cost of each arm per request, all sittings combined".to_owned(),
         header: ["arm", "compared with"]
             .map(str::to_owned)
             .into_iter()
@@ -120,7 +119,7 @@ pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
             Verdict::Caution => "caution",
             Verdict::Void => "void",
         };
-        let stated = if result.states(number) { "" } else { ", states no cost" };
+        let stated = if result.states(number) { "" } else { ", without costs" };
         format!(
             "sitting {}: {}, {} rounds, {verdict}{stated} ({})",
             number + 1,
@@ -137,13 +136,14 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
     let confidence = result.confidence * 100.0;
     match result.holds_for {
         HoldsFor::Sitting => format!(
-            "± is half of the {confidence:.0} % interval over the rounds of a sitting, and holds for that sitting only: what the \
-             machine does on another day is not in it"
+            "± is half of the {confidence:.0} % interval over the rounds of the sitting; it holds for that sitting only and excludes \
+             variation between days"
         ),
         HoldsFor::Machine => format!(
-            "± of a sitting is half of its {confidence:.0} % interval over rounds, and holds for that sitting only. That of all \
-             together holds for the machine (random effects, after Paule and Mandel, Hartung and Knapp). Another sitting, as \
-             precise as these, is expected within the ends given; between sittings is the standard deviation of their true costs"
+            "± of a sitting is half of its {confidence:.0} % interval over rounds and holds for that sitting only; ± of the \
+             combined cost holds for the machine (random effects, after Paule and Mandel, Hartung and Knapp). Next sitting is \
+             the interval of another sitting of the same precision; between sittings is the standard deviation of their true \
+             costs"
         ),
     }
 }
@@ -156,7 +156,7 @@ pub(crate) fn machine(result: &SittingsResult) -> String {
         machine.proxy_version.as_deref().unwrap_or("-"),
         machine.cpu_model,
         machine.cpus,
-        if machine.never_halted { ", kept from being halted" } else { "" },
+        if machine.never_halted { ", kept from halting" } else { "" },
         machine.kernel
     )
 }
@@ -259,15 +259,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sitting_has_a_column_and_all_together_have_three() {
+    fn every_sitting_has_a_column_and_the_combination_has_three() {
         let result = fixture::three();
         let tables = tables(&result, &CostMeasure::ALL);
-        assert_eq!(tables.len(), 2, "measures that no arm has are left out");
+        assert_eq!(tables.len(), 2, "measures without any arm have no table");
         for table in &tables {
             assert!(table.rows.iter().all(|(_, cells)| cells.len() + 1 == table.header.len()), "{table:?}");
         }
         assert_eq!(tables[0].rows[0].1[3], "+20.3 ±2.2");
-        assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "one sitting only"]);
+        assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "single sitting"]);
         // 0.045 of the numbers above, in percent.
         assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
     }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sitting_has_nothing_together() {
+    fn one_sitting_has_no_combination() {
         let result = fixture::one();
         let tables = tables(&result, &CostMeasure::ALL);
         assert_eq!(tables[0].header, ["arm", "sitting 1"]);

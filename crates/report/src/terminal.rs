@@ -98,9 +98,10 @@ fn finding(group: &FindingGroup<'_>, advice: &str, style: Style) -> String {
     let finding = group.finding;
     let head = format!("{:<4} {}", finding.severity.as_str(), finding.id);
     let painted = style.paint(Style::of_severity(finding.severity), &head);
-    let message = format!("{head}{}: {} ({})", group.scope(), group.message(), group.measured());
-    let takes = group.takes().unwrap_or_default();
-    let parts = [message.as_str(), takes.as_str(), advice].into_iter().filter(|part| !part.is_empty());
+    let measured = group.measured().map_or_else(String::new, |measured| format!(" ({measured})"));
+    let message = format!("{head}{}: {}{measured}", group.scope(), group.message());
+    let withheld = group.withheld().unwrap_or_default();
+    let parts = [message.as_str(), withheld.as_str(), advice].into_iter().filter(|part| !part.is_empty());
     let body = parts.collect::<Vec<_>>().join("; ");
     style.wrap(&body, 5).replacen(&head, &painted, 1) + "\n"
 }

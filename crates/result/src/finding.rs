@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_of_weight_is_a_caution_and_only_what_leaves_nothing_is_void() {
+    fn a_warning_is_a_caution_and_only_a_result_without_numbers_is_void() {
         assert_eq!(Verdict::of(&[], false), Verdict::Sound);
         assert_eq!(Verdict::of(&[finding(Severity::Info)], false), Verdict::Sound);
         for severity in [Severity::Warn, Severity::Fail] {

@@ -34,11 +34,11 @@ pub enum Loop {
 pub enum EndedBy {
     /// As planned.
     Plan,
-    /// As many requests were recorded as were asked for.
+    /// The requested number of requests was recorded.
     Requests,
     /// It was interrupted.
     Interrupt,
-    /// So many requests were waiting that they could never have been sent.
+    /// The backlog exceeded what could be sent in the planned time.
     Backlog,
 }
 
@@ -198,9 +198,9 @@ pub struct LoadPlan {
     pub expect: String,
     /// Worker threads.
     pub workers: u32,
-    /// Recorded time, seconds; the longest that it could be where requests are limited.
+    /// Recorded time, seconds; an upper bound if the number of requests is limited.
     pub duration_s: f64,
-    /// Number of requests after which recording was to end; null for as many as fit.
+    /// Number of requests after which recording ends; null without a limit.
     pub request_limit: Option<u64>,
     /// Warm-up before the recorded time, seconds.
     pub warmup_s: f64,
@@ -261,7 +261,8 @@ pub struct Book {
     pub unsent: u64,
     /// Of the sent, delayed because every connection was busy.
     pub blocked: u64,
-    /// Of the sent, answered in full with a status below 400.
+    /// Of the sent, answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also
+    /// with `grpc-status` 0.
     pub answered: u64,
     /// Of the sent, failed; `failures` lists them by kind.
     pub failed: u64,

@@ -171,7 +171,7 @@ impl CostMeasure {
     pub fn words(self) -> &'static str {
         match self {
             Self::CpuUs => "CPU time per request, us",
-            Self::CpuShare => "CPU time per request, % of what it is compared with",
+            Self::CpuShare => "CPU time per request, % of the arm compared with",
             Self::ResponseP50Us => "p50 of response time, us",
             Self::ResponseP90Us => "p90 of response time, us",
             Self::ResponseP99Us => "p99 of response time, us",

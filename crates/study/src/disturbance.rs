@@ -11,15 +11,15 @@ use crate::record::{RoundRecord, SliceRecord};
 
 /// Largest share of a slice that the host may take from a processor: one tick in a slice of a second or more, none in a
 /// shorter one.
-const MOST_STEAL: f64 = 0.01;
+const MAX_STEAL_SHARE: f64 = 0.01;
 /// Length of a tick, seconds.
 const TICK_S: f64 = 0.01;
 /// Largest share of a slice that a proxy may wait for its processor.
-const MOST_RUN_DELAY: f64 = 0.05;
+const MAX_RUN_DELAY_SHARE: f64 = 0.05;
 /// Largest lag of the generator itself with a request, nanoseconds. Beside busy tasks a scheduler may delay the
 /// generator by milliseconds. If it lags by this much, it or the whole machine was stopped, and the requests due
 /// meanwhile carry no information on the subject.
-const MOST_STILL_NS: u64 = 100_000_000;
+const MAX_OWN_LAG_NS: u64 = 100_000_000;
 /// The rule of a study, based on the host's readings over all of it.
 ///
 /// Costs are differences within a block, so all slices of a block must share one placement of the processors; blocks
@@ -60,10 +60,10 @@ impl Rule {
                 || of_block.is_some_and(|limits| !limits.hold(reading))
         };
         let is_disturbed = |disturbance: &Disturbance| match disturbance {
-            Disturbance::Steal => took_ticks(slice),
+            Disturbance::Steal => lost_ticks(slice),
             Disturbance::Handover => slice.handover_ns.is_some_and(is_moved),
             Disturbance::RunDelay => !self.shares_processors && was_delayed(slice),
-            Disturbance::Stalled => stood_still(slice),
+            Disturbance::Stalled => was_stalled(slice),
         };
         Disturbance::ALL.into_iter().filter(is_disturbed).collect()
     }
@@ -71,24 +71,20 @@ impl Rule {
     /// The rule in words, for the result.
     pub fn text(&self) -> String {
         let mut rule =
-            "a slice is set aside when the host took more than 1 % of it from a processor in use (a tick is 10 ms), or when the \
-             generator stood still for 100 ms and more"
-                .to_owned();
-        if let Some(HandoverLimits { high_ns, .. }) = self.handover {
-            rule += &format!(
-                ", or when a cache line took more than {high_ns:.0} ns between the processors of generator and proxy and back \
-                 ({MAX_HANDOVER_RATIO} times the median of the study): the hypervisor had moved them apart, where slices are \
-                 noisier"
-            );
-        }
-        if self.has_readings {
-            rule += &format!(
-                ", or when a cache line took {MAX_HANDOVER_RATIO} times more or less than in the other slices of its block"
-            );
+            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall of 100 ms or more".to_owned();
+        let of_block = format!("off by a factor of {MAX_HANDOVER_RATIO} from the rest of its block");
+        match self.handover {
+            Some(HandoverLimits { high_ns, .. }) => {
+                rule += &format!(
+                    ", cache-line round trip above {high_ns:.0} ns ({MAX_HANDOVER_RATIO} times the study's median, where slices \
+                     are noisier) or {of_block}"
+                );
+            }
+            None if self.has_readings => rule += &format!(", cache-line round trip {of_block}"),
+            None => {}
         }
         if !self.shares_processors {
-            rule += "; where the proxy waited more than 5 % of it for a processor that none of its own threads had, only its \
-                     CPU time counts";
+            rule += "; only CPU time counts: proxy run delay above 5 %, waits for its own threads excluded";
         }
         rule
     }
@@ -122,18 +118,18 @@ impl HandoverLimits {
 }
 
 /// Whether the host took more of a slice than allowed.
-pub fn took_ticks(slice: &SliceRecord) -> bool {
-    slice.steal_ticks as f64 * TICK_S > MOST_STEAL * slice.wall_s
+pub fn lost_ticks(slice: &SliceRecord) -> bool {
+    slice.steal_ticks as f64 * TICK_S > MAX_STEAL_SHARE * slice.wall_s
 }
 
 /// Whether the generator was stopped during a slice.
-pub fn stood_still(slice: &SliceRecord) -> bool {
-    slice.latest_own_lag_ns > MOST_STILL_NS
+pub fn was_stalled(slice: &SliceRecord) -> bool {
+    slice.latest_own_lag_ns > MAX_OWN_LAG_NS
 }
 
 /// Whether the proxy waited for its processor for longer than allowed.
 pub fn was_delayed(slice: &SliceRecord) -> bool {
-    slice.proxy_run_delay_ns as f64 / 1e9 > MOST_RUN_DELAY * slice.wall_s
+    slice.proxy_run_delay_ns as f64 / 1e9 > MAX_RUN_DELAY_SHARE * slice.wall_s
 }
 
 #[cfg(test)]
@@ -163,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn steal_run_delay_and_a_generator_that_stood_still_are_told_apart() {
+    fn steal_run_delay_and_a_stalled_generator_are_distinguished() {
         let slices = [
             slice(),
             SliceRecord { steal_ticks: 1, ..slice() },
@@ -209,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_says_its_limits_and_without_readings_does_not_speak_of_them() {
+    fn the_rule_states_its_handover_limits_only_with_readings() {
         let (_, rule) = judged(&[slice()]);
-        assert!(rule.contains("more than 90 ns"), "{rule}");
+        assert!(rule.contains("above 90 ns") && rule.contains("round trip"), "{rule}");
         let (by, rule) = judged(&[SliceRecord { handover_ns: None, ..slice() }]);
-        assert!(by[0].is_empty() && !rule.contains("cache line"), "{rule}");
+        assert!(by[0].is_empty() && !rule.contains("round trip"), "{rule}");
     }
 }

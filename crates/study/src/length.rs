@@ -175,19 +175,19 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_takes_as_many_complete_rounds_as_fit() {
+    fn a_budget_includes_as_many_complete_rounds_as_fit() {
         assert_eq!(run(length(1000, Some(100.0), None), |_| 10.0, never).rounds(), 10);
         assert_eq!(run(length(1000, Some(99.0), None), |_| 10.0, never).rounds(), 9);
         assert_eq!(run(length(4, Some(100.0), None), |_| 10.0, never).rounds(), 4);
     }
 
     #[test]
-    fn a_budget_that_is_too_short_takes_two_rounds() {
+    fn a_budget_that_is_too_short_still_runs_two_rounds() {
         assert_eq!(run(length(1000, Some(1.0), None), |_| 10.0, never).rounds(), 2);
     }
 
     #[test]
-    fn a_round_that_is_likely_not_to_fit_is_not_begun() {
+    fn a_round_that_is_unlikely_to_fit_is_not_started() {
         // The longest round so far predicts the next one; the first round does not, since it checks configurations.
         let long = |number: u32| if number == 3 { 30.0 } else { 10.0 };
         assert_eq!(run(length(1000, Some(85.0), None), long, never).rounds(), 4);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_is_taken_up_again_looks_where_it_would_have() {
+    fn a_resumed_study_checks_widths_after_the_same_rounds() {
         let ended = |rounds: u32| (1..=rounds).map(|round| f64::from(round) * 10.0).collect();
         let until = |since_rounds| Some(Until { target_share: 0.01, since_rounds });
         let of = |since| Length { rounds: 40, budget_s: None, until: until(since) };
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_rounds_there_will_be_is_told_as_soon_as_it_is_known() {
+    fn the_number_of_rounds_is_reported_as_soon_as_it_is_known() {
         assert_eq!(Course::new(length(16, None, None), Vec::new()).expected_rounds(), Some(16));
         let mut budget = Course::new(length(1000, Some(100.0), None), Vec::new());
         assert_eq!(budget.expected_rounds(), None);

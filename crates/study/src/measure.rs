@@ -73,22 +73,22 @@ pub const WALL: Measure = counted("wall_s", |_, slice| Some(slice.wall_s));
 /// Time during which requests were released and recorded, seconds.
 pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.recorded_s));
 
-/// Share of their processors that the proxies used.
-pub const PROXY_CORE: Measure = counted("proxy_core_share", |_, slice| {
-    (slice.recorded_s > 0.0).then(|| slice.proxy_cpu_ns as f64 / 1e9 / slice.recorded_s)
-});
+/// Share of `wall_s` that the proxies spent on a processor, summed over threads. The settling time of 0.5 ms after a slice
+/// is part of `wall_s`, so a saturated proxy stays slightly below its number of processors.
+pub const PROXY_CORE: Measure =
+    counted("proxy_core_share", |_, slice| share(slice.proxy_cpu_ns as f64 / 1e9, slice.wall_s));
 
-/// Share of the slice that the proxy waited for a processor.
+/// Share of `wall_s` that the proxy waited for a processor.
 pub const PROXY_RUN_DELAY: Measure =
     counted("proxy_run_delay_share", |_, slice| share(slice.proxy_run_delay_ns as f64 / 1e9, slice.wall_s));
 
 /// Share of the recorded time that the generator's thread was on a processor.
 pub const GENERATOR_CORE: Measure =
-    counted("generator_core_share", |_, slice| share(slice.generator_cpu_ns as f64 / 1e9, slice.wall_s));
+    counted("generator_core_share", |_, slice| share(slice.generator_cpu_ns as f64 / 1e9, slice.recorded_s));
 
 /// Share of the recorded time that the generator's thread waited for a processor.
 pub const GENERATOR_RUN_DELAY: Measure = counted("generator_run_delay_share", |_, slice| {
-    share(slice.generator_run_delay_ns as f64 / 1e9, slice.wall_s)
+    share(slice.generator_run_delay_ns as f64 / 1e9, slice.recorded_s)
 });
 
 /// Busy share of the processors of generator and origin.
@@ -139,8 +139,8 @@ impl Measure {
     }
 
     /// Whether these disturbances invalidate it.
-    pub fn is_spoilt_by(&self, disturbances: &[Disturbance]) -> bool {
-        disturbances.iter().any(|disturbance| self.is_timed || disturbance.spoils_cpu_time())
+    pub fn is_invalidated_by(&self, disturbances: &[Disturbance]) -> bool {
+        disturbances.iter().any(|disturbance| self.is_timed || disturbance.invalidates_cpu_time())
     }
 }
 
@@ -179,17 +179,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_measure_has_a_name_of_its_own() {
+    fn every_measure_has_a_unique_name() {
         let names: BTreeSet<&str> = ALL.iter().map(|measure| measure.id).collect();
         assert_eq!(names.len(), ALL.len());
     }
 
     #[test]
-    fn a_proxy_that_waited_for_its_processor_still_spent_what_it_spent() {
+    fn run_delay_of_the_proxy_does_not_invalidate_cpu_time() {
         let by = [Disturbance::RunDelay];
-        assert!(!CPU.is_spoilt_by(&by) && RATE.is_spoilt_by(&by) && RESPONSE_P50.is_spoilt_by(&by));
-        assert!(CPU.is_spoilt_by(&[Disturbance::Steal]) && CPU.is_spoilt_by(&[Disturbance::Handover]));
-        assert!(!RATE.is_spoilt_by(&[]));
+        assert!(
+            !CPU.is_invalidated_by(&by) && RATE.is_invalidated_by(&by) && RESPONSE_P50.is_invalidated_by(&by)
+        );
+        assert!(
+            CPU.is_invalidated_by(&[Disturbance::Steal]) && CPU.is_invalidated_by(&[Disturbance::Handover])
+        );
+        assert!(!RATE.is_invalidated_by(&[]));
+    }
+
+    #[test]
+    fn shares_are_taken_of_the_time_over_which_they_were_counted() {
+        // The lead-in of an open loop makes `wall_s` longer than `recorded_s`.
+        let slice = SliceRecord {
+            wall_s: 0.25,
+            recorded_s: 0.2,
+            proxy_cpu_ns: 100_000_000,
+            proxy_run_delay_ns: 25_000_000,
+            generator_cpu_ns: 100_000_000,
+            generator_run_delay_ns: 10_000_000,
+            ..SliceRecord::default()
+        };
+        let share = |measure: Measure| measure.of(&RoundRecord::default(), &slice).unwrap();
+        let is = |measure: Measure, expected: f64| (share(measure) - expected).abs() < 1e-12;
+        assert!(is(PROXY_CORE, 0.4) && is(PROXY_RUN_DELAY, 0.1), "counted over `wall_s`");
+        assert!(is(GENERATOR_CORE, 0.5) && is(GENERATOR_RUN_DELAY, 0.05), "counted over `recorded_s`");
+        assert_eq!(PROXY_CORE.of(&RoundRecord::default(), &SliceRecord::default()), None);
+        assert_eq!(GENERATOR_CORE.of(&RoundRecord::default(), &SliceRecord::default()), None);
     }
 
     #[test]

@@ -273,8 +273,9 @@ impl Arm {
 
     /// The flags that its function passes to the application, with their values.
     pub fn application(&self) -> Vec<(String, String)> {
-        let told = self.function.as_ref().and_then(|(function, knobs)| function.application(knobs).ok());
-        told.unwrap_or_default()
+        let application =
+            self.function.as_ref().and_then(|(function, knobs)| function.application(knobs).ok());
+        application.unwrap_or_default()
     }
 
     /// Worker threads of its proxy, if set by its function or its conditions.

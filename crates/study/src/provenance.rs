@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_proxies_counts_and_one_alone_speaks_for_itself() {
+    fn the_hash_of_several_proxies_depends_on_their_order() {
         let [a, b] = ["a", "b"].map(str::to_owned);
         assert_eq!((of_arm(&[]), of_arm(std::slice::from_ref(&a))), (None, Some(a.clone())));
         assert_ne!(of_arm(&[a.clone(), b.clone()]), of_arm(&[b, a]));
     }
 
     #[test]
-    fn rounds_that_differ_agree_on_nothing() {
+    fn rounds_with_different_hashes_have_no_common_hash() {
         let round = |hash: Option<&str>| RoundRecord {
             configurations: hash.map(|hash| (1, hash.to_owned())).into_iter().collect(),
             ..RoundRecord::default()

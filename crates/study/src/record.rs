@@ -53,7 +53,7 @@ pub struct SliceRecord {
     pub companion_cpu_ns: u64,
     /// Bytes carried by the link over `wall_s`, both directions; 0 without one.
     pub link_bytes: u64,
-    /// Time that the proxy waited for a processor that none of its own threads used, nanoseconds.
+    /// Time over `wall_s` that the proxy waited for a processor that none of its own threads used, nanoseconds.
     pub proxy_run_delay_ns: u64,
     /// Stolen ticks of 10 ms on the processor in use that lost most.
     pub steal_ticks: u64,
@@ -62,7 +62,7 @@ pub struct SliceRecord {
     pub handover_ns: Option<f64>,
     /// CPU time of the generator's thread over `recorded_s`, nanoseconds.
     pub generator_cpu_ns: u64,
-    /// Time that the generator's thread waited for a processor, nanoseconds.
+    /// Time that the generator's thread waited for a processor over `recorded_s`, nanoseconds.
     pub generator_run_delay_ns: u64,
     /// Busy ticks of the processors of generator and origin over `wall_s`, and all their ticks.
     pub busy_ticks: f64,

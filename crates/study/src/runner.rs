@@ -104,7 +104,7 @@ pub enum ArmError {
     #[error(transparent)]
     Render(#[from] RenderError),
     /// Envoy rejects the configuration that its function adds.
-    #[error("Envoy refuses line {line} of the fragment of function `{function}`, `{text}`:\n{reason}")]
+    #[error("Envoy rejects line {line} of the fragment of function `{function}`, `{text}`:\n{reason}")]
     Fragment {
         /// The function.
         function: String,
@@ -125,7 +125,7 @@ pub enum ArmError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// A function that is to be removed was not active before.
-    #[error("its function was not at work before it was to be taken away: `{0}`")]
+    #[error("its function was not active before its removal: `{0}`")]
     NeverAtWork(String),
     /// TLS of its connections cannot be set up.
     #[error("cannot set up TLS: {0}")]
@@ -239,7 +239,7 @@ fn all_rounds(
             on_event(&Event::Sizing);
             capacities = meter.capacities(&mut subjects, stop)?;
         }
-        meter.knows(&capacities);
+        meter.set_capacities(&capacities);
         for block in plan::blocks(plan, round) {
             for &subject in &block.subjects {
                 let mut is_again = true;
@@ -252,7 +252,7 @@ fn all_rounds(
                     if stop.load(Ordering::Relaxed) {
                         return Ok(());
                     }
-                    is_again = quiet.asks_again(&slice);
+                    is_again = quiet.repeats(&slice);
                     on_event(&Event::SliceEnded { slice: &slice, is_again });
                     subjects.check(plan, &[subject])?;
                 }

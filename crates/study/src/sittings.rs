@@ -31,9 +31,9 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
         ("never halted", a.never_halted.to_string(), b.never_halted.to_string()),
     ];
     let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
-    let mut all: Vec<String> = differ.map(|(what, a, b)| format!("{what} {a} and {b}")).collect();
+    let mut all: Vec<String> = differ.map(|(what, a, b)| format!("{what}: `{a}` and `{b}`")).collect();
     if one.plan.loads != other.plan.loads || one.plan.link != other.plan.link {
-        all.push("other loads".to_owned());
+        all.push("the loads differ".to_owned());
     }
     all
 }
@@ -234,7 +234,7 @@ loads:
     }
 
     #[test]
-    fn one_sitting_holds_for_itself_alone() {
+    fn one_sitting_holds_only_for_itself() {
         let result = combine(vec![part("2026-01-01T00:00:00Z", Some(20.0))]).unwrap();
         let cost = lua(&result);
         assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Sitting, HoldsFor::Sitting));
@@ -244,7 +244,7 @@ loads:
     }
 
     #[test]
-    fn a_cost_that_one_of_two_sittings_withholds_holds_for_the_other() {
+    fn a_cost_withheld_in_one_of_two_sittings_is_that_of_the_other() {
         let parts = vec![part("2026-01-01T00:00:00Z", None), part("2026-01-02T00:00:00Z", Some(20.0))];
         let result = combine(parts).unwrap();
         let cost = lua(&result);
@@ -270,12 +270,15 @@ loads:
     }
 
     #[test]
-    fn another_machine_or_study_is_told() {
+    fn another_machine_or_study_is_reported() {
         let one = part("2026-01-01T00:00:00Z", Some(20.0)).result;
         let mut other = part("2026-01-02T00:00:00Z", Some(20.0)).result;
         assert_eq!(differences(&one, &other), [""; 0]);
         other.environment.kernel = "another".to_owned();
         other.plan.never_halted = true;
-        assert_eq!(differences(&one, &other), ["kernel  and another", "never halted false and true"]);
+        assert_eq!(
+            differences(&one, &other),
+            ["kernel: `` and `another`", "never halted: `false` and `true`"]
+        );
     }
 }

@@ -34,36 +34,36 @@ struct Typical {
 }
 
 /// 76 functions of the price list on an AMD EPYC: half of them within 0.008, 95 of 100 within 0.020 (15 rounds).
-const QUIET: Typical = Typical { spread_share: 0.020, because: "processors wake quickly and are close" };
+const QUIET: Typical =
+    Typical { spread_share: 0.020, because: "wake-ups are fast and the processors are close together" };
 /// The same machine while the host had its processors apart: 1.3 us of 25 us (quick study, 24 rounds).
 const FAR: Typical = Typical { spread_share: 0.052, because: "the processors share no cache" };
 /// Functions on an Intel Xeon with wake-ups of 40 us, its processors kept from halting: 95 of 100 within 0.073 (18 of
 /// the quick study, 16 rounds) and 0.058 (68 of the price list, 10 rounds), half within 0.024 and 0.022.
 const NEVER_HALTED: Typical = Typical {
     spread_share: 0.065,
-    because: "wake-ups are slow where processors halt, which these are kept from",
+    because: "wake-ups are slow unless processors are kept from halting, as they are here",
 };
 /// The same on an AMD EPYC whose wake-ups take 42 to 44 us and whose processors share no cache: 95 of 100 within 0.086 and 0.117
 /// (20 arms that repeat the baseline, 5 and 6 rounds), half within 0.033 and 0.064.
 const NEVER_HALTED_FAR: Typical = Typical {
     spread_share: 0.10,
-    because: "wake-ups are slow where processors halt, which these are kept from, and they share no cache",
+    because: "wake-ups are slow unless processors are kept from halting, as they are here, and the processors share no cache",
 };
 /// 18 functions of the quick study on the Xeon, with halting processors: 95 of 100 within 0.108 and 0.156 (two sittings of 16
 /// rounds), half within 0.060 and 0.061. On the EPYC, 0.151 (5 arms, 3 rounds).
-const HALTING: Typical = Typical { spread_share: 0.13, because: "wake-ups are slow, and processors halt" };
+const HALTING: Typical = Typical { spread_share: 0.13, because: "wake-ups are slow and the processors halt" };
 
 /// Sets what `plan` leaves open according to `machine`. Returns one sentence per choice with its reason.
 pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut reasons = Vec::new();
     let slice = slice(machine.steal_share);
     for number in plan.left_open.slices.clone() {
         if let Some(load) = plan.loads.get_mut(number) {
             load.slice = slice;
             if slice < DEFAULT_SLICE {
-                said.push(format!(
-                    "load `{}` has slices of {} ms: the host takes {:.1} % of the processors, and what it takes of a slice \
-                     sets that aside",
+                reasons.push(format!(
+                    "load `{}` has slices of {} ms: steal is {:.1} %, and shorter slices lose less to it",
                     load.name,
                     slice.as_millis(),
                     machine.steal_share * 100.0
@@ -73,9 +73,9 @@ pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<
     }
     if plan.left_open.rounds {
         plan.rounds = rounds(typical(machine, never_halted));
-        said.push(format!("{} rounds, for {}", plan.rounds, typical(machine, never_halted).because));
+        reasons.push(format!("{} rounds, since {}", plan.rounds, typical(machine, never_halted).because));
     }
-    said
+    reasons
 }
 
 /// The expected half-width of nearly all costs after `rounds` rounds on a machine like this, as a share of the CPU time
@@ -152,27 +152,27 @@ mod tests {
     }
 
     fn suited(mut plan: Plan, machine: &MachineProbe, never_halted: bool) -> (u32, u128, Vec<String>) {
-        let said = suit(&mut plan, machine, never_halted);
-        (plan.rounds, plan.loads[0].slice.as_millis(), said)
+        let reasons = suit(&mut plan, machine, never_halted);
+        (plan.rounds, plan.loads[0].slice.as_millis(), reasons)
     }
 
     #[test]
-    fn what_a_file_states_is_kept() {
+    fn values_stated_in_a_file_are_kept() {
         let stated = plan("rounds: 7\n", ", slice: 150ms");
         assert_eq!(suited(stated, &machine(2, 40.0, 0.1), false), (7, 150, Vec::new()));
     }
 
     #[test]
-    fn a_quiet_machine_gets_what_was_always_the_default_however_many_processors_it_has() {
+    fn a_quiet_machine_gets_the_defaults_with_any_number_of_processors() {
         for processors in [1, 2, 4, 64] {
-            let (rounds, slice_ms, said) = suited(plan("", ""), &machine(processors, 5.0, 0.0), false);
+            let (rounds, slice_ms, reasons) = suited(plan("", ""), &machine(processors, 5.0, 0.0), false);
             assert_eq!((rounds, slice_ms), (10, 200), "{processors} processors");
-            assert_eq!(said, ["10 rounds, for processors wake quickly and are close"]);
+            assert_eq!(reasons, ["10 rounds, since wake-ups are fast and the processors are close together"]);
         }
     }
 
     #[test]
-    fn a_machine_whose_costs_wander_more_gets_more_rounds_and_not_for_ever() {
+    fn a_machine_with_more_spread_gets_more_rounds_up_to_a_limit() {
         let of = |machine: &MachineProbe, never_halted| suited(plan("", ""), machine, never_halted).0;
         let slow = machine(2, 40.0, 0.0);
         let far = MachineProbe { handover_ns: Some(500.0), ..machine(2, 5.0, 0.0) };
@@ -184,14 +184,14 @@ mod tests {
         let of = |steal_share| suited(plan("rounds: 5\n", ""), &machine(2, 5.0, steal_share), false);
         assert_eq!(of(0.007).1, 200);
         assert_eq!(of(0.01).1, 100);
-        let (_, slice_ms, said) = of(0.02);
+        let (_, slice_ms, reasons) = of(0.02);
         assert_eq!(slice_ms, 50);
-        assert!(said[0].contains("50 ms") && said[0].contains("2.0 %"), "{said:?}");
+        assert!(reasons[0].contains("50 ms") && reasons[0].contains("2.0 %"), "{reasons:?}");
         assert_eq!(of(0.5).1, 50);
     }
 
     #[test]
-    fn intervals_narrow_with_rounds_and_are_wider_where_processors_halt() {
+    fn intervals_narrow_with_rounds_and_are_wider_if_processors_halt() {
         let (quick, slow) = (machine(2, 5.0, 0.0), machine(2, 40.0, 0.0));
         // R: qt(0.975, 9) / sqrt(10) * 0.02.
         assert!((half_width_share(&quick, false, 10).unwrap() - 0.014_307).abs() < 1e-5);

@@ -55,7 +55,7 @@ fn of_arm(plan: &Plan, arm: &Arm) -> String {
 }
 
 #[test]
-fn the_studies_of_the_library_mean_what_they_meant() {
+fn plans_of_the_bundled_studies_are_unchanged() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let catalogue = Catalogue::load().unwrap();
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

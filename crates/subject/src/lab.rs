@@ -1,4 +1,4 @@
-//! The certificates of a study: an authority, and a certificate for every party that uses mutual TLS.
+//! The certificates of a study: an authority, and a certificate for every party that uses TLS.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use hoptax_certs::{Authority, CertificateError, Request};
 use hoptax_host::link::FAR;
 
-use crate::envoy::bootstrap::Mutual;
+use crate::envoy::bootstrap::TlsSettings;
 
 /// The trust domain of the SPIFFE names.
 const TRUST_DOMAIN: &str = "hoptax.test";
@@ -34,7 +34,7 @@ pub enum LabError {
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     /// They cannot be written.
-    #[error("cannot write certificates into `{}`: {source}", folder.display())]
+    #[error("cannot write certificates to `{}`: {source}", folder.display())]
     File {
         /// The folder.
         folder: PathBuf,
@@ -80,10 +80,10 @@ impl Lab {
         self.folder.join(format!("{name}.key"))
     }
 
-    /// The TLS files of `own` for connections with `peer`: its own certificate if it `has_identity`, and the peer's
+    /// TLS of `own` for connections with `peer`: its own certificate if it `has_identity`, and the peer's
     /// name if it `asks` for a certificate.
-    pub fn mutual(&self, own: &str, peer: &str, has_identity: bool, asks: bool) -> Mutual {
-        Mutual {
+    pub fn tls_settings(&self, own: &str, peer: &str, has_identity: bool, asks: bool) -> TlsSettings {
+        TlsSettings {
             authority: self.authority(),
             identity: has_identity.then(|| (self.certificate(own), self.key(own))),
             peer: asks.then(|| spiffe(peer)),

@@ -35,12 +35,12 @@ pub enum OriginError {
     },
     /// The application in Go is not built.
     #[error(
-        "the application `{APPLICATION}` is not there: `make limiter` builds it into .tools/bin; run from that folder, or \
-         have it on PATH"
+        "missing application `{APPLICATION}`: `make limiter` builds it into .tools/bin; run from that folder, or add it to \
+         PATH"
     )]
     NoApplication,
     /// It exited on its own.
-    #[error("the origin ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
+    #[error("the origin exited ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
     Ended {
         /// Its exit status.
         status: ExitStatus,
@@ -50,7 +50,7 @@ pub enum OriginError {
         last_lines: String,
     },
     /// It does not report that it listens.
-    #[error("the origin did not listen within {seconds} s; see `{}`", log.display())]
+    #[error("the origin does not listen after {seconds} s; its log is `{}`", log.display())]
     NotListening {
         /// The time limit.
         seconds: u64,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_that_ends_at_once_says_why() {
+    fn an_origin_that_exits_at_once_reports_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
         fs::write(&program, "#!/bin/sh\necho out of luck; exit 7\n").unwrap();

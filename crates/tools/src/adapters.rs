@@ -1,4 +1,4 @@
-//! The list of them.
+//! The list of adapters.
 
 mod ab;
 mod bombardier;
@@ -16,7 +16,7 @@ mod wrk2;
 
 use crate::{Offer, Tool};
 
-/// All of them, hoptax first.
+/// All adapters, hoptax first.
 pub const ALL: &[Tool] = &[
     hoptax::TOOL,
     wrk::TOOL,
@@ -33,8 +33,8 @@ pub const ALL: &[Tool] = &[
     ab::TOOL,
 ];
 
-/// The program with its arguments.
-fn called(offer: &Offer<'_>, arguments: &[&str]) -> Vec<String> {
+/// The command line: the program and its arguments.
+fn command_line(offer: &Offer<'_>, arguments: &[&str]) -> Vec<String> {
     std::iter::once(offer.program.display().to_string()).chain(words(arguments)).collect()
 }
 

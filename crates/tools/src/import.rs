@@ -1,4 +1,4 @@
-//! Results of other tools as results of our own, marked with what they cannot know.
+//! Converts results of other tools to load results, with a finding that lists what they do not report.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use hoptax_result::{
 
 use crate::{Output, Reported, Tool};
 
-/// Makes a result of what a tool output.
+/// Converts the output of a tool to a load result.
 ///
 /// # Errors
-/// When it is not what that tool says.
+/// If the output cannot be parsed; the error is the reason.
 pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
     let reported = (tool.read)(&Output { text, file: Some(text) })?;
     let answered = reported.answered.unwrap_or_default();
     let failed = reported.failed.unwrap_or_default();
-    let unknown: Vec<String> = tool.unknown.iter().map(ToString::to_string).collect();
+    let not_reported: Vec<String> = tool.not_reported.iter().map(ToString::to_string).collect();
     let latency = Latency { count: answered, ..reported.latency };
     let finding = Finding {
         id: "imported".to_owned(),
@@ -27,11 +27,11 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         measures: Vec::new(),
         withholds: false,
         costs_alone: false,
-        message: format!("{} does not tell: {}", tool.name, unknown.join("; ")),
-        value: unknown.len() as f64,
+        message: format!("{} does not report: {}", tool.name, not_reported.join("; ")),
+        value: not_reported.len() as f64,
         threshold: 0.0,
-        unit: "things".to_owned(),
-        advice: "what a check would read is not there: no check has judged this result".to_owned(),
+        unit: "items".to_owned(),
+        advice: "the data for checks is missing, so no check was applied to this result".to_owned(),
     };
     let sent = answered + failed;
     Ok(LoadResult {
@@ -47,7 +47,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         failures: BTreeMap::new(),
         statuses: BTreeMap::new(),
         rate: LoadRate { target: None, offered: reported.rate.unwrap_or_default(), achieved: reported.rate },
-        // Whatever it measured, it did not measure from a planned release.
+        // No tool measures from the intended start, so its latency is service time.
         latency: LatencySet {
             response: Latency::default(),
             service: latency,
@@ -74,7 +74,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         stages: Vec::new(),
         drift: None,
         generator: Generator::default(),
-        imported: Some(Imported { tool: tool.name.to_owned(), unknown }),
+        imported: Some(Imported { tool: tool.name.to_owned(), unknown: not_reported }),
         loosened: Vec::new(),
         environment: Environment::default(),
     })
@@ -120,7 +120,7 @@ mod tests {
     use crate::{find, import};
 
     #[test]
-    fn connections_are_those_of_the_file() {
+    fn connections_are_read_from_the_output() {
         let of = |name: &str, text: &str| import(find(name).unwrap(), text).unwrap().plan.connections;
         assert_eq!(of("wrk", include_str!("../recorded/wrk.txt")), 16);
         assert_eq!(of("wrk2", include_str!("../recorded/wrk2.txt")), 16);
@@ -129,16 +129,16 @@ mod tests {
         assert_eq!(of("k6", include_str!("../recorded/k6.json")), 16);
         assert_eq!(of("nighthawk", include_str!("../recorded/nighthawk.json")), 16);
         assert_eq!(of("fortio", include_str!("../recorded/fortio.json")), 8);
-        // It does not print them.
+        // hey does not print the number of connections.
         assert_eq!(of("hey", include_str!("../recorded/hey.txt")), 0);
     }
 
     #[test]
-    fn an_imported_result_says_what_it_cannot_know() {
+    fn an_imported_result_lists_what_is_not_reported() {
         let result = import(find("fortio").unwrap(), include_str!("../recorded/fortio.json")).unwrap();
         assert!(result.book.balances() && result.latency.service.p99_us.is_some());
-        assert!(result.latency.response.p99_us.is_none(), "it has not measured that");
-        assert!(result.findings[0].message.contains("planned releases"));
+        assert!(result.latency.response.p99_us.is_none(), "Fortio does not measure response time");
+        assert!(result.findings[0].message.contains("intended starts"));
         assert!(import(find("fortio").unwrap(), "{}").is_err());
     }
 }

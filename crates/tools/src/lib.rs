@@ -1,6 +1,6 @@
-//! Other load generators: how each is called, which of our terms it can express, and how its output is read.
+//! Adapters of load generators: the command line for a load, which loads are unsupported, and a parser of the output.
 //!
-//! One small file for each in `adapters/`, and one list, [`ALL`]. Nothing here starts a process or reads a file.
+//! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Nothing here starts a process or reads a file.
 
 mod adapters;
 mod import;
@@ -12,101 +12,101 @@ pub use adapters::ALL;
 use hoptax_result::Latency;
 pub use import::import;
 
-/// A load generator.
+/// The adapter of a load generator.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
-    /// Its name.
+    /// The name of the tool.
     pub name: &'static str,
-    /// That of its program.
+    /// The name of its program.
     pub program: &'static str,
-    /// The argument at which it prints its version.
+    /// The argument that prints its version.
     pub version: &'static str,
-    /// The command line for a load; or why there is none for it.
+    /// The command line for a load, or the reason why the load is unsupported.
     pub command: fn(&Offer<'_>) -> Result<Vec<String>, &'static str>,
-    /// A file that it needs beside, by its contents.
+    /// The content of the script that it needs, if any; see [`SCRIPT`].
     pub script: Option<fn(&Offer<'_>) -> String>,
-    /// What its output says.
+    /// Parses its output.
     pub read: fn(&Output<'_>) -> Result<Reported, String>,
-    /// What it does not tell, and how it bends what it is asked for.
-    pub unknown: &'static [&'static str],
+    /// What it does not report, and where it deviates from the load.
+    pub not_reported: &'static [&'static str],
 }
 
-/// A load, in the terms that most of them have.
+/// A load, in terms that most load generators support.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
-    /// Where it goes.
+    /// The URL to request.
     pub url: &'a str,
     /// The path of the program.
     pub program: &'a Path,
-    /// A folder of its own, for scripts and results.
+    /// A folder for scripts and results, for the exclusive use of the run.
     pub folder: &'a Path,
-    /// Requests per second; none for as fast as possible.
+    /// Requests per second; none for a closed loop without a rate.
     pub rate: Option<f64>,
-    /// Connections.
+    /// Number of connections.
     pub connections: u32,
-    /// Seconds.
+    /// Length of the run, seconds.
     pub seconds: u32,
 }
 
 impl Offer<'_> {
-    /// Where a script is put, and where results go.
+    /// The path of a file in the folder: [`SCRIPT`] or [`RESULT`].
     pub fn file(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
     }
 
-    /// The rate for tools that take whole numbers alone: rounded, a rate below a half would be 0, which they read as no limit.
+    /// The rate for tools that support only whole numbers. It is never rounded: a rate below 0.5 would become 0, which means no limit.
     fn whole_rate(&self) -> Result<String, &'static str> {
         match self.rate {
             Some(rate) if rate >= 1.0 && rate.fract() == 0.0 => Ok(rate.to_string()),
-            _ => Err("it takes whole numbers of requests per second alone"),
+            _ => Err("supports only whole numbers of requests per second"),
         }
     }
 
-    /// Each connection's share of the rate, for tools that pace connections.
-    fn rate_of_connection(&self) -> Option<f64> {
+    /// The rate per connection, for tools that pace each connection.
+    fn rate_per_connection(&self) -> Option<f64> {
         self.rate.map(|rate| rate / f64::from(self.connections.max(1)))
     }
 }
 
-/// The script, as an [`Offer::file`].
+/// The file name of the script.
 pub const SCRIPT: &str = "script.js";
-/// The result, as an [`Offer::file`].
+/// The file name of the result.
 pub const RESULT: &str = "result.json";
 
-/// What a tool output: its output, and its result file if it wrote one.
+/// The output of a tool, and its result file if it wrote one.
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
-    /// Output and errors.
+    /// Its stdout and stderr.
     pub text: &'a str,
-    /// [`RESULT`].
+    /// The content of [`RESULT`].
     pub file: Option<&'a str>,
 }
 
 impl<'a> Output<'a> {
-    /// The result, wherever it is.
+    /// The result file, or else the output.
     fn result(&self) -> &'a str {
         self.file.unwrap_or(self.text)
     }
 }
 
-/// What a tool reports; what it does not is `None`.
+/// The report of a tool. Values that it does not report are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
-    /// Connections.
+    /// Number of connections.
     pub connections: Option<u32>,
-    /// Requests that it calls answered.
+    /// Requests that it counts as answered.
     pub answered: Option<u64>,
-    /// Requests that it calls failed.
+    /// Requests that it counts as failed.
     pub failed: Option<u64>,
     /// Requests per second.
     pub rate: Option<f64>,
-    /// Seconds.
+    /// Length of the run, seconds.
     pub seconds: Option<f64>,
-    /// Its latency; how it is counted, each tool says in [`Tool::unknown`].
+    /// Its latency; [`Tool::not_reported`] states what it does not include.
     pub latency: Latency,
 }
 
-/// The version in what a tool prints of it: the first word that has a digit, a dot and a digit.
+/// The version in the output of a tool: the first word with a digit, a dot and a digit.
 pub fn version(printed: &str) -> Option<String> {
     let is_version = |word: &&str| {
         let parts: Vec<&str> = word.split('.').collect();
@@ -117,7 +117,7 @@ pub fn version(printed: &str) -> Option<String> {
     words.map(|word| word.trim_start_matches('v')).find(is_version).map(str::to_owned)
 }
 
-/// The tool of a name.
+/// The tool with this name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     ALL.iter().find(|tool| tool.name == name)
 }
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics_on_strange_output(text in ".{0,400}", words in prop::collection::vec("(Latency|50%|[0-9]{1,9}|ms|requests|in|:|Requests/sec|\\{\"results\":|[|]| |\n)", 0..60)) {
+        fn no_output_panics(text in ".{0,400}", words in prop::collection::vec("(Latency|50%|[0-9]{1,9}|ms|requests|in|:|Requests/sec|\\{\"results\":|[|]| |\n)", 0..60)) {
             for tool in ALL {
                 let _ = (tool.read)(&Output { text: &text, file: None });
                 let _ = (tool.read)(&Output { text: &words.concat(), file: Some(&words.concat()) });
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_found() {
+    fn versions_are_parsed() {
         let versions =
             ["wrk debian/4.1.0-3+b2 [epoll]", "k6 v1.8.1 (go1.26.8)", "h2load nghttp2/1.52.0", "Version: "];
         assert_eq!(
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_below_one_is_kept_and_never_becomes_none() {
+    fn a_rate_below_one_is_exact_or_unsupported() {
         let offer = |rate| Offer {
             url: "http://127.0.0.1:1/",
             program: Path::new("TOOL"),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_has_a_command_for_a_closed_or_an_open_loop() {
+    fn every_tool_supports_a_closed_or_an_open_loop() {
         let offer = |rate| Offer {
             url: "http://127.0.0.1:1/a?b=c",
             program: Path::new("TOOL"),
@@ -184,7 +184,7 @@ mod tests {
             .map(|(tool, offer)| (tool, (tool.command)(&offer)))
             .map(|(tool, command)| match command {
                 Ok(command) => format!("{}: {}", tool.name, command.join(" ")),
-                Err(reason) => format!("{}: cannot: {reason}", tool.name),
+                Err(reason) => format!("{}: unsupported: {reason}", tool.name),
             })
             .collect();
         insta::assert_snapshot!(lines.join("\n"));

@@ -1,20 +1,20 @@
-//! Finding numbers in text and in JSON.
+//! Extraction of numbers from text and JSON.
 
 use serde_json::Value;
 
-/// The line that holds `mark`, and what follows the mark.
+/// The rest of the first line that contains `mark`, after the mark.
 pub(crate) fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.split_once(mark).map(|(_, rest)| rest.trim()))
 }
 
-/// The first number of a text.
+/// The first number in a text.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let begin = text.find(|c: char| c.is_ascii_digit())?;
     let digits: String = text.get(begin..)?.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     digits.trim_end_matches('.').parse().ok()
 }
 
-/// A time with its unit, `1.25ms` or `0.5 secs`, in microseconds.
+/// Parses a time with a unit, such as `1.25ms` or `0.5 secs`; microseconds.
 pub(crate) fn time_us(text: &str) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -31,18 +31,18 @@ pub(crate) fn time_us(text: &str) -> Option<f64> {
     Some(value * factor)
 }
 
-/// Parses the JSON that a text holds from its first brace on.
+/// Parses the JSON value at the first brace of a text.
 pub(crate) fn json(text: &str) -> Result<Value, String> {
-    let begin = text.find('{').ok_or("there is no JSON in it")?;
+    let begin = text.find('{').ok_or("no JSON found")?;
     let mut values = serde_json::Deserializer::from_str(text.get(begin..).unwrap_or_default()).into_iter();
     match values.next() {
         Some(Ok(value)) => Ok(value),
-        Some(Err(error)) => Err(format!("its JSON cannot be read: {error}")),
-        None => Err("there is no JSON in it".to_owned()),
+        Some(Err(error)) => Err(format!("invalid JSON: {error}")),
+        None => Err("no JSON found".to_owned()),
     }
 }
 
-/// A number of a JSON value, also where it is written as a string; a pointer of RFC 6901.
+/// The number at a JSON pointer (RFC 6901); a string that contains a number is accepted too.
 pub(crate) fn at(value: &Value, pointer: &str) -> Option<f64> {
     let value = value.pointer(pointer)?;
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_numbers_are_found() {
+    fn times_and_numbers_are_parsed() {
         assert_eq!(time_us("1.25ms"), Some(1_250.0));
         assert_eq!(time_us("0.5 secs"), Some(500_000.0));
         assert_eq!((time_us("12"), time_us("ms")), (None, None));

@@ -30,8 +30,17 @@ const MAX_BLOCK_BYTES: usize = 64 * 1024;
 /// The error code CANCEL.
 const CANCEL: u32 = 8;
 
-/// The names of error codes (RFC 9113, section 7), as in results.
-pub const ERROR_CODES: [&str; 14] = [
+/// Defines both lists from one, as `concat!` takes only literals.
+macro_rules! error_codes {
+    ($($name:literal,)*) => {
+        /// The names of error codes (RFC 9113, section 7), as in results.
+        pub const ERROR_CODES: &[&str] = &[$($name),*];
+        /// The names of stream resets by error code, as failures are named in results.
+        pub const STREAM_RESETS: &[&str] = &[$(concat!("stream-reset-", $name)),*];
+    };
+}
+
+error_codes! {
     "no-error",
     "protocol-error",
     "internal-error",
@@ -46,4 +55,4 @@ pub const ERROR_CODES: [&str; 14] = [
     "enhance-your-calm",
     "inadequate-security",
     "http-1-1-required",
-];
+}

@@ -61,7 +61,7 @@ fn matching() -> Work {
     let prefixes: Vec<String> = (0..100).map(|number| format!("/api/v1/service-{number:03}/")).collect();
     let mut number = 0;
     let paths: Vec<String> = (0..37).map(|path| format!("/api/v1/service-{:03}/item", 63 + path)).collect();
-    work(SpeedKind::Match, "a path is compared with 63 to 99 prefixes", move || {
+    work(SpeedKind::Match, "compare a path with 63 to 99 prefixes", move || {
         number = (number + 1) % paths.len();
         let path = black_box(paths[number].as_str());
         black_box(prefixes.iter().position(|prefix| path.starts_with(prefix.as_str())));
@@ -69,7 +69,7 @@ fn matching() -> Work {
 }
 
 fn parsing() -> Work {
-    work(SpeedKind::Parse, "the head of a request with ten headers is parsed", || {
+    work(SpeedKind::Parse, "parse a request head with ten headers", || {
         let mut headers = [httparse::EMPTY_HEADER; 16];
         let mut request = httparse::Request::new(&mut headers);
         let _ = black_box(request.parse(black_box(HEAD)));
@@ -89,7 +89,7 @@ fn verifying() -> io::Result<Work> {
     let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).map_err(refused)?;
     let signature = key.sign(&random, HEAD).map_err(refused)?.as_ref().to_vec();
     let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key.public_key().as_ref().to_vec());
-    Ok(work(SpeedKind::Signature, "a signature of ECDSA P-256 is verified", move || {
+    Ok(work(SpeedKind::Signature, "verify an ECDSA P-256 signature", move || {
         let _ = black_box(public.verify(black_box(HEAD), &signature));
     }))
 }
@@ -99,7 +99,7 @@ fn verifying() -> io::Result<Work> {
 fn compressing() -> Work {
     let bytes = text(16 << 10);
     let mut table = vec![0_u32; 8192];
-    work(SpeedKind::Compress, "matches are looked for in 16 KiB, by a table of 32 KiB", move || {
+    work(SpeedKind::Compress, "search 16 KiB for matches with a table of 32 KiB", move || {
         table.fill(0);
         let mut at = 0;
         let mut matched = 0;
@@ -151,7 +151,7 @@ pub(super) fn cycle(count: usize) -> Vec<usize> {
 
 fn allocating() -> Work {
     let mut kept: Vec<Vec<u8>> = Vec::new();
-    work(SpeedKind::Allocate, "eight blocks of 24 to 4,096 bytes are taken and given back", move || {
+    work(SpeedKind::Allocate, "allocate and free eight blocks of 24 to 4,096 bytes", move || {
         kept.extend(ALLOCATIONS_BYTES.map(|bytes| Vec::with_capacity(black_box(bytes))));
         black_box(&kept);
         kept.clear();
@@ -161,14 +161,14 @@ fn allocating() -> Work {
 fn copying() -> Work {
     let from = text(64 << 10);
     let mut to = vec![0; from.len()];
-    work(SpeedKind::Copy, "64 KiB are copied", move || {
+    work(SpeedKind::Copy, "copy 64 KiB", move || {
         to.copy_from_slice(black_box(&from));
         black_box(&to);
     })
 }
 
 fn clock() -> Work {
-    work(SpeedKind::Clock, "the monotonic clock is read", || {
+    work(SpeedKind::Clock, "read the monotonic clock", || {
         black_box(Instant::now());
     })
 }
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_visits_every_line_before_it_comes_back() {
+    fn a_chain_visits_every_line_before_it_returns() {
         let next = chain(1_000);
         let mut at = 0;
         let mut steps = 0;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_that_is_parsed_is_one() {
+    fn the_parsed_head_is_a_complete_request() {
         let mut headers = [httparse::EMPTY_HEADER; 16];
         let mut request = httparse::Request::new(&mut headers);
         assert!(request.parse(HEAD).unwrap().is_complete());
@@ -237,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn the_signature_that_is_verified_is_valid() {
-        // An invalid signature is rejected early, and would be cheaper.
+    fn the_verified_signature_is_valid() {
+        // Verifying an invalid signature would be cheaper.
         let random = SystemRandom::new();
         let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
         let signature = key.sign(&random, HEAD).unwrap();

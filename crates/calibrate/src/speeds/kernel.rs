@@ -49,7 +49,7 @@ fn system_call() -> Work {
 fn pipe() -> io::Result<Work> {
     let (mut reader, mut writer) = io::pipe()?;
     let mut bytes = [7; 64];
-    Ok(work(SpeedKind::Pipe, "64 bytes are written to a pipe and read", move || {
+    Ok(work(SpeedKind::Pipe, "write 64 bytes to a pipe and read them", move || {
         writer.write_all(&bytes)?;
         reader.read_exact(&mut bytes)
     }))
@@ -62,7 +62,7 @@ fn loopback() -> io::Result<Work> {
     let (mut receiver, _) = listener.accept()?;
     sender.set_nodelay(true)?;
     let mut bytes = [7; MESSAGE_BYTES];
-    Ok(work(SpeedKind::Loopback, "256 bytes are sent over TCP on loopback and received", move || {
+    Ok(work(SpeedKind::Loopback, "send 256 bytes over TCP on loopback and receive them", move || {
         sender.write_all(&bytes)?;
         receiver.read_exact(&mut bytes)
     }))
@@ -73,7 +73,7 @@ fn timer() -> io::Result<Work> {
     let none = Timespec { tv_sec: 0, tv_nsec: 0 };
     let due = |after| Itimerspec { it_interval: none, it_value: after };
     let (set, unset) = (due(Timespec { tv_sec: 0, tv_nsec: TIMER_NS }), due(none));
-    Ok(work(SpeedKind::Timer, "a timer is set to 500 us from now, and unset", move || {
+    Ok(work(SpeedKind::Timer, "arm a timer for 500 us from now and disarm it", move || {
         timerfd_settime(&timer, TimerfdTimerFlags::empty(), &set)?;
         timerfd_settime(&timer, TimerfdTimerFlags::empty(), &unset)?;
         Ok(())
@@ -86,7 +86,7 @@ fn switch(processor: u32) -> io::Result<Work> {
     Ok(Work::new(
         SpeedKind::Switch,
         SpeedSide::Kernel,
-        "a byte goes to a thread on the same processor and back",
+        "send a byte to a thread on the same processor and back",
         move |count| {
             let began = Instant::now();
             for _ in 0..count {
@@ -106,15 +106,15 @@ struct Partner {
 
 impl Partner {
     fn start(processor: u32) -> io::Result<Self> {
-        let (mut hears, to) = io::pipe()?;
-        let (from, mut answers) = io::pipe()?;
+        let (mut input, to) = io::pipe()?;
+        let (from, mut output) = io::pipe()?;
         let thread = thread::Builder::new().name("switch".to_owned()).spawn(move || {
             // If it cannot be pinned, closing its pipes notifies the other side.
             if processors::pin(&[processor]).is_err() {
                 return;
             }
             let mut byte = [0];
-            while hears.read_exact(&mut byte).is_ok() && answers.write_all(&byte).is_ok() {}
+            while input.read_exact(&mut byte).is_ok() && output.write_all(&byte).is_ok() {}
         })?;
         Ok(Self { to: Some(to), from, thread: Some(thread) })
     }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_work_of_the_kernel_can_be_done_and_takes_time() {
+    fn every_kernel_operation_runs_and_takes_time() {
         let processor = *processors::allowed().unwrap().last().unwrap();
         thread::spawn(move || {
             processors::pin(&[processor]).unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partner_that_cannot_run_is_an_error_and_not_a_wait() {
+    fn a_partner_that_cannot_be_pinned_is_an_error_instead_of_a_hang() {
         let mut partner = Partner::start(1_000_000).unwrap();
         assert!(partner.round_trip().is_err());
     }

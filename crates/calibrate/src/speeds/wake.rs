@@ -20,10 +20,15 @@ pub(super) fn works(processor: u32) -> io::Result<Vec<Work>> {
         work(
             SpeedKind::Wake,
             SpeedSide::Kernel,
-            "the write that wakes a thread on another processor",
+            "write that wakes a thread on another processor",
             processor,
         )?,
-        work(SpeedKind::WakeDelay, SpeedSide::Delay, "from that write until the thread runs", processor)?,
+        work(
+            SpeedKind::WakeDelay,
+            SpeedSide::Delay,
+            "time from that write until the thread runs",
+            processor,
+        )?,
     ])
 }
 

@@ -25,7 +25,7 @@ pub(super) fn work() -> Work {
     Work::new(
         SpeedKind::WideCode,
         SpeedSide::User,
-        "one of 2,048 functions is called, and another one next time",
+        "call the next of 2,048 functions, in random order",
         move |count| {
             let began = thread_time();
             for _ in 0..count {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_as_many_functions_as_are_told_and_each_has_code_of_its_own() {
+    fn every_function_has_its_own_code() {
         let pieces = pieces();
         assert_eq!(pieces.len(), PIECES);
         let places: BTreeSet<usize> = pieces.iter().map(|piece| *piece as usize).collect();

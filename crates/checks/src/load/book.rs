@@ -7,8 +7,8 @@ use crate::{Check, Measured, finding};
 /// `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
 pub(super) const BALANCES: Check<LoadResult> = Check {
     id: "book",
-    protects_from: "requests that vanish from the record, usually the slow ones",
-    source: "our own; several generators drop what is in flight at the end",
+    protects_from: "requests missing from the record, usually the slow ones",
+    source: "own; several generators drop the requests in flight at the end",
     judge: |result, _| {
         let book = &result.book;
         if book.balances() {
@@ -21,8 +21,8 @@ pub(super) const BALANCES: Check<LoadResult> = Check {
             "book",
             Severity::Fail,
             Measured::count(lost, 0.0, "requests"),
-            format!("the book does not add up: {lost} requests are unaccounted for"),
-            "this is a fault of hoptax: please report it with the result file",
+            format!("{lost} requests are unaccounted for"),
+            "this is a bug in hoptax: report it with the result file",
         )]
     },
     withhold: None,

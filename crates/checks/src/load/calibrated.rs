@@ -8,31 +8,31 @@ use crate::{Check, Finding, Measured, finding, severity_above};
 /// The offered rate must leave headroom below the highest calibrated rate that was sent on time.
 pub(super) const CEILING: Check<LoadResult> = Check {
     id: "ceiling",
-    protects_from: "the limit of tool or loopback being taken for the server's",
-    source: "RFC 9411 (headroom of the test equipment), with a third instead of its tenth",
+    protects_from: "a limit of the generator or of loopback reported as the server's",
+    source: "RFC 9411 (headroom of the test equipment), with one third instead of one tenth",
     judge: |result, limits| {
         let (Some(target), Some(calibration)) = (result.rate.target, &result.environment.calibration) else {
             return Vec::new();
         };
-        let most = limits.of(&thresholds::CEILING_SHARE);
+        let max = limits.of(&thresholds::CEILING_SHARE);
         // One worker was calibrated; more workers than processors do not raise the ceiling.
         let workers = result.plan.workers.min(result.environment.cpus.max(1));
         let Some(ceiling) = calibration.ceiling.map(|rate| rate * f64::from(workers)) else {
             return vec![no_ceiling(calibration)];
         };
         let share = target / ceiling;
-        if share <= most {
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "ceiling",
             Severity::Warn,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
-                "{target:.0} requests/s is close to or above {ceiling:.0}/s, the largest rate that the generator was seen \
-                 to offer on time here"
+                "{target:.0} requests/s is {:.0} % of {ceiling:.0}/s, the highest calibrated rate that was sent on time",
+                share * 100.0
             ),
-            "use more workers on more cores, or lower the rate; `hoptax calibrate` measures the ceiling",
+            "use more --workers on more cores, or lower the rate; `hoptax calibrate` measures the ceiling again",
         )]
     },
     withhold: None,
@@ -43,17 +43,17 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
     let lag_us = calibration.tried.iter().filter_map(|one| one.send_lag_p99_us).reduce(f64::min);
     let rates = calibration.tried.iter().map(|one| one.rate);
     let tried = match (lag_us, rates.clone().reduce(f64::min), rates.reduce(f64::max)) {
-        (Some(lag_us), Some(least), Some(largest)) => format!(
-            "of the rates tried, {least:.0} to {largest:.0}/s, even the most punctual had a p99 of send lag of {lag_us:.0} us"
-        ),
-        _ => "it does not say what was tried".to_owned(),
+        (Some(lag_us), Some(lowest), Some(highest)) => {
+            format!("at {lowest:.0} to {highest:.0}/s, send lag p99 was {lag_us:.0} us or more")
+        }
+        _ => "it lists no rates".to_owned(),
     };
     finding(
         "ceiling",
         Severity::Warn,
         Measured::count(0.0, 1.0, "rates on time"),
-        format!("the calibration found no rate that the generator offers on time here: {tried}"),
-        "keep the machine's processors from sleeping or from other work, and run `hoptax calibrate` again",
+        format!("the calibration found no rate that the generator sends on time: {tried}"),
+        "stop other work on the machine or keep its processors from halting, then run `hoptax calibrate` again",
     )
 }
 
@@ -62,8 +62,8 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
 /// how many connections wait for each other, and the floor was measured without waiting.
 pub(super) const FLOOR: Check<LoadResult> = Check {
     id: "floor",
-    protects_from: "the generator's and the kernel's own microseconds being taken for the subject's",
-    source: "our own: response time of an origin that answers at once",
+    protects_from: "latency of generator and kernel reported as the subject's",
+    source: "own: response time of an origin that answers at once",
     judge: |result, limits| {
         let (Some(rate), Some(p50_us), Some(calibration)) =
             (result.rate.target, result.latency.response.p50_us, &result.environment.calibration)
@@ -85,11 +85,11 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(share, threshold),
                     format!(
-                        "an origin that answers at once takes {floor_us:.0} us here at {rate:.0}/s: {:.0} % of the median is \
-                         generator, kernel and that origin",
+                        "an origin that answers at once takes {floor_us:.0} us at {rate:.0}/s, which is {:.0} % of the response \
+                         time p50",
                         share * 100.0
                     ),
-                    "compare with a direct run rather than reading the number alone",
+                    "compare with a run without the subject; do not read the time on its own",
                 )
             })
             .into_iter()
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ceiling_that_was_not_found_says_what_was_tried() {
+    fn a_missing_ceiling_is_reported_with_the_rates_tried() {
         let (severity, result) = fired("ceiling", |result| calibrated(result, &[], None));
         assert_eq!(severity, Some(Severity::Warn));
         let found = result.findings.iter().find(|finding| finding.id == "ceiling").unwrap();

@@ -7,8 +7,8 @@ use crate::{Check, Measured, finding};
 /// Interrupted trials.
 pub(super) const INTERRUPTED: Check<LoadResult> = Check {
     id: "interrupted",
-    protects_from: "a part of a trial being read as all of it",
-    source: "our own",
+    protects_from: "part of a trial read as the whole",
+    source: "own",
     judge: |result, _| {
         if result.ended_by != EndedBy::Interrupt {
             return Vec::new();
@@ -18,10 +18,8 @@ pub(super) const INTERRUPTED: Check<LoadResult> = Check {
             "interrupted",
             Severity::Warn,
             Measured::count(recorded_s, planned_s, "s"),
-            format!(
-                "the load was interrupted: the numbers are of {recorded_s:.1} s, and {planned_s} s were planned"
-            ),
-            "run it to its end before comparing it with others",
+            format!("interrupted after {recorded_s:.1} s of {planned_s} s: the numbers cover that part only"),
+            "repeat the run to its end before you compare it with others",
         )]
     },
     withhold: None,
@@ -30,8 +28,8 @@ pub(super) const INTERRUPTED: Check<LoadResult> = Check {
 /// Trials that ended because the backlog could never have been sent.
 pub(super) const BACKLOG: Check<LoadResult> = Check {
     id: "hopeless-backlog",
-    protects_from: "a rate that nobody can take, and a run that goes on planning it",
-    source: "our own: more waits than ten times the rate so far, and 100,000/s at least, would send in the whole run",
+    protects_from: "a run that keeps planning requests which can never be sent",
+    source: "own: the backlog exceeds the requests that ten times the rate so far, and at least 100,000/s, would send in the whole run",
     judge: |result, _| {
         if result.ended_by != EndedBy::Backlog {
             return Vec::new();
@@ -41,11 +39,10 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
             Severity::Fail,
             Measured::count(result.waiting.most as f64, 0.0, "requests"),
             format!(
-                "the load was ended after {:.1} of {} recorded seconds: {} requests waited for a connection, more than \
-                 could ever have been sent in the time planned",
+                "ended after {:.1} s of {} s: {} requests waited for a connection, more than could be sent in the planned time",
                 result.recorded_s, result.plan.duration_s, result.waiting.most
             ),
-            "lower the rate, raise --connections or --workers, or have requests skipped with --when-busy skip",
+            "lower the rate, raise --connections or --workers, or skip requests with --when-busy skip",
         )]
     },
     withhold: None,
@@ -58,17 +55,13 @@ mod tests {
     use crate::load::tests::fired;
 
     #[test]
-    fn an_interrupted_trial_says_of_how_long_it_speaks() {
+    fn an_interrupted_trial_reports_the_time_that_its_numbers_cover() {
         let (severity, result) = fired("interrupted", |result| {
             (result.ended_by, result.recorded_s) = (EndedBy::Interrupt, 2.06);
         });
         assert_eq!(severity, Some(Severity::Warn));
-        assert!(
-            result.findings[0].message.contains("of 2.1 s, and 10 s were planned"),
-            "{}",
-            result.findings[0].message
-        );
-        assert!(result.latency.response.p50_us.is_some(), "what was recorded stands");
+        assert!(result.findings[0].message.contains("after 2.1 s of 10 s"), "{}", result.findings[0].message);
+        assert!(result.latency.response.p50_us.is_some(), "recorded numbers are kept");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{Check, Measured, finding, severity_above};
 /// Too many unanswered requests.
 pub(super) const ERRORS: Check<LoadResult> = Check {
     id: "errors",
-    protects_from: "a subject that looks fast because it refuses",
+    protects_from: "a subject that looks fast because it rejects requests",
     source: "RFC 9411: failed transactions below 0.001 %",
     judge: |result, limits| {
         let share = result.book.error_share();
@@ -26,9 +26,9 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
             }
         }
         let advice = if severity == Severity::Fail {
-            "look at the subject's log; if errors are part of the experiment, raise --max-error-share"
+            "check the subject's log; if errors are part of the experiment, raise --max-error-share"
         } else {
-            "the quantiles describe the answered requests only"
+            "quantiles cover answered requests only"
         };
         vec![finding(
             "errors",
@@ -44,28 +44,34 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
 /// Answers that do not match the request.
 pub(super) const MISMATCHES: Check<LoadResult> = Check {
     id: "wrong-answers",
-    protects_from: "a subject that is fast because it does something else",
-    source: "RFC 9411; what is right is said by --expect",
+    protects_from: "a subject that looks fast because it does not do the work",
+    source: "RFC 9411; --expect defines a correct answer",
     judge: |result, limits| {
         let count = result.failures.get("mismatch").copied().unwrap_or(0);
         let share = count as f64 / result.book.sent.max(1) as f64;
-        let most = limits.of(&thresholds::MISMATCH_SHARE);
-        if share <= most {
+        let max = limits.of(&thresholds::MISMATCH_SHARE);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "wrong-answers",
             Severity::Fail,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
-                "{count} answers were not what was expected ({}): the subject did not do the work",
-                result.plan.expect
+                "{count} answers ({:.3} %) did not match {}",
+                share * 100.0,
+                expected(&result.plan.expect)
             ),
-            "look at an answer with curl; correct the subject or --expect",
+            "inspect an answer with curl; correct the subject or --expect",
         )]
     },
     withhold: None,
 };
+
+/// The expectation, which by default is a status below 400.
+fn expected(expect: &str) -> String {
+    if expect.is_empty() { "a status below 400".to_owned() } else { format!("`{expect}`") }
+}
 
 #[cfg(test)]
 mod tests {
@@ -100,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_fire_even_where_errors_are_tolerated() {
+    fn wrong_answers_fire_even_if_errors_are_tolerated() {
         let (severity, _) = fired("wrong-answers", |result| {
             result.plan.max_error_share = 1.0;
             result.book.answered -= 10;

@@ -20,7 +20,7 @@ fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) 
     match severity {
         Severity::Fail if has_no_plan(result) => (
             Severity::Warn,
-            "; the server may do more, and response times, which hold the generator's, are withheld",
+            "; the server may sustain more, and response times include the generator's delay and are withheld",
         ),
         severity => (severity, ""),
     }
@@ -36,8 +36,8 @@ fn withhold(result: &mut LoadResult, finding: &Finding, fail: f64) {
 /// A worker that was always busy limited the rate itself.
 pub(super) const SATURATED: Check<LoadResult> = Check {
     id: "generator-saturated",
-    protects_from: "the client's limit being taken for the server's",
-    source: "method of RFC 9411 (headroom of the test equipment); Lancet",
+    protects_from: "the client's limit reported as the server's",
+    source: "RFC 9411 (headroom of the test equipment); Lancet (ATC 2019)",
     judge: |result, limits| {
         let generator = &result.generator;
         if generator.wall_seconds <= 0.0 {
@@ -54,17 +54,17 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
             limits.of(&thresholds::GENERATOR_BUSY_FAIL),
         )
         .map(|(severity, threshold)| {
-            let says = if severity == Severity::Fail { "set" } else { "may have set" };
+            let limited = if severity == Severity::Fail { "limited" } else { "may have limited" };
             let (severity, then) = weighed(result, severity);
             finding(
                 "generator-saturated",
                 severity,
                 Measured::percent(busiest, threshold),
                 format!(
-                    "a worker was on its core {:.0} % of the time: the generator {says} this rate{then}",
+                    "a worker used {:.0} % of its core: the generator {limited} the rate{then}",
                     busiest * 100.0
                 ),
-                "use more --workers on more cores, or offer a --rate below this",
+                "use more --workers on more cores, or a --rate below the measured one",
             )
         })
         .into_iter()
@@ -78,8 +78,8 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
 /// Connections that the generator's machine could not open.
 pub(super) const EXHAUSTED: Check<LoadResult> = Check {
     id: "generator-exhausted",
-    protects_from: "the client's lack of ports, files or memory being taken for the server's failures",
-    source: "our own; connect(2) and socket(2) say which errors are local",
+    protects_from: "exhausted ports, files or memory of the client reported as failures of the server",
+    source: "own; connect(2) and socket(2) define which errors are local",
     judge: |result, limits| {
         let count = result.failures.get("generator").copied().unwrap_or(0);
         let share = count as f64 / result.book.sent.max(1) as f64;
@@ -91,10 +91,11 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(share, threshold),
                     format!(
-                        "{count} requests failed because this machine could not open a connection: it is out of ports, \
-                         open files or memory"
+                        "{count} requests ({:.3} %) failed because the generator could not open a connection: ports, open files \
+                         or memory are exhausted",
+                        share * 100.0
                     ),
-                    "raise `ulimit -n` or net.ipv4.ip_local_port_range, keep connections for more requests, or use fewer",
+                    "raise `ulimit -n` or net.ipv4.ip_local_port_range, send more requests per connection, or use fewer connections",
                 )
             })
             .into_iter()
@@ -106,7 +107,7 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
 /// A worker that waited for a processor measured the scheduler.
 pub(super) const RUN_DELAY: Check<LoadResult> = Check {
     id: "run-delay",
-    protects_from: "a generator that shares its core and takes its own wait for the subject's",
+    protects_from: "the generator's wait for its processor reported as the subject's latency",
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
     judge: |result, limits| {
         let generator = &result.generator;
@@ -126,11 +127,11 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(worst, threshold),
                     format!(
-                        "a worker was ready but had no processor for {:.1} % of the time ({:.0} ms){then}",
+                        "a worker waited for a processor for {:.1} % of the time ({:.0} ms){then}",
                         worst * 100.0,
                         worst * generator.wall_seconds * 1e3
                     ),
-                    "keep other processes off the generator's core, or pin them apart with taskset",
+                    "move other processes off the generator's core, or pin them with taskset",
                 )
             })
             .into_iter()
@@ -160,12 +161,12 @@ mod tests {
     #[test]
     fn an_exhausted_machine_fires() {
         let exhausted = |count: u64| {
-            let spoil = |result: &mut hoptax_result::LoadResult| {
+            let invalidate = |result: &mut hoptax_result::LoadResult| {
                 result.book.answered -= count;
                 result.book.failed += count;
                 result.failures.insert("generator".to_owned(), count);
             };
-            fired("generator-exhausted", spoil).0
+            fired("generator-exhausted", invalidate).0
         };
         assert_eq!(exhausted(0), None);
         assert_eq!(exhausted(1), Some(Severity::Warn));
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn as_fast_as_possible_a_busy_generator_leaves_the_rate_and_takes_the_times() {
+    fn without_a_schedule_a_busy_generator_keeps_the_rate_and_withholds_times() {
         let closed = |id: &str, think: Option<&str>| {
             fired(id, |result| {
                 result.plan.loop_ = Loop::Closed;

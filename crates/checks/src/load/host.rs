@@ -8,7 +8,7 @@ use crate::{Check, Measured, finding, severity_above};
 /// Stolen time.
 pub(super) const STEAL: Check<LoadResult> = Check {
     id: "steal",
-    protects_from: "a virtual machine that was stopped while the clock ran",
+    protects_from: "a virtual machine that the hypervisor stopped while the clock ran",
     source: "proc(5), /proc/stat, eighth field",
     judge: |result, limits| {
         let share = result.generator.steal_share;
@@ -18,8 +18,8 @@ pub(super) const STEAL: Check<LoadResult> = Check {
                     "steal",
                     severity,
                     Measured::percent(share, threshold),
-                    format!("the host took {:.2} % of the processors' time", share * 100.0),
-                    "run again when the host is quieter, or on a machine of your own",
+                    format!("steal was {:.2} % of CPU time", share * 100.0),
+                    "run again when the host is quieter, or on a dedicated machine",
                 )
             })
             .into_iter()
@@ -31,12 +31,12 @@ pub(super) const STEAL: Check<LoadResult> = Check {
 /// Tasks of any process that waited for a processor.
 pub(super) const PRESSURE: Check<LoadResult> = Check {
     id: "cpu-pressure",
-    protects_from: "a machine with more work than processors, on which everything waits for everything",
+    protects_from: "a machine with more runnable tasks than processors",
     source: "kernel documentation, accounting/psi: the total of `some`, not its averages",
     judge: |result, limits| {
         let Some(share) = result.generator.pressure_share else { return Vec::new() };
-        let most = limits.of(&thresholds::PRESSURE);
-        if share <= most {
+        let max = limits.of(&thresholds::PRESSURE);
+        if share <= max {
             return Vec::new();
         }
         // CPU pressure does not show which task waited. `run-delay` judges the generator, and the subject may be
@@ -44,9 +44,9 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
         vec![finding(
             "cpu-pressure",
             Severity::Info,
-            Measured::percent(share, most),
-            format!("some task of this machine waited for a processor {:.0} % of the time", share * 100.0),
-            "if subject and generator share the machine, part of the response time is that wait",
+            Measured::percent(share, max),
+            format!("some task waited for a processor for {:.0} % of the time (CPU pressure)", share * 100.0),
+            "if subject and generator share the machine, response times include that wait",
         )]
     },
     withhold: None,
@@ -55,20 +55,20 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
 /// A CPU limit that throttled the generator.
 pub(super) const THROTTLED: Check<LoadResult> = Check {
     id: "throttled",
-    protects_from: "a container's CPU limit that freezes the generator for most of every 100 ms",
+    protects_from: "a container's CPU limit that stops the generator for most of every 100 ms",
     source: "kernel documentation, admin-guide/cgroup-v2: nr_throttled of cpu.stat",
     judge: |result, limits| {
         let Some(periods) = result.generator.throttled else { return Vec::new() };
-        let most = limits.of(&thresholds::THROTTLED);
-        if periods as f64 <= most {
+        let max = limits.of(&thresholds::THROTTLED);
+        if periods as f64 <= max {
             return Vec::new();
         }
         vec![finding(
             "throttled",
             Severity::Fail,
-            Measured::count(periods as f64, most, "periods"),
-            format!("a limit on CPU time stopped the generator in {periods} periods"),
-            "raise the CPU limit of the container, or remove it",
+            Measured::count(periods as f64, max, "periods"),
+            format!("a CPU limit (cgroup) throttled the generator in {periods} periods"),
+            "raise or remove the container's CPU limit",
         )]
     },
     withhold: None,
@@ -77,8 +77,8 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
 /// The clock source.
 pub(super) const CLOCK: Check<LoadResult> = Check {
     id: "clock",
-    protects_from: "a clock that is slow to read or runs backwards",
-    source: "our own; a clock source such as hpet or acpi_pm takes a system call and a microsecond or more",
+    protects_from: "a clock that is slow to read or goes backwards",
+    source: "own; a clock source such as hpet or acpi_pm takes a system call and a microsecond or more",
     judge: |result, limits| {
         let generator = &result.generator;
         let max_ns = limits.of(&thresholds::CLOCK_READ_NS);
@@ -88,8 +88,8 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
                 "clock",
                 Severity::Fail,
                 Measured::count(generator.clock_step_back_ns as f64, 0.0, "ns"),
-                format!("the clock (`{source}`) went back by {} ns", generator.clock_step_back_ns),
-                "no time measured on this machine can be believed; use another clock source",
+                format!("the clock (`{source}`) went backwards by {} ns", generator.clock_step_back_ns),
+                "times measured on this machine are invalid; use another clock source",
             )];
         }
         if generator.clock_read_ns <= max_ns {
@@ -99,8 +99,8 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
             "clock",
             Severity::Fail,
             Measured::count(generator.clock_read_ns, max_ns, "ns"),
-            format!("one reading of the clock (`{source}`) takes {:.0} ns", generator.clock_read_ns),
-            "choose the clock source `tsc` or `kvm-clock` (see /sys/devices/system/clocksource)",
+            format!("reading the clock (`{source}`) takes {:.0} ns", generator.clock_read_ns),
+            "select the clock source `tsc` or `kvm-clock` (see /sys/devices/system/clocksource)",
         )]
     },
     withhold: None,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_slow_or_goes_back_fires() {
+    fn a_slow_or_backward_clock_fires() {
         assert_eq!(fired("clock", |result| result.generator.clock_read_ns = 1_500.0).0, Some(Severity::Fail));
         assert_eq!(fired("clock", |result| result.generator.clock_step_back_ns = 1).0, Some(Severity::Fail));
     }

@@ -8,8 +8,8 @@ use crate::{Check, Measured, finding, severity_above};
 /// Send lag caused by the generator itself.
 pub(super) const SEND_LAG: Check<LoadResult> = Check {
     id: "send-lag",
-    protects_from: "a late generator whose delay is taken for the subject's",
-    source: "Treadmill (ISCA 2016), wrk2's admitted millisecond; the limits are our own",
+    protects_from: "send lag of the generator reported as latency of the subject",
+    source: "Treadmill (ISCA 2016); wrk2, which documents a lag of one millisecond; own limits",
     judge: |result, limits| {
         let (Loop::Open, Some(lag_us)) = (result.plan.loop_, result.latency.own_lag.p99_us) else {
             return Vec::new();
@@ -26,11 +26,8 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
                     "send-lag",
                     severity,
                     Measured::us(lag_us, threshold),
-                    format!(
-                        "the generator was late: it took note of 1 request in 100 more than {lag_us:.0} us after its planned \
-                         time"
-                    ),
-                    "give the generator a core of its own, use more workers, or lower the rate",
+                    format!("send lag p99 was {lag_us:.0} us"),
+                    "give the generator its own core, use more --workers, or lower the rate",
                 )
             })
             .into_iter()
@@ -42,8 +39,8 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
 /// Send lag that affects the reported tail.
 pub(super) const LATE_TAIL: Check<LoadResult> = Check {
     id: "late-tail",
-    protects_from: "a tail made of the generator's own stalls",
-    source: "our own: fewer than 1 request in 1,000 may be later than the p99 that is reported, or a tenth of it is ours",
+    protects_from: "stalls of the generator reported as the subject's tail",
+    source: "own: with more than 1 request in 1,000 later than the reported p99, a tenth of the requests above p99 is the generator's",
     judge: |result, _| {
         let latency = &result.latency;
         let (Loop::Open, Some(lag_us), Some(p99_us)) =
@@ -59,10 +56,10 @@ pub(super) const LATE_TAIL: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::us(lag_us, p99_us),
             format!(
-                "the generator took note of 1 request in 1,000 more than {lag_us:.0} us late, longer than the p99 of {p99_us:.0} us: the tail \
-                 is in part the generator's"
+                "send lag p99.9 was {lag_us:.0} us, above the response time p99 of {p99_us:.0} us: part of the tail is the \
+                 generator's"
             ),
-            "give the generator a core of its own; believe the median rather than the tail",
+            "give the generator its own core; use the median, not the tail",
         )]
     },
     withhold: None,
@@ -71,26 +68,26 @@ pub(super) const LATE_TAIL: Check<LoadResult> = Check {
 /// Time spent waiting for a connection is part of the response time due to the pool.
 pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
     id: "connections-busy",
-    protects_from: "a pool that is too small being taken for a subject that is too slow",
+    protects_from: "a pool that is too small reported as a slow subject",
     source: "van der Schaaf, ServiceMeshCon EU 2021: results with significant blocking are invalid",
     judge: |result, limits| {
         let book = &result.book;
         let share = if book.sent == 0 { 0.0 } else { book.blocked as f64 / book.sent as f64 };
-        let most = limits.of(&thresholds::BLOCKED_SHARE);
-        if share <= most {
+        let max = limits.of(&thresholds::BLOCKED_SHARE);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "connections-busy",
             Severity::Warn,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
-                "{:.1} % of the requests waited for one of the {} connections; response time counts that wait, \
-                 service time does not",
+                "{:.1} % of the requests waited for one of the {} connections",
                 share * 100.0,
                 result.plan.connections
             ),
-            "raise the connections if users would not wait for one another",
+            "response time includes that wait, service time does not; raise --connections if clients do not share connections \
+             in production",
         )]
     },
     withhold: None,
@@ -111,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_depends_on_what_is_measured() {
+    fn the_limit_of_send_lag_scales_with_response_time() {
         let late = |lag_us: f64| {
-            let spoil = |result: &mut hoptax_result::LoadResult| {
+            let invalidate = |result: &mut hoptax_result::LoadResult| {
                 result.latency.response.p50_us = Some(10_000.0);
                 result.latency.own_lag.p99_us = Some(lag_us);
             };
-            fired("send-lag", spoil).0
+            fired("send-lag", invalidate).0
         };
         assert_eq!(
             (late(499.0), late(501.0), late(5_001.0)),
@@ -127,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_tightened_limit_holds() {
-        let spoil = |result: &mut hoptax_result::LoadResult| result.latency.own_lag.p99_us = Some(30.0);
-        assert_eq!(fired_with("send-lag", &[("own-lag-us", 20.0)], spoil).0, Some(Severity::Warn));
+        let invalidate = |result: &mut hoptax_result::LoadResult| result.latency.own_lag.p99_us = Some(30.0);
+        assert_eq!(fired_with("send-lag", &[("own-lag-us", 20.0)], invalidate).0, Some(Severity::Warn));
     }
 
     #[test]

@@ -9,39 +9,38 @@ use crate::{Check, Measured, finding};
 /// exempt: the plan states the setting, and the result their count.
 pub(super) const OFFERED: Check<LoadResult> = Check {
     id: "offered",
-    protects_from: "a generator that quietly offers less than it was asked to",
+    protects_from: "a load below the requested one",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
         let book = &result.book;
-        let least = limits.of(&thresholds::OFFERED_SHARE);
+        let min = limits.of(&thresholds::OFFERED_SHARE);
         if book.planned == 0 {
             return vec![finding(
                 "offered",
                 Severity::Fail,
-                Measured::percent(0.0, least),
+                Measured::percent(0.0, min),
                 "no request was planned in the recorded time".to_owned(),
                 "raise the rate or the duration",
             )];
         }
         let share = book.sent as f64 / book.planned as f64;
-        if share >= least {
+        if share >= min {
             return Vec::new();
         }
         let reasons: Vec<String> =
             result.unsent.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let unsent = if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") };
         let sentence = format!(
-            "{} of {} planned requests were sent ({:.1} %); unsent: {}",
-            book.sent,
+            "of {} planned requests, {unsent} were not sent; {:.1} % were sent",
             book.planned,
-            share * 100.0,
-            if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") }
+            share * 100.0
         );
-        let measured = Measured::percent(share, least);
-        vec![if is_asked_for(result, share, least) {
-            let advice = "as asked for: the numbers describe the requests that were sent, and nobody who was turned away";
+        let measured = Measured::percent(share, min);
+        vec![if is_asked_for(result, share, min) {
+            let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             finding("offered", Severity::Warn, measured, sentence, advice)
         } else {
-            let advice = "the subject cannot take this rate on these connections: lower the rate or raise the connections";
+            let advice = "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
             finding("offered", Severity::Fail, measured, sentence, advice)
         }]
     },
@@ -49,24 +48,24 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
 };
 
 /// Whether enough requests would have been sent if the user had not asked to skip.
-fn is_asked_for(result: &LoadResult, share: f64, least: f64) -> bool {
+fn is_asked_for(result: &LoadResult, share: f64, min: f64) -> bool {
     let skipped =
         |reason: &str, asked: bool| if asked { result.unsent.get(reason).copied().unwrap_or(0) } else { 0 };
     let asked =
         skipped("busy", result.plan.when_busy != "wait") + skipped("late", result.plan.when_late == "skip");
-    share + asked as f64 / result.book.planned as f64 >= least
+    share + asked as f64 / result.book.planned as f64 >= min
 }
 
 /// The load must match the plan at all times, not only on average.
 pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
     id: "load-constant",
-    protects_from: "a stall and the flood after it that even out in the mean",
-    source: "RFC 9411: the sustained rate deviates by less than 5 %; judged in twentieths of the trial",
+    protects_from: "a stall and the burst after it, which cancel in the mean",
+    source: "RFC 9411: the sustained rate deviates by less than 5 %, here in each twentieth of the trial",
     judge: |result, limits| {
         if result.plan.loop_ == Loop::Closed || result.windows.is_empty() {
             return Vec::new();
         }
-        let most = limits.of(&thresholds::LOAD_DEVIATION);
+        let max = limits.of(&thresholds::LOAD_DEVIATION);
         let worst = result
             .windows
             .chunks(result.windows.len().div_ceil(20))
@@ -78,7 +77,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
                 deviation - 2.0 / planned.max(1.0)
             })
             .fold(0.0, f64::max);
-        if worst <= most {
+        if worst <= max {
             return Vec::new();
         }
         let skips = result.plan.when_busy != "wait" || result.plan.when_late == "skip";
@@ -89,17 +88,17 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             result.windows.iter().map(|window| window.planned.saturating_sub(window.sent)).sum();
         // This holds only if the generator itself handled every request well within a twentieth of the trial.
         let part_us = result.recorded_s * 1e6 / 20.0;
-        let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < most * part_us);
+        let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < max * part_us);
         let is_explained = skips || (held_up >= missing && is_prompt);
         vec![finding(
             "load-constant",
             if is_explained { Severity::Warn } else { Severity::Fail },
-            Measured::percent(worst, most),
+            Measured::percent(worst, max),
             format!(
-                "in some twentieth of the trial what was sent differs by {:.1} % from what was planned",
+                "the number of requests sent deviates from the plan by up to {:.1} % in a twentieth of the trial",
                 worst * 100.0
             ),
-            "the generator stalled, or its connections were all busy: look at send-lag and connections-busy",
+            "the generator stalled or all connections were busy: see send-lag and connections-busy",
         )]
     },
     withhold: None,
@@ -108,7 +107,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
 /// All requested connections must be open.
 pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
     id: "connections-lost",
-    protects_from: "a load on fewer connections than were asked for",
+    protects_from: "a load on fewer connections than requested",
     source: "RFC 9411: concurrent connections deviate by less than 10 %",
     judge: |result, limits| {
         let plan = &result.plan;
@@ -118,16 +117,20 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
         let fewest = result.windows.iter().filter_map(|window| window.connections).min();
         let (true, Some(fewest)) = (keeps, fewest) else { return Vec::new() };
         let share = 1.0 - fewest as f64 / f64::from(plan.connections.max(1));
-        let most = limits.of(&thresholds::CONNECTIONS_LOST);
-        if share <= most {
+        let max = limits.of(&thresholds::CONNECTIONS_LOST);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "connections-lost",
             Severity::Warn,
-            Measured::percent(share, most),
-            format!("only {fewest} of {} connections were open at times", plan.connections),
-            "the server closes connections: raise its limits, or ask for --requests-per-connection as it gives",
+            Measured::percent(share, max),
+            format!(
+                "at times, {:.0} % of the connections were closed ({fewest} of {} open)",
+                share * 100.0,
+                plan.connections
+            ),
+            "the server closes connections: raise its limits, or set --requests-per-connection to match them",
         )]
     },
     withhold: None,
@@ -149,16 +152,16 @@ mod tests {
     #[test]
     fn unsent_requests_fire() {
         assert_eq!(fired("offered", skip("end")).0, Some(Severity::Fail));
-        assert_eq!(fired("offered", skip("busy")).0, Some(Severity::Fail), "nobody asked to skip");
+        assert_eq!(fired("offered", skip("busy")).0, Some(Severity::Fail), "skipping was not requested");
     }
 
     #[test]
-    fn what_the_user_asked_to_skip_is_told_and_not_void() {
-        let spoil = |result: &mut LoadResult| {
+    fn requests_skipped_on_request_warn_and_do_not_void() {
+        let invalidate = |result: &mut LoadResult| {
             skip("busy")(result);
             result.plan.when_busy = "skip".to_owned();
         };
-        assert_eq!(fired("offered", spoil).0, Some(Severity::Warn));
+        assert_eq!(fired("offered", invalidate).0, Some(Severity::Warn));
         let other = |result: &mut LoadResult| {
             skip("end")(result);
             result.plan.when_busy = "skip".to_owned();
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_and_its_flood_fire() {
+    fn a_stall_and_its_burst_fire() {
         let (severity, _) = fired("load-constant", |result| {
             for window in &mut result.windows[40..45] {
                 window.sent = 0;
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_of_the_subject_is_told_and_not_void() {
+    fn a_stall_of_the_subject_warns_and_does_not_void() {
         let (severity, _) = fired("load-constant", |result| {
             for window in &mut result.windows[40..45] {
                 window.sent = 0;

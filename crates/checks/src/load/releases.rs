@@ -8,23 +8,23 @@ use crate::{Check, Measured, finding};
 /// Poisson arrivals, merged over all workers, must be Poisson.
 pub(super) const ARRIVALS: Check<LoadResult> = Check {
     id: "arrivals",
-    protects_from: "arrivals that are called random and come in step, as those of workers that share a seed",
-    source: "Lancet (ATC 2019), Treadmill's fault; Kolmogorov-Smirnov distance 0.02, or 1.63 / sqrt(n) with few gaps",
+    protects_from: "arrivals that should be random but are synchronised, for example in workers with the same seed",
+    source: "Lancet (ATC 2019), on a fault of Treadmill; Kolmogorov-Smirnov distance 0.02, or 1.63 / sqrt(n) with few gaps",
     judge: |result, limits| {
         let Some(pacing) = &result.pacing else { return Vec::new() };
         let Some(distance) = pacing.exponential_distance else { return Vec::new() };
-        let most = limits.of(&thresholds::ARRIVALS_DISTANCE).max(1.63 / (pacing.gaps.max(1) as f64).sqrt());
-        if distance <= most {
+        let max = limits.of(&thresholds::ARRIVALS_DISTANCE).max(1.63 / (pacing.gaps.max(1) as f64).sqrt());
+        if distance <= max {
             return Vec::new();
         }
         vec![finding(
             "arrivals",
             Severity::Warn,
-            Measured::count(distance, most, ""),
+            Measured::count(distance, max, ""),
             format!(
-                "arrivals are not Poisson: the distribution of gaps is {distance:.3} from the exponential one"
+                "arrivals are not Poisson: the distance of the gaps from an exponential distribution is {distance:.3}"
             ),
-            "the generator was late or held up: look at send-lag and connections-busy",
+            "the generator was late or connections were busy: see send-lag and connections-busy",
         )]
     },
     withhold: None,
@@ -33,8 +33,8 @@ pub(super) const ARRIVALS: Check<LoadResult> = Check {
 /// Requests in flight, observed and computed by Little's law.
 pub(super) const LITTLE: Check<LoadResult> = Check {
     id: "in-flight",
-    protects_from: "requests that are lost or counted twice in the engine itself",
-    source: "Little (1961); looks at Poisson moments see averages of time (Wolff 1982)",
+    protects_from: "requests that the engine loses or counts twice",
+    source: "Little (1961); samples at Poisson times see time averages (Wolff 1982)",
     judge: |result, limits| {
         let Some(in_flight) = &result.in_flight else { return Vec::new() };
         let scale = in_flight.seen.max(in_flight.computed);
@@ -43,19 +43,19 @@ pub(super) const LITTLE: Check<LoadResult> = Check {
         // hence four standard deviations.
         let chance = 4.0 * (scale / (in_flight.looks.max(1)) as f64).sqrt();
         let share = (difference - chance).max(0.0) / scale.max(f64::MIN_POSITIVE);
-        let most = limits.of(&thresholds::LITTLE_SHARE);
-        if share <= most {
+        let max = limits.of(&thresholds::LITTLE_SHARE);
+        if share <= max {
             return Vec::new();
         }
         vec![finding(
             "in-flight",
             Severity::Warn,
-            Measured::percent(share, most),
+            Measured::percent(share, max),
             format!(
-                "{:.3} requests were in flight in the mean as seen, {:.3} as computed from their times",
+                "the mean number of requests in flight was {:.3} as sampled and {:.3} as computed by Little's law",
                 in_flight.seen, in_flight.computed
             ),
-            "the engine lost requests or counted some twice: please report it with the result file",
+            "the engine lost requests or counted some twice: report it with the result file",
         )]
     },
     withhold: None,
@@ -78,7 +78,7 @@ mod tests {
         };
         assert_eq!(arrivals(0.019, 16_000), None);
         assert_eq!(arrivals(0.021, 16_000), Some(Severity::Warn));
-        assert_eq!(arrivals(0.1, 100), None, "chance explains it");
+        assert_eq!(arrivals(0.1, 100), None, "within chance");
     }
 
     #[test]

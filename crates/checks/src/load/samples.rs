@@ -25,8 +25,8 @@ const QUANTILES: [Quantile; 4] = [
 /// Unanswered requests are slow requests of unknown duration.
 pub(super) const UNFINISHED: Check<LoadResult> = Check {
     id: "unfinished",
-    protects_from: "slow requests left out of the quantiles because they had not ended",
-    source: "right-censoring: a quantile is known while every unfinished request was waited for longer than it",
+    protects_from: "slow requests missing from the quantiles because they had not finished",
+    source: "right-censoring: a quantile is known if the generator waited longer than it for every unfinished request",
     judge: |result, _| {
         let at_least = result.latency.response.at_least;
         let bounds = [at_least.p50_us, at_least.p90_us, at_least.p99_us, at_least.p99_9_us];
@@ -47,13 +47,12 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, 0.0),
             format!(
-                "{open} requests ({:.3} %) timed out, or were unfinished or unsent at the end: {} of response time {} only \
-                 bounded from below",
+                "{open} requests ({:.3} %) timed out, or were unfinished or unsent at the end: {} of response time {}",
                 share * 100.0,
                 lost.join(", "),
-                if lost.len() == 1 { "is" } else { "are" }
+                if lost.len() == 1 { "is a lower bound" } else { "are lower bounds" }
             ),
-            "lower the rate, or raise --timeout so that slow answers are waited for",
+            "lower the rate, or raise --timeout to wait for slow answers",
         )]
     },
     withhold: None,
@@ -62,8 +61,8 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
 /// Too few requests above the quantile.
 pub(super) const TOO_FEW: Check<LoadResult> = Check {
     id: "too-few-samples",
-    protects_from: "a tail quantile that a handful of requests decided",
-    source: "our own: n (1 - p) of at least 100",
+    protects_from: "a tail quantile determined by a few requests",
+    source: "own: n (1 - p) of at least 100",
     judge: |result, limits| {
         let count = result.latency.response.count;
         let usual = QUANTILES.iter().map(|quantile| (quantile.p, quantile.name.to_owned()));
@@ -80,11 +79,11 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             severity,
             Measured::count(count as f64, needed(*nearest, limits), "requests"),
             format!(
-                "{count} answers do not support {}: {} withheld",
+                "{count} answers are too few for {}, which {} withheld",
                 names.join(", "),
-                if names.len() == 1 { "it is" } else { "they are" }
+                if names.len() == 1 { "is" } else { "are" }
             ),
-            "lengthen the duration or raise the rate",
+            "run longer or raise the rate",
         )]
     },
     withhold: Some(|result, _: &Finding, limits| {
@@ -112,8 +111,8 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
 /// A quantile whose interval is as wide as the quantile.
 pub(super) const VAGUE: Check<LoadResult> = Check {
     id: "vague-quantile",
-    protects_from: "a quantile that the next run will not show",
-    source: "our own: half the 95 % interval from batches of the trial within 10 % of the quantile, and withheld at 50 %",
+    protects_from: "a quantile that the next run does not reproduce",
+    source: "own: the half-width of the 95 % interval from batches is at most 10 % of the quantile; above 50 % it is withheld",
     judge: |result, limits| {
         let usual = QUANTILES
             .iter()
@@ -135,19 +134,19 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
             Measured::percent(worst, limits.of(&thresholds::INTERVAL_SHARE)),
             if worst > fail {
                 format!(
-                    "the interval of {} reaches {:.0} % and more to either side; what exceeds {:.0} % is withheld",
+                    "the half-width of the 95 % interval of {} is {}; quantiles above {:.0} % are withheld",
                     names.join(", "),
-                    least_vague * 100.0,
+                    percent_range(least_vague, worst),
                     fail * 100.0
                 )
             } else {
                 format!(
-                    "the interval of {} reaches up to {:.0} % to either side",
+                    "the half-width of the 95 % interval of {} is {}",
                     names.join(", "),
-                    worst * 100.0
+                    percent_range(least_vague, worst)
                 )
             },
-            "run longer, or on a quieter machine; use the interval, not the number",
+            "run longer or on a quieter machine; use the interval, not the estimate",
         )]
     },
     withhold: Some(|result, _: &Finding, limits| {
@@ -175,24 +174,30 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
 /// Requests that are correlated because they queued behind each other.
 pub(super) const CORRELATED: Check<LoadResult> = Check {
     id: "correlated-samples",
-    protects_from: "an interval that takes requests for independent which queued behind each other",
-    source: "Lancet (ATC 2019): Spearman's correlation of neighbours; Seila (1982) for what to do about it",
+    protects_from: "an interval that treats requests in one queue as independent",
+    source: "Lancet (ATC 2019): Spearman's correlation of consecutive requests; Seila (1982): intervals from batches",
     judge: |result, limits| {
         let Some(correlation) = result.serial_correlation else { return Vec::new() };
-        let most = limits.of(&thresholds::CORRELATION);
-        if correlation.abs() <= most {
+        let max = limits.of(&thresholds::CORRELATION);
+        if correlation.abs() <= max {
             return Vec::new();
         }
         vec![finding(
             "correlated-samples",
             Severity::Info,
-            Measured::count(correlation, most, ""),
-            format!("one response time tells of the next (rank correlation {correlation:.2})"),
-            "nothing to do: the intervals here rest on batches, which allow for it; the textbook's would be too narrow",
+            Measured::count(correlation, max, ""),
+            format!("consecutive response times are correlated (rank correlation {correlation:.2})"),
+            "none needed: intervals are computed from batches, which allow for correlation",
         )]
     },
     withhold: None,
 };
+
+/// Two shares as a range in percent, or as one if they print alike.
+fn percent_range(min: f64, max: f64) -> String {
+    let (min, max) = (format!("{:.0}", min * 100.0), format!("{:.0}", max * 100.0));
+    if min == max { format!("{min} %") } else { format!("{min} to {max} %") }
+}
 
 /// The half-width of a quantile's interval, as a share of the quantile.
 fn half_width(result: &LoadResult, quantile: &Quantile) -> Option<f64> {
@@ -253,7 +258,7 @@ mod tests {
     use crate::load::tests::fired;
 
     #[test]
-    fn unfinished_requests_that_reach_a_quantile_are_told() {
+    fn unfinished_requests_that_reach_a_quantile_fire() {
         let (severity, result) = fired("unfinished", |result| {
             result.plan.max_error_share = 0.1;
             result.book.answered -= 1_200;
@@ -271,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_answers_take_the_quantiles_that_they_cannot_carry() {
+    fn too_few_answers_withhold_the_quantiles_that_they_do_not_support() {
         let run = |count: u64| fired("too-few-samples", |result| result.latency.response.count = count);
         assert_eq!(run(100_000).0, None);
         let (severity, result) = run(99_999);
@@ -283,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_of_choice_are_withheld_as_the_usual_ones_are() {
+    fn requested_percentiles_are_withheld_like_the_default_ones() {
         let asked = |percentile: f64, half: f64| Percentile {
             percentile,
             response_us: Some(100.0),
@@ -305,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_interval_is_told_and_a_very_wide_one_withholds() {
+    fn a_wide_interval_fires_and_a_very_wide_one_withholds() {
         let run = |half: f64| {
             fired("vague-quantile", |result: &mut LoadResult| {
                 let p99_us = result.latency.response.p99_us.unwrap();
@@ -321,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_queue_behind_each_other_are_told() {
+    fn correlated_requests_fire() {
         assert_eq!(fired("correlated-samples", |result| result.serial_correlation = Some(0.04)).0, None);
         let (severity, _) = fired("correlated-samples", |result| result.serial_correlation = Some(0.6));
         assert_eq!(severity, Some(Severity::Info));

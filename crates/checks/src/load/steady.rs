@@ -9,28 +9,28 @@ use crate::{Check, Measured, finding, severity_above};
 /// The first third against the last.
 pub(super) const DRIFT: Check<LoadResult> = Check {
     id: "drift",
-    protects_from: "one number for a subject that was changing (warming up, filling, throttled)",
-    source: "our own; a coarse form of the steady-state tests of Barrett and others (OOPSLA 2017)",
+    protects_from: "one number for a subject that was still changing (warming up, filling, throttled)",
+    source: "own; a coarse form of the steady-state tests of Barrett and others (OOPSLA 2017)",
     judge: |result, limits| {
         let Some(drift) = result.drift.filter(|drift| drift.first_third_p50_us > 0.0) else {
             return Vec::new();
         };
         let change = drift.last_third_p50_us / drift.first_third_p50_us - 1.0;
-        let most = limits.of(&thresholds::DRIFT_SHARE);
-        if change.abs() <= most {
+        let max = limits.of(&thresholds::DRIFT_SHARE);
+        if change.abs() <= max {
             return Vec::new();
         }
         vec![finding(
             "drift",
             Severity::Warn,
-            Measured::percent(change, most),
+            Measured::percent(change, max),
             format!(
-                "the median response time went from {:.0} us in the first third to {:.0} us in the last ({:+.1} %)",
+                "response time p50 changed by {:+.1} %, from {:.0} us in the first third to {:.0} us in the last",
+                change * 100.0,
                 drift.first_third_p50_us,
-                drift.last_third_p50_us,
-                change * 100.0
+                drift.last_third_p50_us
             ),
-            "lengthen the warm-up; if the drift stays, the subject has no steady state at this load",
+            "use a longer --warmup; if the drift remains, the subject has no steady state at this load",
         )]
     },
     withhold: None,
@@ -39,8 +39,8 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
 /// A trial whose best truncation point is in its second half showed no steady state.
 pub(super) const STEADY_STATE: Check<LoadResult> = Check {
     id: "steady-state",
-    protects_from: "quantiles over two different states of the subject",
-    source: "MSER (White 1997) on the medians of hundredths of the trial: the point from which on it is steady must lie in the first half",
+    protects_from: "quantiles that mix two states of the subject",
+    source: "MSER (White 1997) on the medians of hundredths of the trial: the steady state must begin in the first half",
     judge: |result, limits| {
         let medians: Option<Vec<f64>> =
             result.windows.iter().map(|window| window.median_response_us).collect();
@@ -63,11 +63,11 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
                 severity,
                 Measured::percent(change.abs(), threshold),
                 format!(
-                    "no steady state: after {:.0} % of the trial the median response time changed by {:+.0} %",
-                    first as f64 / medians.len() as f64 * 100.0,
-                    change * 100.0
+                    "no steady state: response time p50 changed by {:+.0} % after {:.0} % of the trial",
+                    change * 100.0,
+                    first as f64 / medians.len() as f64 * 100.0
                 ),
-                "run longer, with a longer --warmup; look at `windows` in the JSON for what happened when",
+                "run longer, with a longer --warmup; `windows` in the JSON result shows the course",
             )
         })
         .into_iter()
@@ -95,12 +95,12 @@ mod tests {
     #[test]
     fn a_change_in_the_second_half_fires_and_a_warm_up_does_not() {
         let change = |from: usize, us: f64| {
-            let spoil = |result: &mut LoadResult| {
+            let invalidate = |result: &mut LoadResult| {
                 for window in &mut result.windows[from..] {
                     window.median_response_us = window.median_response_us.map(|median_us| median_us + us);
                 }
             };
-            fired("steady-state", spoil).0
+            fired("steady-state", invalidate).0
         };
         assert_eq!(change(70, 10.0), Some(Severity::Warn));
         assert_eq!(change(70, 50.0), Some(Severity::Fail));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_no_state() {
+    fn a_stall_is_not_a_change_of_state() {
         let stall = |result: &mut LoadResult| {
             for (number, window) in result.windows.iter_mut().enumerate() {
                 let us = if (33..48).contains(&number) {

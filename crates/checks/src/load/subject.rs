@@ -9,8 +9,8 @@ use crate::{Check, Measured, finding};
 /// Connections or workers that are slower than the others.
 pub(super) const APART: Check<LoadResult> = Check {
     id: "apart",
-    protects_from: "a hot spot that a distribution over all connections hides",
-    source: "Nighthawk's histogram per worker; four standard deviations of the median's rank, and a fifth of the median",
+    protects_from: "a hot spot hidden by the distribution over all connections",
+    source: "Nighthawk's histogram per worker; limits: four standard deviations of the median's rank, and a fifth of the median",
     judge: |result, _| {
         let found = result.apart.iter().map(|apart| {
             let numbers: Vec<String> = apart.numbers.iter().take(10).map(u32::to_string).collect();
@@ -21,7 +21,7 @@ pub(super) const APART: Check<LoadResult> = Check {
                 Severity::Warn,
                 Measured::count(ratio, 1.2, "times"),
                 format!(
-                    "{} of {} {}s are slower: p50 {:.0} us against {:.0} us (number {}{})",
+                    "{} of {} {}s are slower: p50 is {:.0} us, that of the others {:.0} us (number {}{})",
                     apart.numbers.len(),
                     apart.total,
                     apart.of,
@@ -30,8 +30,8 @@ pub(super) const APART: Check<LoadResult> = Check {
                     numbers.join(", "),
                     if more > 0 { format!(" and {more} more") } else { String::new() }
                 ),
-                "they end at a busier place of the subject: spread them anew with --requests-per-connection, or balance \
-                 connections there",
+                "a busier part of the subject serves them: redistribute them with --requests-per-connection, or balance \
+                 connections in the subject",
             )
         });
         found.collect()
@@ -42,29 +42,29 @@ pub(super) const APART: Check<LoadResult> = Check {
 /// Modes caused by TCP timers.
 pub(super) const DELAYED: Check<LoadResult> = Check {
     id: "delayed-acknowledgement",
-    protects_from: "timers of TCP taken for the subject's work",
-    source: "Nagle's algorithm against delayed acknowledgements, 40 ms (RFC 896, RFC 1122); least retransmission time, 200 ms",
+    protects_from: "TCP timers reported as the subject's work",
+    source: "Nagle's algorithm with delayed acknowledgements, 40 ms (RFC 896, RFC 1122); minimum retransmission timeout, 200 ms",
     judge: |result, limits| {
-        let least = limits.of(&thresholds::DELAYED_SHARE);
+        let max = limits.of(&thresholds::DELAYED_SHARE);
         let near = |peak_us: f64| {
-            [(40_000.0, "a delayed acknowledgement"), (200_000.0, "a lost packet that was sent again")]
+            [(40_000.0, "a delayed acknowledgement"), (200_000.0, "a retransmission")]
                 .into_iter()
                 .find(|(at_us, _)| (peak_us / at_us - 1.0).abs() < 0.12)
         };
         // The first mode is the subject's ordinary response time, wherever it
         // lies.
-        let found = result.modes.iter().skip(1).filter(|mode| mode.share > least).filter_map(|mode| {
+        let found = result.modes.iter().skip(1).filter(|mode| mode.share > max).filter_map(|mode| {
             let (_, cause) = near(mode.peak_us)?;
             Some(finding(
                 "delayed-acknowledgement",
                 Severity::Warn,
-                Measured::percent(mode.share, least),
+                Measured::percent(mode.share, max),
                 format!(
-                    "{:.1} % of the requests took about {:.0} ms, which is the mark of {cause}",
+                    "{:.1} % of the requests took about {:.0} ms, the signature of {cause}",
                     mode.share * 100.0,
                     mode.peak_us / 1e3
                 ),
-                "set TCP_NODELAY in the subject; look at `nstat` for TcpExtDelayedACKs and TcpRetransSegs",
+                "set TCP_NODELAY in the subject; check TcpExtDelayedACKs and TcpRetransSegs in `nstat`",
             ))
         });
         found.collect()

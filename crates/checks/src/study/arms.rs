@@ -8,8 +8,8 @@ use crate::{Check, Measured, finding, severity_above};
 /// Each arm's accounts of requests must balance.
 pub(super) const BOOK: Check<StudyResult> = Check {
     id: "book",
-    protects_from: "requests that vanish from the record, usually the slow ones",
-    source: "our own; several generators drop what is in flight at the end",
+    protects_from: "requests missing from the record, usually the slow ones",
+    source: "own; several generators drop the requests in flight at the end",
     judge: |result, _| {
         let unbalanced = result.arms.iter().filter(|arm| !arm.book.balances());
         unbalanced
@@ -22,8 +22,8 @@ pub(super) const BOOK: Check<StudyResult> = Check {
                     "book",
                     Severity::Fail,
                     Measured::count(lost as f64, 0.0, "requests"),
-                    format!("the book of `{}` does not add up: {lost} requests are unaccounted for", arm.id),
-                    "this is a fault of hoptax: please report it with the result file",
+                    format!("{lost} requests of `{}` are unaccounted for", arm.id),
+                    "this is a bug in hoptax: report it with the result file",
                 )
             })
             .collect()
@@ -34,24 +34,23 @@ pub(super) const BOOK: Check<StudyResult> = Check {
 /// The planned load must have been offered.
 pub(super) const OFFERED: Check<StudyResult> = Check {
     id: "offered",
-    protects_from: "comparing arms that were not offered the same load",
+    protects_from: "comparing arms under different loads",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
-        let least = limits.of(&thresholds::OFFERED_SHARE);
+        let min = limits.of(&thresholds::OFFERED_SHARE);
         let min_for_cpu = limits.of(&thresholds::OFFERED_CPU_SHARE);
         each_load(result, |load| {
             let share = load.book.sent as f64 / load.book.planned.max(1) as f64;
-            if load.book.planned == 0 || share >= least {
+            if load.book.planned == 0 || share >= min {
                 return None;
             }
             let message = format!(
-                "only {:.1} % of the planned requests were sent: no connection was free for {} of them",
-                share * 100.0,
-                load.book.unsent
+                "no connection was free for {} planned requests; {:.1} % were sent",
+                load.book.unsent,
+                share * 100.0
             );
-            let advice =
-                "the arm cannot take this load on these connections: lower the rate or raise the connections";
-            let one = finding("offered", Severity::Fail, Measured::percent(share, least), message, advice);
+            let advice = "the arm does not sustain this load on these connections: lower the rate or raise the connections";
+            let one = finding("offered", Severity::Fail, Measured::percent(share, min), message, advice);
             // Requests that could not be sent are the slow ones, so times are wrong at once. CPU time per request follows the rate,
             // and slowly.
             let measures = if share >= min_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };
@@ -64,7 +63,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
 /// Too many unanswered requests.
 pub(super) const ERRORS: Check<StudyResult> = Check {
     id: "errors",
-    protects_from: "a function that looks cheap because it refuses",
+    protects_from: "a function that looks cheap because it rejects requests",
     source: "RFC 9411: failed transactions below 0.001 %",
     judge: |result, limits| {
         let limit = result.plan.max_error_share;
@@ -81,7 +80,7 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
                 kinds.concat(),
                 others
             );
-            let advice = "look at the proxy's log; a function that refuses requests must be given ones that it lets pass";
+            let advice = "check the proxy's log; a function that rejects requests must receive requests that it accepts";
             Some(finding("errors", severity, Measured::percent(share, threshold), message, advice))
         })
     },
@@ -92,13 +91,14 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
 pub(super) const UNPROVEN: Check<StudyResult> = Check {
     id: "unproven",
     protects_from: "a function that costs nothing because it did nothing",
-    source: "our own: a statistic of the proxy for each function of the catalogue",
+    source: "own: a statistic of the proxy for each function of the catalogue",
     judge: |result, _| {
         let unproven = result.arms.iter().filter(|arm| !arm.unproven.is_empty());
         let found = unproven.map(|arm| {
-            let message = format!("the function was not what it should be: {}", arm.unproven.join(", "));
+            let message =
+                format!("no proof that the function ran as configured: {}", arm.unproven.join(", "));
             let measured = Measured::count(arm.unproven.len() as f64, 0.0, "statistics");
-            let advice = "look at the arm's configuration and log in the folder of the run";
+            let advice = "check the arm's configuration and log in the run folder";
             of_arm(arm, finding("unproven", Severity::Fail, measured, message, advice))
         });
         found.collect()
@@ -109,8 +109,8 @@ pub(super) const UNPROVEN: Check<StudyResult> = Check {
 /// A rate limit must admit its configured rate.
 pub(super) const ADMITTED: Check<StudyResult> = Check {
     id: "admitted",
-    protects_from: "comparing limits that limit differently",
-    source: "ground truth: a bucket of n tokens lets n at once and n in a second pass",
+    protects_from: "comparing rate limits that admit different numbers of requests",
+    source: "ground truth: a bucket of n tokens admits n requests at once and n per second",
     judge: |result, limits| {
         let limit = limits.of(&thresholds::ADMITTED_ERROR);
         let of_arm_and_load = |arm: &ArmResult| -> Vec<Finding> {
@@ -119,12 +119,12 @@ pub(super) const ADMITTED: Check<StudyResult> = Check {
                 let error = (ratio - 1.0).abs();
                 let severity = (error > limit).then_some(Severity::Warn)?;
                 let message = format!(
-                    "under `{}` {} % of what the limit should let pass did",
-                    load.load,
-                    (ratio * 100.0).round()
+                    "the limit admitted {} % of the requests that it should admit under `{}`",
+                    (ratio * 100.0).round(),
+                    load.load
                 );
                 let measured = Measured::percent(error, limit);
-                let advice = "compare its other numbers only with those of limits that do the same";
+                let advice = "compare its other numbers only with limits that admit the same share";
                 let one = of_arm(arm, finding("admitted", severity, measured, message, advice));
                 Some(Finding { load: Some(load.load.clone()), measures: vec![Measure::Admitted], ..one })
             };
@@ -139,8 +139,8 @@ pub(super) const ADMITTED: Check<StudyResult> = Check {
 /// rate.
 pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
     id: "not-saturated",
-    protects_from: "a rate that connections or a delay set being taken for the proxy's limit",
-    source: "our own; a closed loop of N connections cannot exceed N / response time",
+    protects_from: "a limit of connections or of a delay reported as the proxy's",
+    source: "own; a closed loop of N connections cannot exceed N / response time",
     judge: |result, limits| {
         let found = result.arms.iter().filter_map(|arm| {
             let share = arm.proxy_use?.core_share;
@@ -148,12 +148,12 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
                 return None;
             }
             let message = format!(
-                "the proxy was busy only {:.0} % of the time under the closed loop: its connections, not the proxy, \
-                 set the rate, which is withheld",
+                "the proxy was busy {:.0} % of the time under the closed loop",
                 share * 100.0
             );
             let measured = Measured::percent(share, limits.of(&thresholds::SATURATED_SHARE));
-            let advice = "more connections would load it further; its CPU cost includes that an idle proxy batches less";
+            let advice = "the connections, not the proxy, limited the rate: raise the connections; its CPU cost includes that a less busy proxy \
+                          handles fewer events per wake-up";
             Some(Finding {
                 arm: Some(arm.id.clone()),
                 measures: vec![Measure::MaxRate],
@@ -188,7 +188,7 @@ fn of_arm(arm: &ArmResult, finding: Finding) -> Finding {
 mod tests {
     use hoptax_result::{Severity, StudyResult, Verdict};
 
-    use crate::study::tests::{fired, taken};
+    use crate::study::tests::{fired, withheld};
 
     #[test]
     fn a_lost_request_voids_the_study() {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_that_cannot_take_a_load_loses_what_was_measured_under_it() {
+    fn an_arm_that_does_not_sustain_a_load_loses_its_numbers_under_it() {
         let overloaded = |result: &mut StudyResult| {
             let book = &mut result.arms[2].loads[1].book;
             (book.sent, book.answered, book.unsent) = (40_000, 40_000, 5_000);
@@ -205,34 +205,34 @@ mod tests {
         let (severity, result) = fired("offered", overloaded);
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
         assert_eq!(result.findings[0].arm.as_deref(), Some("lua"));
-        let taken = taken(overloaded);
+        let withheld = withheld(overloaded);
         let is_meant = |place: &String| place.contains("lua fixed-rate");
-        assert!(!taken.is_empty() && taken.iter().all(is_meant), "{taken:?}");
+        assert!(!withheld.is_empty() && withheld.iter().all(is_meant), "{withheld:?}");
     }
 
     #[test]
-    fn an_arm_that_nearly_takes_a_load_keeps_its_cpu_time_under_it() {
+    fn an_arm_that_nearly_sustains_a_load_keeps_its_cpu_time_under_it() {
         let overloaded = |result: &mut StudyResult| {
             let book = &mut result.arms[2].loads[1].book;
             (book.sent, book.answered, book.unsent) = (44_000, 44_000, 1_000);
         };
         assert_eq!(fired("offered", overloaded).0, Some(Severity::Fail));
-        let taken = taken(overloaded);
-        assert!(taken.iter().any(|place| place.contains("lua fixed-rate ResponseP50")), "{taken:?}");
-        assert!(!taken.iter().any(|place| place.ends_with("Cpu")), "{taken:?}");
+        let withheld = withheld(overloaded);
+        assert!(withheld.iter().any(|place| place.contains("lua fixed-rate ResponseP50")), "{withheld:?}");
+        assert!(!withheld.iter().any(|place| place.ends_with("Cpu")), "{withheld:?}");
     }
 
     #[test]
-    fn a_baseline_that_cannot_take_a_load_takes_the_costs_under_it() {
+    fn a_baseline_that_does_not_sustain_a_load_withholds_the_costs_under_it() {
         let overloaded = |result: &mut StudyResult| {
             let book = &mut result.arms[0].loads[1].book;
             (book.sent, book.answered, book.unsent) = (40_000, 40_000, 5_000);
         };
         let (_, result) = fired("offered", overloaded);
         assert_eq!(result.verdict, Verdict::Caution);
-        let taken = taken(overloaded);
-        assert!(taken.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{taken:?}");
-        assert!(!taken.contains(&"+lua saturation Cpu".to_owned()), "{taken:?}");
+        let withheld = withheld(overloaded);
+        assert!(withheld.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{withheld:?}");
+        assert!(!withheld.contains(&"+lua saturation Cpu".to_owned()), "{withheld:?}");
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_lets_pass_more_than_it_says_fires() {
+    fn a_limit_that_admits_another_rate_than_configured_fires() {
         let admitted = |ratio: f64| {
             fired("admitted", |result| {
                 let ratio = Some(hoptax_result::Interval { estimate: ratio, low: ratio, high: ratio });
@@ -285,13 +285,13 @@ mod tests {
     fn a_proxy_that_idles_has_no_maximum_rate() {
         let (severity, result) = fired("not-saturated", idle(2));
         assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
-        assert_eq!(taken(idle(2)), ["+lua saturation MaxRate", "lua saturation MaxRate"]);
+        assert_eq!(withheld(idle(2)), ["+lua saturation MaxRate", "lua saturation MaxRate"]);
     }
 
     #[test]
-    fn a_baseline_that_idles_takes_what_is_held_against_its_rate() {
-        let taken = taken(idle(0));
-        assert!(taken.contains(&"+lua saturation MaxRate".to_owned()), "{taken:?}");
-        assert!(!taken.contains(&"lua saturation MaxRate".to_owned()), "{taken:?}");
+    fn a_baseline_that_idles_withholds_rates_compared_with_it() {
+        let withheld = withheld(idle(0));
+        assert!(withheld.contains(&"+lua saturation MaxRate".to_owned()), "{withheld:?}");
+        assert!(!withheld.contains(&"lua saturation MaxRate".to_owned()), "{withheld:?}");
     }
 }

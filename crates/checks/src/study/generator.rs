@@ -8,8 +8,8 @@ use crate::{Check, Measured, finding, severity_above};
 /// Send lag caused by the generator itself in an open loop.
 pub(super) const SEND_LAG: Check<StudyResult> = Check {
     id: "send-lag",
-    protects_from: "a late generator whose delay is taken for the subject's",
-    source: "Treadmill (ISCA 2016) and wrk2's admitted millisecond",
+    protects_from: "send lag of the generator reported as latency of the subject",
+    source: "Treadmill (ISCA 2016); wrk2, which documents a lag of one millisecond",
     judge: |result, limits| {
         let mut found = Vec::new();
         for used in &result.generator {
@@ -33,15 +33,16 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
 /// Judges the generator's own lag at a quantile against response times at the same quantile. Half of the baseline's
 /// response time fails: the number would describe the generator.
 fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limits) -> Option<Finding> {
-    let most = limits.of(&thresholds::OWN_LAG_US);
-    let of_response = |share: f64| response.map_or(most, |response| (response.estimate * share).max(most));
+    let floor_us = limits.of(&thresholds::OWN_LAG_US);
+    let of_response =
+        |share: f64| response.map_or(floor_us, |response| (response.estimate * share).max(floor_us));
     let warn = of_response(limits.of(&thresholds::OWN_LAG_SHARE));
     let fail = of_response(limits.of(&thresholds::OWN_LAG_FAIL_SHARE));
     let (severity, threshold) = severity_above(lag_us, warn, fail)?;
     let quantile = measure.as_str();
-    let message = format!("the send lag of the generator itself was {lag_us:.0} us at {quantile}");
-    let advice = "CPU costs stand; for response times lower the rate, free the generator's processor, or let hoptax keep \
-                  processors from halting";
+    let message = format!("send lag {quantile} was {lag_us:.0} us");
+    let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
+                  keep processors from halting (--never-halt always)";
     let finding = finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
     // If half of the answers are late at the median, no quantile above it is valid either.
     let measures = if measure == Measure::ResponseP50 { Measure::RESPONSES.to_vec() } else { vec![measure] };
@@ -51,8 +52,8 @@ fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limit
 /// A generator without CPU time to spare limits the rate itself.
 pub(super) const SATURATED: Check<StudyResult> = Check {
     id: "generator-saturated",
-    protects_from: "the client's limit being taken for the proxy's",
-    source: "method of RFC 9411 (headroom of the test equipment); Lancet",
+    protects_from: "the client's limit reported as the proxy's",
+    source: "RFC 9411 (headroom of the test equipment); Lancet (ATC 2019)",
     judge: |result, limits| {
         each(result, |used| {
             let (severity, threshold) = severity_above(
@@ -60,9 +61,8 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
                 limits.of(&thresholds::GENERATOR_BUSY),
                 limits.of(&thresholds::GENERATOR_BUSY_FAIL),
             )?;
-            let message =
-                format!("the generator was on its core {:.0} % of the time", used.core_share * 100.0);
-            let advice = "CPU costs stand, rates and response times are the generator's: use a machine with more cores";
+            let message = format!("the generator used {:.0} % of its core", used.core_share * 100.0);
+            let advice = "CPU costs are valid, rates and response times are limited by the generator: use a machine with more cores";
             let measured = Measured::percent(used.core_share, threshold);
             let finding = finding("generator-saturated", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
@@ -74,7 +74,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
 /// Generator and origin together must not slow down the proxy.
 pub(super) const RUN_DELAY: Check<StudyResult> = Check {
     id: "run-delay",
-    protects_from: "generator and origin crowding each other out on the cores that the proxy does not have",
+    protects_from: "generator and origin competing for their processors",
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
     judge: |result, limits| {
         each(result, |used| {
@@ -84,12 +84,13 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
                 f64::INFINITY,
             )?;
             let message = format!(
-                "the cores of generator and origin were busy {:.0} % of the time and the generator waited {:.0} % of it: \
-                 they, not the proxies, may set the rate",
-                used.processors_share * 100.0,
-                used.run_delay_share * 100.0
+                "the generator waited for a processor for {:.0} % of the time, and the processors of generator and origin were busy \
+                 for {:.0} %",
+                used.run_delay_share * 100.0,
+                used.processors_share * 100.0
             );
-            let advice = "costs in CPU time stand; take the maximum rates for lower bounds, or use a machine with more cores";
+            let advice = "CPU costs are valid; these processors may limit the rate: read maximum rates as lower bounds, or use a machine with \
+                          more cores";
             let measured = Measured::percent(used.processors_share, threshold);
             let finding = finding("run-delay", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
@@ -101,8 +102,8 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
 /// Callers that saturate their processors limit the rate themselves.
 pub(super) const CALLERS: Check<StudyResult> = Check {
     id: "callers-limit",
-    protects_from: "the limit of callers in another language being taken for that of the path",
-    source: "method of RFC 9411 (headroom of the test equipment)",
+    protects_from: "the limit of callers in another language reported as that of the path",
+    source: "RFC 9411 (headroom of the test equipment)",
     judge: |result, limits| {
         let limit = limits.of(&thresholds::CALLERS_BUSY);
         let is_other =
@@ -112,12 +113,10 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
             if !is_other(&used.load) || share <= limit {
                 return None;
             }
-            let message = format!(
-                "the processors of the callers were busy {:.0} % of the time: the callers set the rate",
-                share * 100.0
-            );
-            let advice = "take rates and their ratios for what these callers can do; fewer callers, or more processors, show \
-                          the path";
+            let message =
+                format!("the processors of the callers were busy {:.0} % of the time", share * 100.0);
+            let advice = "the callers limited the rate: read rates and their ratios as theirs; to measure the path, use fewer callers or more \
+                          processors";
             let finding =
                 finding("callers-limit", Severity::Warn, Measured::percent(share, limit), message, advice);
             Some(Finding { measures: vec![Measure::Rate, Measure::MaxRate], ..finding })
@@ -138,7 +137,7 @@ fn each(result: &StudyResult, judge: impl Fn(&GeneratorUse) -> Option<Finding>) 
 mod tests {
     use hoptax_result::Severity;
 
-    use crate::study::tests::{fired, taken};
+    use crate::study::tests::{fired, withheld};
 
     #[test]
     fn a_late_generator_loses_the_quantiles_that_it_is_late_at() {
@@ -151,36 +150,36 @@ mod tests {
         assert_eq!(fired("send-lag", late(5.0, 40.0)).0, None);
         // The baseline's p99 is 200 us.
         assert_eq!(fired("send-lag", late(5.0, 80.0)).0, Some(Severity::Warn));
-        assert!(taken(late(5.0, 80.0)).is_empty());
+        assert!(withheld(late(5.0, 80.0)).is_empty());
         let (severity, result) = fired("send-lag", late(5.0, 150.0));
         assert_eq!(severity, Some(Severity::Fail));
         assert_eq!(result.findings[0].load.as_deref(), Some("fixed-rate"));
-        let only = |taken: &[String], quantiles: &[&str]| {
+        let only = |withheld: &[String], quantiles: &[&str]| {
             let is_expected = |place: &String| {
                 place.contains("fixed-rate") && quantiles.iter().any(|quantile| place.ends_with(quantile))
             };
-            !taken.is_empty() && taken.iter().all(is_expected)
+            !withheld.is_empty() && withheld.iter().all(is_expected)
         };
-        let tails = taken(late(5.0, 150.0));
+        let tails = withheld(late(5.0, 150.0));
         assert!(only(&tails, &["ResponseP99"]), "{tails:?}");
-        let all = taken(late(70.0, 150.0));
+        let all = withheld(late(70.0, 150.0));
         assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99"]), "{all:?}");
         assert!(all.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{all:?}");
     }
 
     #[test]
-    fn a_busy_generator_loses_rates_and_response_times_and_no_cpu_time() {
+    fn a_busy_generator_withholds_rates_and_response_times_and_keeps_cpu_time() {
         let busy = |share: f64| {
             move |result: &mut hoptax_result::StudyResult| result.generator[0].core_share = share
         };
         assert_eq!(fired("generator-saturated", busy(0.5)).0, None);
         assert_eq!(fired("generator-saturated", busy(0.8)).0, Some(Severity::Warn));
         assert_eq!(fired("generator-saturated", busy(0.99)).0, Some(Severity::Fail));
-        let taken = taken(busy(0.99));
-        assert!(taken.contains(&"+lua saturation MaxRate".to_owned()), "{taken:?}");
+        let withheld = withheld(busy(0.99));
+        assert!(withheld.contains(&"+lua saturation MaxRate".to_owned()), "{withheld:?}");
         assert!(
-            taken.iter().all(|place| place.contains("saturation") && !place.ends_with("Cpu")),
-            "{taken:?}"
+            withheld.iter().all(|place| place.contains("saturation") && !place.ends_with("Cpu")),
+            "{withheld:?}"
         );
     }
 

@@ -8,7 +8,7 @@ use crate::{Check, Measured, finding, severity_above};
 /// Stolen time.
 pub(super) const STEAL: Check<StudyResult> = Check {
     id: "steal",
-    protects_from: "a virtual machine that was stopped while the clock ran",
+    protects_from: "a virtual machine that the hypervisor stopped while the clock ran",
     source: "proc(5), /proc/stat, eighth field",
     judge: |result, limits| {
         let share = result.host.steal_share;
@@ -17,8 +17,8 @@ pub(super) const STEAL: Check<StudyResult> = Check {
         else {
             return Vec::new();
         };
-        let message = format!("the host took {:.2} % of the processors' time", share * 100.0);
-        let advice = "disturbed slices are set aside and the rest is paired, so CPU costs stand; rates and response times are the host's as well";
+        let message = format!("steal was {:.2} % of CPU time", share * 100.0);
+        let advice = "CPU costs are valid, since disturbed slices are set aside and the others are paired; for rates and response times, run again on a quieter host";
         let one = finding("steal", severity, Measured::percent(share, threshold), message, advice);
         vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
     },
@@ -36,11 +36,11 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
         let judged =
             severity_above(delayed, limits.of(&thresholds::DELAYED), limits.of(&thresholds::DELAYED_FAIL));
         let waited =
-            format!("the proxies waited {:.1} % of their slices for their own processor", share * 100.0);
-        let advice = "CPU costs stand, and hold what switching to other work and back costs; stop other work on the machine \
-                      for rates and response times";
+            format!("the proxies waited for their processor for {:.1} % of their slices", share * 100.0);
+        let advice = "CPU costs are valid, and include the cost of switching to other tasks and back; for rates and response \
+                      times, stop other work on the machine";
         if let Some((severity, threshold)) = judged {
-            let message = format!("{waited}, and {:.0} % of the slices say nothing of time", delayed * 100.0);
+            let message = format!("{waited}; {:.0} % of the slices count only for CPU time", delayed * 100.0);
             let one =
                 finding("proxy-run-delay", severity, Measured::percent(delayed, threshold), message, advice);
             return vec![Finding { measures: Measure::TIMED.to_vec(), ..one }];
@@ -64,8 +64,8 @@ fn delayed_share(result: &StudyResult) -> f64 {
 /// Too many slices were disturbed.
 pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     id: "set-aside",
-    protects_from: "a result that rests on the lucky slices of a busy machine",
-    source: "our own",
+    protects_from: "a result based on a selection of slices from a busy machine",
+    source: "own",
     judge: |result, limits| {
         let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
         let (lost, set_aside) = (sum(|slices| slices.lost), sum(|slices| slices.set_aside));
@@ -78,18 +78,22 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
         let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
         if lost_share <= warn && aside_share > warn {
             let message = format!(
-                "{set_aside} of {measured} slices were set aside because the host disturbed them; {lost} could not be \
-                 measured again"
+                "{:.0} % of the slices ({set_aside} of {measured}) were set aside as disturbed by the host; {lost} were not \
+                 replaced",
+                aside_share * 100.0
             );
             let measured = Measured::percent(aside_share, warn);
-            let advice = "the rest is as planned; on a quieter machine intervals are narrower";
+            let advice = "costs are valid; on a quieter machine, intervals are narrower";
             return vec![finding("set-aside", Severity::Warn, measured, message, advice)];
         }
         let Some((severity, threshold)) = severity_above(lost_share, warn, fail) else {
             return Vec::new();
         };
-        let message = format!("{lost} of {planned} slices are lacking because the host disturbed them");
-        let advice = "run again when the machine is quieter";
+        let message = format!(
+            "{:.0} % of the planned slices ({lost} of {planned}) are missing because the host disturbed them",
+            lost_share * 100.0
+        );
+        let advice = "run again when the host is quieter";
         vec![finding("set-aside", severity, Measured::percent(lost_share, threshold), message, advice)]
     },
     withhold: None,
@@ -98,8 +102,8 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
 /// An arm with too few counting slices to have a cost.
 pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
     id: "too-few-slices",
-    protects_from: "a gap in a table that nobody explains",
-    source: "our own",
+    protects_from: "a missing number without an explanation",
+    source: "own",
     judge: |result, _| {
         let is_closed = result.plan.loads.iter().any(|load| load.loop_ == Loop::Closed);
         if !is_closed || result.plan.rounds_completed < 2 {
@@ -110,10 +114,13 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
         };
         let found = result.arms.iter().filter(without).map(|arm| {
             let (aside, all) = (arm.slices.set_aside, arm.slices.set_aside + arm.slices.used);
-            let message =
-                "so many of its slices were set aside that too few are left for its CPU time per request".to_owned();
-            let measured = Measured::percent(aside as f64 / all as f64, 0.0);
-            let advice = "more rounds; if the other arms kept theirs, what this one does keeps its proxy off its processor";
+            let share = aside as f64 / all as f64;
+            let message = format!(
+                "{:.0} % of its slices were set aside, too few are left for its CPU time per request",
+                share * 100.0
+            );
+            let measured = Measured::percent(share, 0.0);
+            let advice = "add rounds; if other arms kept their slices, this arm's own work keeps its proxy off its processor";
             let one = finding("too-few-slices", Severity::Warn, measured, message, advice);
             Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..one }
         });
@@ -125,8 +132,8 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
 /// Proxy and generator share processors.
 pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
     id: "shared-processor",
-    protects_from: "a generator that takes the proxy's own core",
-    source: "our own",
+    protects_from: "a generator that runs on the proxy's processor",
+    source: "own",
     judge: |result, _| {
         let shared = result
             .environment
@@ -137,9 +144,8 @@ pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
         if shared == 0 {
             return Vec::new();
         }
-        let message =
-            "proxy, generator and origin share their processors: only CPU costs mean anything".to_owned();
-        let advice = "use a machine with two processors or more";
+        let message = format!("proxy and generator share processors ({shared}): only CPU costs are valid");
+        let advice = "use a machine with at least two processors";
         let measured = Measured::count(shared as f64, 0.0, "processors");
         let one = finding("shared-processor", Severity::Fail, measured, message, advice);
         vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
@@ -150,8 +156,8 @@ pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
 /// The baseline must not change over the study.
 pub(super) const DRIFT: Check<StudyResult> = Check {
     id: "drift",
-    protects_from: "absolute numbers of a machine that was changing",
-    source: "our own: first against last third of the rounds",
+    protects_from: "absolute numbers of a machine that changed during the study",
+    source: "own: first against last third of the rounds",
     judge: |result, limits| {
         let Some(change) =
             result.host.drift_share.filter(|change| change.abs() > limits.of(&thresholds::DRIFT_SHARE))
@@ -159,8 +165,8 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
             return Vec::new();
         };
         let message =
-            format!("the baseline's CPU time per request changed by {:+.1} % over the study", change * 100.0);
-        let advice = "costs are paired within blocks and stand; do not compare the absolute numbers with another study";
+            format!("the baseline's CPU time per request drifted by {:+.1} % over the study", change * 100.0);
+        let advice = "costs are valid, since they are paired within blocks; do not compare absolute numbers with other studies";
         vec![finding(
             "drift",
             Severity::Warn,
@@ -176,7 +182,7 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
 mod tests {
     use hoptax_result::{Severity, StudyResult, Verdict};
 
-    use crate::study::tests::{fired, taken};
+    use crate::study::tests::{fired, withheld};
 
     #[test]
     fn steal_fires() {
@@ -184,15 +190,15 @@ mod tests {
         assert_eq!(steal(0.004), None);
         assert_eq!(steal(0.02), Some(Severity::Warn));
         assert_eq!(steal(0.06), Some(Severity::Fail));
-        takes_time_alone(|result| result.host.steal_share = 0.06);
+        withholds_only_times(|result| result.host.steal_share = 0.06);
     }
 
     /// Rates and response times are withheld, and nothing else.
-    fn takes_time_alone(spoil: impl Fn(&mut StudyResult)) {
-        let taken = taken(spoil);
-        assert!(taken.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{taken:?}");
-        assert!(taken.contains(&"+lua saturation MaxRate".to_owned()), "{taken:?}");
-        assert!(taken.iter().all(|place| !place.ends_with("Cpu")), "{taken:?}");
+    fn withholds_only_times(invalidate: impl Fn(&mut StudyResult)) {
+        let withheld = withheld(invalidate);
+        assert!(withheld.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{withheld:?}");
+        assert!(withheld.contains(&"+lua saturation MaxRate".to_owned()), "{withheld:?}");
+        assert!(withheld.iter().all(|place| !place.ends_with("Cpu")), "{withheld:?}");
     }
 
     #[test]
@@ -207,7 +213,7 @@ mod tests {
         assert_eq!(fired("proxy-run-delay", delayed(20)).0, None);
         assert_eq!(fired("proxy-run-delay", delayed(60)).0, Some(Severity::Warn));
         assert_eq!(fired("proxy-run-delay", delayed(100)).0, Some(Severity::Fail));
-        takes_time_alone(delayed(100));
+        withholds_only_times(delayed(100));
     }
 
     #[test]
@@ -235,13 +241,13 @@ mod tests {
             }
         };
         assert_eq!(fired("set-aside", only_cpu_time_counts).0, Some(Severity::Warn));
-        let taken = taken(only_cpu_time_counts);
-        assert!(taken.iter().all(|place| !place.ends_with("Cpu")), "{taken:?}");
+        let withheld = withheld(only_cpu_time_counts);
+        assert!(withheld.iter().all(|place| !place.ends_with("Cpu")), "{withheld:?}");
         assert_eq!(measured_again(60), Some(Severity::Warn));
     }
 
     #[test]
-    fn an_arm_without_a_cost_is_told() {
+    fn an_arm_without_a_cost_is_reported() {
         let (severity, result) = fired("too-few-slices", |result| {
             let arm = &mut result.arms[2];
             (arm.cpu_us_per_request, arm.slices.set_aside) = (None, 55);
@@ -255,7 +261,7 @@ mod tests {
         let shared = |result: &mut StudyResult| result.environment.proxy_cpus = vec![0, 1];
         let (severity, result) = fired("shared-processor", shared);
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
-        takes_time_alone(shared);
+        withholds_only_times(shared);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{Check, Measured, finding};
 /// A delay must cost its configured time.
 pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
     id: "known-answer",
-    protects_from: "a rig that measures something else than it says",
+    protects_from: "a setup that measures the wrong response time",
     source: "ground truth: a delay of d ms must cost d ms",
     judge: |result, _| {
         let load = result.plan.response_load().map(|load| load.name.clone());
@@ -20,11 +20,11 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
                 return None;
             }
             let message = format!(
-                "`{}` must cost {low:.0} to {high:.0} us at the median of response time and shows {seen:.0} us",
+                "response time p50 of `{}` changed by {seen:.0} us, expected {low:.0} to {high:.0} us",
                 arm.id
             );
             let measured = Measured::us(seen, if seen < low { low } else { high });
-            let advice = "do not believe the other latencies of this study either; run it again on a quiet machine";
+            let advice = "all response times of this study are in doubt: run it again on a quiet machine";
             let finding = finding("known-answer", Severity::Fail, measured, message, advice);
             Some(Finding { load: load.clone(), measures: Measure::RESPONSES.to_vec(), ..finding })
         });
@@ -36,7 +36,7 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
 /// A filter that burns CPU time must cost its configured time.
 pub(super) const CPU_TIME: Check<StudyResult> = Check {
     id: "known-cpu",
-    protects_from: "an account of CPU time that is too large or too small by a factor",
+    protects_from: "CPU time that is measured wrong by a factor",
     source: "ground truth: a filter that burns n us by its thread's own clock must cost n us",
     judge: |result, limits| {
         let (warn, fail) =
@@ -54,12 +54,12 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
             let beyond = ((seen_us - expected_us).abs() - half_us) / expected_us;
             let (severity, threshold) = crate::severity_above(beyond, warn, fail)?;
             let message = format!(
-                "`{}` burns {expected_us:.0} us of CPU time and seems to cost {seen_us:.2} ±{half_us:.2} us",
+                "CPU time of `{}` changed by {seen_us:.2} ±{half_us:.2} us, expected {expected_us:.0} us",
                 arm.id
             );
             let measured = Measured::percent((seen_us - expected_us).abs() / expected_us, threshold);
-            let advice = "costs in CPU time are not what functions spend by themselves here: look for what else runs on the proxy's \
-                          processor, and at `core_share` of the arms, since a slower proxy wakes peers that sleep more often";
+            let advice = "CPU costs include other work here: look for other tasks on the proxy's processor, and compare `core_share` \
+                          of the arms, since a slower proxy wakes sleeping peers more often";
             let finding = finding("known-cpu", severity, measured, message, advice);
             Some(Finding { measures: vec![Measure::Cpu], ..finding })
         });
@@ -72,7 +72,7 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
 mod tests {
     use hoptax_result::{KnownAnswer, Severity, StudyResult, Verdict};
 
-    use crate::study::tests::{fired, interval, taken};
+    use crate::study::tests::{fired, interval, withheld};
 
     fn missed(low: f64, high: f64) -> impl Fn(&mut StudyResult) {
         move |result| {
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_known_answer_takes_response_times_and_no_cpu_time() {
+    fn a_missed_known_answer_withholds_response_times_and_keeps_cpu_time() {
         let known = |low: f64, high: f64| fired("known-answer", missed(low, high)).0;
         assert_eq!(known(4.9, 5.7), None);
         assert_eq!(known(4900.0, 5700.0), Some(Severity::Fail));
         assert_eq!(known(1.0, 2.0), Some(Severity::Fail));
-        let taken = taken(missed(1.0, 2.0));
-        assert!(taken.contains(&"+same fixed-rate ResponseP50".to_owned()), "{taken:?}");
-        assert!(taken.iter().all(|place| place.contains("Response")), "{taken:?}");
+        let withheld = withheld(missed(1.0, 2.0));
+        assert!(withheld.contains(&"+same fixed-rate ResponseP50".to_owned()), "{withheld:?}");
+        assert!(withheld.iter().all(|place| place.contains("Response")), "{withheld:?}");
     }
 
     /// Two arms of a filter, configured to burn nothing and 10 us, with their measured costs.
@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_seems_to_burn_another_time_than_it_does_fires() {
+    fn a_filter_with_another_cost_than_it_burns_fires() {
         let burns = |empty_us: f64, ten_us: f64| fired("known-cpu", burning(empty_us, ten_us));
         assert_eq!(burns(0.5, 10.6).0, None);
         assert_eq!(burns(0.5, 10.9).0, Some(Severity::Warn));
         let (severity, result) = burns(0.5, 13.0);
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
         assert_eq!(burns(0.5, 8.0).0, Some(Severity::Fail));
-        assert!(taken(burning(0.5, 13.0)).iter().all(|place| place.ends_with(" Cpu")));
+        assert!(withheld(burning(0.5, 13.0)).iter().all(|place| place.ends_with(" Cpu")));
     }
 }

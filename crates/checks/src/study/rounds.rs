@@ -9,7 +9,7 @@ use crate::{Check, Measured, finding};
 /// Too few restarts to estimate the variance between them.
 pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
     id: "too-few-rounds",
-    protects_from: "an interval from one start of a process that keeps its own level for life",
+    protects_from: "an interval from a single start of processes, each of which keeps its own level of CPU time",
     source: "hysteresis: Treadmill (ISCA 2016); Kalibera and Jones (ISMM 2013)",
     judge: |result, limits| {
         let rounds = f64::from(result.plan.rounds_completed);
@@ -21,8 +21,9 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
         } else {
             (Severity::Warn, limits.of(&thresholds::ROUNDS))
         };
-        let message = format!("{rounds} complete rounds say little about what a restart changes");
-        let advice = "run at least five rounds; ten or more give narrow intervals";
+        let message =
+            format!("{rounds} complete rounds are too few to estimate the variation between restarts");
+        let advice = "run at least five rounds; ten or more give narrow intervals (--rounds)";
         let measured = Measured::count(rounds, threshold, "rounds");
         vec![finding("too-few-rounds", severity, measured, message, advice)]
     },
@@ -32,8 +33,8 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
 /// The study ended before its last round.
 pub(super) const ENDED_EARLY: Check<StudyResult> = Check {
     id: "ended-early",
-    protects_from: "taking a part for the whole",
-    source: "our own",
+    protects_from: "part of a study read as the whole",
+    source: "own",
     judge: |result, _| {
         let Some(reason) = &result.plan.ended_early else { return Vec::new() };
         let (done, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_study_says_so() {
+    fn an_interrupted_study_fires() {
         let (severity, result) =
             fired("ended-early", |result| result.plan.ended_early = Some("interrupted".to_owned()));
         assert_eq!(severity, Some(Severity::Warn));

@@ -20,7 +20,7 @@ const JUDGED: [Judged; 5] = [
 /// Each interval of an A/A arm should cover zero, as nineteen in twenty do.
 pub(super) const SAME: Check<StudyResult> = Check {
     id: "same-differs",
-    protects_from: "a rig that sees a difference where there is none",
+    protects_from: "a setup that reports a difference where there is none",
     source: "A/A tests; Kohavi, Tang and Xu, Trustworthy Online Controlled Experiments (2020), chapter 19; several arms: Bonferroni",
     judge: |result, limits| JUDGED.iter().filter_map(|judged| of_measure(result, limits, judged)).collect(),
     withhold: None,
@@ -51,28 +51,28 @@ fn of_measure(
     }
     let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
     let level = level_of(other)?.estimate;
-    let most = level * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
+    let max = level * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
     let is_rare = chance < limits.of(&thresholds::SAME_RARE);
-    let severity = match (is_rare, cost.estimate.abs() > most) {
+    let severity = match (is_rare, cost.estimate.abs() > max) {
         (true, true) => Severity::Fail,
         _ => Severity::Warn,
     };
     let message = format!(
-        "`{}` is the baseline again and yet differs from it in {} by {:+.1} % [{:+.1}, {:+.1}]; chance shows that once in \
+        "{} of `{}` differs from its identical baseline by {:+.1} % [{:+.1}, {:+.1}]; chance alone shows this in one of \
          {:.0} studies",
-        arm.id,
         measure.as_str(),
+        arm.id,
         cost.estimate / level * 100.0,
         cost.low / level * 100.0,
         cost.high / level * 100.0,
         (1.0 / chance).min(1e6)
     );
     let advice = if severity == Severity::Fail {
-        "the machine changes what is measured: stop other work on it and run again"
+        "the machine distorts this measure: stop other work on it and run again"
     } else if is_rare {
-        "intervals of this measure are too narrow here: believe no cost that is as small"
+        "intervals of this measure are too narrow here: ignore costs of this size or smaller"
     } else {
-        "one sound study in twenty shows this: believe no cost that is as small"
+        "one sound study in twenty shows this: ignore costs of this size or smaller"
     };
     let measured =
         Measured::percent(cost.estimate.abs() / level, limits.of(&thresholds::SAME_COST_FAIL_SHARE));
@@ -84,14 +84,14 @@ fn of_measure(
 mod tests {
     use hoptax_result::{Severity, StudyResult, Verdict};
 
-    use crate::study::tests::{fired, interval, taken};
+    use crate::study::tests::{fired, interval, withheld};
 
     fn differs(estimate: f64, half_width: f64) -> impl Fn(&mut StudyResult) {
         move |result| result.arms[1].cost.cpu_us_per_request = Some(interval(estimate, half_width))
     }
 
     #[test]
-    fn a_difference_between_twins_fires() {
+    fn a_difference_between_identical_arms_fires() {
         let fires = |estimate: f64, half_width: f64| fired("same-differs", differs(estimate, half_width)).0;
         assert_eq!(fires(0.3, 0.31), None);
         assert_eq!(fires(-0.3, 0.2), Some(Severity::Warn));
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(fires(0.3, 0.05), Some(Severity::Warn));
         let (severity, result) = fired("same-differs", differs(2.0, 0.5));
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
-        assert!(taken(differs(2.0, 0.5)).iter().all(|place| place.ends_with(" Cpu")));
+        assert!(withheld(differs(2.0, 0.5)).iter().all(|place| place.ends_with(" Cpu")));
     }
 
     #[test]
@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn one_of_twenty_twins_may_differ() {
+    fn one_of_twenty_identical_arms_may_differ() {
         let (severity, _) = fired("same-differs", |result| {
             differs(-0.3, 0.28)(result);
             for number in 2..=20 {
-                let mut twin = result.arms[1].clone();
-                twin.id = format!("same#{number}");
-                twin.cost.cpu_us_per_request = Some(interval(0.05, 0.28));
-                result.arms.push(twin);
+                let mut copy = result.arms[1].clone();
+                copy.id = format!("same#{number}");
+                copy.cost.cpu_us_per_request = Some(interval(0.05, 0.28));
+                result.arms.push(copy);
             }
         });
         assert_eq!(severity, None);

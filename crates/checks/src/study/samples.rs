@@ -8,8 +8,8 @@ use crate::{Check, Measured, finding};
 /// Too few answers for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
     id: "too-few-samples",
-    protects_from: "a tail quantile that a handful of requests decided",
-    source: "our own: n (1 - p) of at least 100",
+    protects_from: "a tail quantile determined by a few requests",
+    source: "own: n (1 - p) of at least 100",
     judge: |result, limits| {
         let needed = (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round();
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
@@ -18,9 +18,9 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
             };
             let few = arm.loads.iter().filter(|load| open(&load.load) && (load.responses as f64) < needed);
             few.map(|load| {
-                let message = format!("{} answers do not support p99: it is withheld", load.responses);
+                let message = format!("{} answers are too few for p99", load.responses);
                 let measured = Measured::count(load.responses as f64, needed, "requests");
-                let advice = "more rounds, more blocks or a higher rate";
+                let advice = "add rounds or blocks, or raise the rate";
                 Finding {
                     arm: Some(arm.id.clone()),
                     load: Some(load.load.clone()),
@@ -39,8 +39,8 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
 /// A cost whose interval is wider than the level that it is compared with carries no information.
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
-    protects_from: "a number that could as well be another",
-    source: "our own: half of an interval against the level that the cost is added to",
+    protects_from: "a cost whose interval is too wide to be useful",
+    source: "own: half-width of the interval against the level of the arm compared with",
     judge: |result, limits| {
         let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
         let mut found = Vec::new();
@@ -49,35 +49,34 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
             else {
                 continue;
             };
-            let mut judge = |load: Option<&str>,
-                             measure: Measure,
-                             cost: Option<Interval>,
-                             level: Option<Interval>| {
-                let Some(share) = cost.zip(level).map(|(cost, level)| cost.half_width() / level.estimate)
-                else {
-                    return;
+            let mut judge =
+                |load: Option<&str>, measure: Measure, cost: Option<Interval>, level: Option<Interval>| {
+                    let Some(share) = cost.zip(level).map(|(cost, level)| cost.half_width() / level.estimate)
+                    else {
+                        return;
+                    };
+                    if share <= limit {
+                        return;
+                    }
+                    let message = format!(
+                        "the interval of its {} cost is ±{:.0} % of the baseline's {}",
+                        measure.as_str(),
+                        share * 100.0,
+                        measure.as_str()
+                    );
+                    let advice = "add rounds, or blocks of this load";
+                    let measured = Measured::percent(share, limit);
+                    let one = finding("vague-cost", Severity::Info, measured, message, advice);
+                    let (arm, load) = (Some(arm.id.clone()), load.map(str::to_owned));
+                    found.push(Finding {
+                        arm,
+                        load,
+                        measures: vec![measure],
+                        withholds: true,
+                        costs_alone: true,
+                        ..one
+                    });
                 };
-                if share <= limit {
-                    return;
-                }
-                let message = format!(
-                    "half of the interval of its cost in {} is {:.0} % of what it is compared with: it is withheld",
-                    measure.as_str(),
-                    share * 100.0
-                );
-                let advice = "more rounds, or more blocks of this load";
-                let measured = Measured::percent(share, limit);
-                let one = finding("vague-cost", Severity::Info, measured, message, advice);
-                let (arm, load) = (Some(arm.id.clone()), load.map(str::to_owned));
-                found.push(Finding {
-                    arm,
-                    load,
-                    measures: vec![measure],
-                    withholds: true,
-                    costs_alone: true,
-                    ..one
-                });
-            };
             let cpu_load = result.plan.cpu_load().map(|load| load.name.as_str());
             judge(cpu_load, Measure::Cpu, arm.cost.cpu_us_per_request, other.cpu_us_per_request);
             for load in &arm.loads {
@@ -107,31 +106,30 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
 /// own intervals ([`VAGUE`]), since variation common to all arms cancels in them.
 pub(super) const VAGUE_QUANTILE: Check<StudyResult> = Check {
     id: "vague-quantile",
-    protects_from: "a response time that the next study will not show",
-    source: "our own: half of the interval of a quantile against the quantile",
+    protects_from: "a response time that the next study does not reproduce",
+    source: "own: half-width of the interval of a quantile against the quantile",
     judge: |result, limits| {
         let mut found = Vec::new();
         for arm in &result.arms {
             for load in &arm.loads {
-                let vague = vague(&load.response_us, limits);
-                let Some(worst) = vague.iter().map(|(_, share)| *share).reduce(f64::max) else { continue };
-                let measures: Vec<Measure> = vague.into_iter().map(|(measure, _)| measure).collect();
-                let names: Vec<&str> = measures.iter().map(|measure| measure.as_str()).collect();
-                let message = format!(
-                    "half of the interval of {} is up to {:.0} % of the response time there: it is withheld, and what it \
-                     differs by from other arms is not",
-                    names.join(" and "),
-                    worst * 100.0
-                );
-                let measured = Measured::percent(worst, limits.of(&thresholds::INTERVAL_FAIL_SHARE));
-                let advice = "more rounds, or a machine that is quieter: response times of other studies are not comparable";
-                let one = finding("vague-quantile", Severity::Info, measured, message, advice);
-                found.push(Finding {
-                    arm: Some(arm.id.clone()),
-                    load: Some(load.load.clone()),
-                    measures,
-                    ..one
-                });
+                // One finding per quantile, since findings are reported together for all arms with the same quantile.
+                for (measure, share) in vague(&load.response_us, limits) {
+                    let message = format!(
+                        "the interval of {} is ±{:.0} % of the response time, which is withheld",
+                        measure.as_str(),
+                        share * 100.0
+                    );
+                    let measured = Measured::percent(share, limits.of(&thresholds::INTERVAL_FAIL_SHARE));
+                    let advice = "costs are judged by their own intervals; add rounds or use a quieter machine; do not \
+                                  compare response times with other studies";
+                    let one = finding("vague-quantile", Severity::Info, measured, message, advice);
+                    found.push(Finding {
+                        arm: Some(arm.id.clone()),
+                        load: Some(load.load.clone()),
+                        measures: vec![measure],
+                        ..one
+                    });
+                }
             }
         }
         found
@@ -173,17 +171,17 @@ fn withhold_vague(responses: &mut ResponseCost, limits: &Limits) {
 mod tests {
     use hoptax_result::{Severity, StudyResult};
 
-    use crate::study::tests::{fired, interval, taken};
+    use crate::study::tests::{fired, interval, withheld};
 
     #[test]
-    fn too_few_answers_take_p99_and_leave_p50() {
+    fn too_few_answers_withhold_p99_and_keep_p50() {
         let few = |result: &mut StudyResult| result.arms[2].loads[1].responses = 9_999;
         assert_eq!(fired("too-few-samples", few).0, Some(Severity::Warn));
-        assert_eq!(taken(few), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+        assert_eq!(withheld(few), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
     }
 
     #[test]
-    fn a_cost_that_is_wider_than_half_of_the_baseline_is_withheld_and_others_stand() {
+    fn a_cost_wider_than_half_of_the_baseline_is_withheld_and_others_are_kept() {
         let vague = |half_width: f64| {
             move |result: &mut StudyResult| {
                 // The baseline's p99 is 200 us.
@@ -195,11 +193,11 @@ mod tests {
         };
         assert_eq!(fired("vague-cost", vague(99.0)).0, None);
         assert_eq!(fired("vague-cost", vague(101.0)).0, Some(Severity::Info));
-        assert_eq!(taken(vague(101.0)), ["+lua fixed-rate ResponseP99"]);
+        assert_eq!(withheld(vague(101.0)), ["+lua fixed-rate ResponseP99"]);
     }
 
     #[test]
-    fn a_vague_response_time_is_withheld_and_what_it_differs_by_stands() {
+    fn a_vague_response_time_is_withheld_and_its_cost_is_kept() {
         let vague = |half_width: f64| {
             move |result: &mut StudyResult| {
                 let arm = &mut result.arms[2];
@@ -210,7 +208,7 @@ mod tests {
         };
         assert_eq!(fired("vague-quantile", vague(99.0)).0, None);
         assert_eq!(fired("vague-quantile", vague(101.0)).0, Some(Severity::Info));
-        assert_eq!(taken(vague(101.0)), ["lua fixed-rate ResponseP99"]);
+        assert_eq!(withheld(vague(101.0)), ["lua fixed-rate ResponseP99"]);
     }
 
     #[test]
@@ -219,6 +217,6 @@ mod tests {
             result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
         };
         assert_eq!(fired("vague-cost", vague).0, Some(Severity::Info));
-        assert!(taken(vague).contains(&"+lua saturation Cpu".to_owned()));
+        assert!(withheld(vague).contains(&"+lua saturation Cpu".to_owned()));
     }
 }

@@ -7,38 +7,37 @@ use clap::{Args, ValueHint};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax prices                                       the price list that hoptax was built with
-  hoptax prices --list runs/mine/result.json          a list of your own
-  hoptax prices --here                                what the list should be on this machine: measures a few functions first
-  hoptax prices --here --measured runs/quick-1/result.json   the same, by a study that was measured here before
-  hoptax prices --here --markdown > prices.md
+  hoptax prices                       the built-in price list
+  hoptax prices --here                costs predicted for this machine from a few measurements
+  hoptax prices --here --measured runs/quick-1/result.json
 
-With --here, every price says how it was made: `measured here`, `carried` from the list with an interval that holds what the model does
-not know, or `not carried`. docs/prices.md explains the model and where it misses.
+With --here, every price states its origin: `measured here`, `carried` from the list, with an
+interval that includes the model's error, or `not carried`. docs/prices.md describes the model and
+its limits.
 
 Exit codes:
-  0    fine
-  2    bad input: a file that is no result of a study
-  3    the environment lacks something: Envoy, memory
-  4    what was measured here is void, or has nothing in common with the list
+  0    success
+  2    invalid input: a file is not a study result
+  3    the environment lacks something, such as Envoy or memory
+  4    the measurement on this machine is void, or shares no function with the list
   130  interrupted")]
 pub(crate) struct PricesArguments {
-    /// Carry the list to this machine: measure plain proxying and a few functions, in about a minute
+    /// Predict the costs on this machine; measures plain proxying and a few functions in about a minute
     #[arg(long)]
     pub(crate) here: bool,
-    /// The result of a study, in place of the published price list
+    /// Use this study result as the price list
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) list: Option<PathBuf>,
-    /// The result of a study that was measured on this machine, in place of measuring now
+    /// Use this study result, measured on this machine, instead of measuring now
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "here")]
     pub(crate) measured: Option<PathBuf>,
-    /// Which Envoy: a version, a path with a `/`, or a program on PATH
+    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
     #[arg(long, value_name = "VERSION|PATH", requires = "here", conflicts_with = "measured")]
     pub(crate) envoy: Option<String>,
     /// Print Markdown
     #[arg(long)]
     pub(crate) markdown: bool,
-    /// Write the prices as JSON; `-` is stdout
+    /// Write the prices as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }

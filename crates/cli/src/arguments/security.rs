@@ -1,43 +1,45 @@
-//! The flags of TLS.
+//! TLS arguments of `hoptax load`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-/// How a client's connections are secured.
+/// TLS settings of a client.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct SecurityArguments {
-    /// Certificates of the authorities that may sign the server's, in PEM, in place of those that the system trusts
+    /// Trust the certificate authorities in this PEM file instead of the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ca: Option<PathBuf>,
-    /// Take any certificate of the server
+    /// Accept any server certificate
     #[arg(long, conflicts_with = "ca")]
     pub(crate) insecure: bool,
-    /// The client's certificate, in PEM, for servers that ask for one
+    /// Client certificate for servers that request one, PEM
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "key")]
     pub(crate) cert: Option<PathBuf>,
-    /// The key of the client's certificate, in PEM
+    /// Private key of the client certificate, PEM
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// The name that is asked for (SNI) and that the server's certificate must have, in place of the host of the URL
+    /// Server name for SNI and certificate verification instead of the URL's host
     #[arg(long, value_name = "NAME")]
     pub(crate) server_name: Option<String>,
-    /// The version, in place of the highest that both sides speak
+    /// TLS version [default: the highest that both sides support]
     #[arg(long, value_name = "VERSION")]
     pub(crate) tls_version: Option<TlsVersion>,
-    /// The cipher suites that are offered, by their names (`TLS13_AES_128_GCM_SHA256`), with commas between; all if not given
+    /// Offered cipher suites, separated by commas, such as `TLS13_AES_128_GCM_SHA256` [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_ciphers: Vec<String>,
-    /// The groups for the key exchange that are offered, by their names (`X25519MLKEM768`), with commas between, the first with a key of its own; all that are known, X25519 first, if not given
+    /// Offered key exchange groups, separated by commas, such as `X25519MLKEM768` [default: all, X25519 first]
+    ///
+    /// The client sends a key share for the first group.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_groups: Vec<String>,
-    /// Whether a new connection takes up an earlier session
+    /// Resume TLS sessions on new connections
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     pub(crate) tls_resumption: OnOff,
 }
 
-/// A version of TLS.
+/// TLS version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TlsVersion {
     /// 1.2
@@ -48,11 +50,11 @@ pub(crate) enum TlsVersion {
     V13,
 }
 
-/// Yes or no.
+/// A switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnOff {
-    /// Yes.
+    /// Enabled.
     On,
-    /// No.
+    /// Disabled.
     Off,
 }

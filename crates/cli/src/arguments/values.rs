@@ -1,4 +1,4 @@
-//! Reading the values of flags.
+//! Parses argument values that several commands share.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,34 +9,45 @@ use std::time::Duration;
 use clap::ValueEnum;
 use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, without_user};
 
-/// What `--arrivals` asks for.
+/// When to keep idle processors from halting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NeverHalt {
+    /// If a probe finds that wake-ups are slow, that it helps, and that nobody else uses the processors
+    Auto,
+    /// Regardless of the probe
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// The value of `--arrivals`.
 #[derive(Clone, Debug)]
 pub(crate) enum ArrivalsChoice {
-    /// Drawn.
+    /// An arrival process.
     Drawn(Arrivals),
-    /// Recorded in this file.
+    /// A trace file.
     Trace(PathBuf),
 }
 
-/// How rows of data are chosen.
+/// Order of the rows of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DataOrder {
-    /// One after the other, and from the first again.
+    /// One after the other, from the first again after the last
     InTurn,
-    /// Drawn from all of them, each time.
+    /// A random row for each request
     Random,
 }
 
 /// Which messages of gRPC calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GrpcStream {
-    /// A stream of answers.
+    /// A stream of messages in the response
     Server,
-    /// A conversation.
+    /// A conversation: each of --messages is sent after the response to the previous one
     Both,
 }
 
-/// A URL as it was given; nothing shows its user information.
+/// A URL argument; its `Debug` output omits user information.
 #[derive(Clone)]
 pub(crate) struct GivenUrl(String);
 
@@ -62,7 +73,7 @@ impl fmt::Debug for GivenUrl {
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = duration_or_none(text)?;
-    if duration.is_zero() { Err("it must be longer than nothing".to_owned()) } else { Ok(duration) }
+    if duration.is_zero() { Err("it must be longer than 0s".to_owned()) } else { Ok(duration) }
 }
 
 /// Shortest interval of `--every`: twice the longest time that a worker sleeps.
@@ -74,13 +85,13 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     if interval < SHORTEST_INTERVAL { Err("it must be at least 100ms".to_owned()) } else { Ok(interval) }
 }
 
-/// A name that a file can have.
+/// A file name without directories.
 pub(crate) fn file_name(text: &str) -> Result<String, String> {
-    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if !text.is_empty() && !text.starts_with('.') && text.chars().all(is_fine) {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !text.is_empty() && !text.starts_with('.') && text.chars().all(is_allowed) {
         Ok(text.to_owned())
     } else {
-        Err("write a name of letters, digits, `-`, `_` and `.`".to_owned())
+        Err("use letters, digits, `-`, `_` and `.`".to_owned())
     }
 }
 
@@ -131,7 +142,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Headers that were given at once: one, or those of a file.
+/// The value of `--header`: one header, or all headers of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Headers(pub(crate) Vec<(String, String)>);
 
@@ -156,7 +167,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 /// A threshold, `NAME=VALUE`.
 pub(crate) fn threshold(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text.split_once('=').ok_or("write it as `NAME=VALUE`")?;
-    let value = value.trim().parse().map_err(|_| format!("`{value}` is no number"))?;
+    let value = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
     Ok((name.trim().to_owned(), value))
 }
 
@@ -165,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_without_its_unit_says_how_to_write_it() {
+    fn a_duration_without_a_unit_is_an_error_that_shows_the_syntax() {
         assert!(duration("10").unwrap_err().contains("`10s`"));
         assert!(duration("ten").unwrap_err().contains("write it as"));
         assert!(duration("0s").is_err());
@@ -175,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_shares_and_headers_are_read() {
+    fn rates_shares_percentiles_and_headers_are_parsed() {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10000000"));

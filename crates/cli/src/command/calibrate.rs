@@ -1,4 +1,4 @@
-//! `hoptax calibrate`: how wrong is the load generator on this machine?
+//! `hoptax calibrate`: measures the errors of the load generator on this machine.
 
 use std::any::Any;
 use std::io;
@@ -13,12 +13,12 @@ use super::never_halt;
 use crate::arguments::CalibrateArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress};
+use crate::{print, progress, state};
 
-/// How much longer a full calibration takes.
+/// Duration of a full calibration, as a multiple of a normal one.
 const FULL: f64 = 6.0;
 
-/// Keeps processors from being halted as long as what it returns is there.
+/// Keeps processors from halting until the returned value is dropped.
 pub(crate) fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
     Ok(Box::new(Spinner::start(processors)?))
 }
@@ -26,9 +26,9 @@ pub(crate) fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
 /// Runs the command.
 pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     let allowed = processors::allowed()
-        .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
+        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
     let placement = Placement::split(&allowed, 1);
-    // What keeps them awake is ended before the speeds are measured, and measured with and without by itself.
+    // Stop this spinner here: the speeds are measured with and without one, which the calibration starts itself.
     let never_halted = never_halt::spinner(&placement, arguments.never_halt)?.is_some();
     let environment = environment::capture(env!("CARGO_PKG_VERSION"));
     let interrupt = Interrupt::listen()?;
@@ -48,13 +48,15 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         Err(CalibrateError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,
     };
-    match kept::keep(&result) {
-        Ok(Some(path)) => print::note(&format!("kept for later results of this machine: {}", path.display())),
+    match state::store(&result) {
+        Ok(Some(path)) => {
+            print::note(&format!("stored for later results of this machine: {}", path.display()));
+        }
         Ok(None) => {}
-        Err(error) => print::note(&format!("cannot keep it for later results: {error}")),
+        Err(error) => print::note(&format!("cannot store the calibration for later results: {error}")),
     }
-    print::or_write_json(arguments.json.as_deref(), &result, || {
+    print::table_or_json(arguments.json.as_deref(), &result, || {
         terminal::calibration(&result, print::style())
     })?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }

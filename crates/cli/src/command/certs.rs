@@ -1,4 +1,4 @@
-//! `hoptax certs`: an authority and certificates for a lab.
+//! `hoptax certs`: creates a certificate authority and certificates for tests.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -29,18 +29,18 @@ pub(crate) fn run(arguments: &CertsArguments) -> Result<Code, Failure> {
         files.push((format!("{name}.key"), signed.key));
     }
     let folder = &arguments.folder;
-    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
-    let there: Vec<_> =
+    fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
+    let existing: Vec<_> =
         files.iter().map(|(name, _)| folder.join(name)).filter(|path| path.exists()).collect();
-    if let Some(path) = there.first().filter(|_| !arguments.force) {
+    if let Some(path) = existing.first().filter(|_| !arguments.force) {
         return Err(Failure::bad_input(format!(
-            "`{}` is there already; name another folder, or say --force",
+            "`{}` already exists; choose another folder, or give --force to overwrite it",
             path.display()
         )));
     }
     for (name, text) in files {
         let path = folder.join(name);
-        // Keys are for their owner alone, also if a file of that name was for everybody.
+        // Create the file anew: an existing file could be readable by others, and keys must not be.
         let _ = fs::remove_file(&path);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(if path.extension().is_some_and(|end| end == "key") {
@@ -51,12 +51,12 @@ pub(crate) fn run(arguments: &CertsArguments) -> Result<Code, Failure> {
         options
             .open(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| cannot(&path, &error))?;
+            .map_err(|error| write_error(&path, &error))?;
         print::result(&path.display().to_string())?;
     }
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
-fn cannot(path: &Path, error: &std::io::Error) -> Failure {
+fn write_error(path: &Path, error: &std::io::Error) -> Failure {
     Failure::environment(format!("cannot write `{}`: {error}", path.display()))
 }

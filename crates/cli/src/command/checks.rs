@@ -1,4 +1,4 @@
-//! `hoptax checks`: what a result must pass before its numbers are believed.
+//! `hoptax checks`: lists and explains the validity checks and their thresholds.
 
 use hoptax_checks::{load, study, thresholds};
 use serde_json::json;
@@ -7,12 +7,12 @@ use crate::arguments::{ChecksAction, ChecksArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
 
-/// What there is to say about a check.
+/// Description of a check.
 struct About {
     id: &'static str,
     protects_from: &'static str,
     source: &'static str,
-    /// The results it judges.
+    /// Kinds of results that it judges.
     judges: Vec<&'static str>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
         }
     };
     print::result(&text)?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
 fn thresholds(as_json: bool) -> String {
@@ -46,7 +46,7 @@ fn thresholds(as_json: bool) -> String {
     thresholds::ALL.iter().map(|one| format!("{:<22} {:<8} {}\n", one.name, one.default, one.about)).collect()
 }
 
-/// Every check once, in alphabetic order: one of the same id may judge loads and studies.
+/// All checks, sorted by id; a check for loads and studies appears once.
 fn all() -> Vec<About> {
     let mut all: Vec<About> = Vec::new();
     let loads = load::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "load"));
@@ -64,8 +64,8 @@ fn all() -> Vec<About> {
 fn explain(about: &About) -> String {
     format!(
         "{}\n\nprotects from: {}\njudges:        every {}\nsource:        {}\n\n\
-         A finding of it says what was seen, the threshold, and what to do. A failed one withholds the numbers that it\n\
-         leaves without support.\n",
+                  A finding states the observation, the threshold, and what to do. A failed check withholds the numbers that it\n\
+                  leaves without support.\n",
         about.id,
         about.protects_from,
         about.judges.join(" and every "),
@@ -81,5 +81,5 @@ fn as_json(about: &About) -> serde_json::Value {
 
 fn unknown(id: &str, all: &[About]) -> Failure {
     let hint = hoptax_nearest::hint(id, all.iter().map(|about| about.id));
-    Failure::bad_input(format!("there is no check `{id}`{hint}\n`hoptax checks` lists them"))
+    Failure::bad_input(format!("unknown check `{id}`{hint}\n`hoptax checks` lists them"))
 }

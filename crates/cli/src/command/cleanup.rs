@@ -1,7 +1,7 @@
-//! `hoptax cleanup`: removes what studies that were killed, or a machine that went down, left in their folders.
+//! `hoptax cleanup`: removes files that killed studies, or studies on a machine that crashed, left in their folders.
 //!
-//! Processes and networks of a study end with it, whatever ends it: the kernel sees to that. What stays is what functions
-//! wrote for a round, such as access logs.
+//! The kernel ends the processes and networks of a study with it, even after a kill. What remains are files that functions
+//! wrote in a round, such as access logs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            print::note(&format!("there is no folder `{}`: nothing to remove", root.display()));
-            return Ok(Code::Fine);
+            print::note(&format!("the folder `{}` does not exist: nothing to remove", root.display()));
+            return Ok(Code::Success);
         }
         Err(error) => return Err(failed("read", root, &error)),
     };
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
             continue;
         }
         if run_folder::is_in_use(&run) {
-            print::note(&format!("the study in `{}` is running: left alone", run.display()));
+            print::note(&format!("the study in `{}` is running: skipped", run.display()));
             continue;
         }
         for folder in left {
@@ -41,12 +41,12 @@ pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
         }
     }
     if removed == 0 {
-        print::note(&format!("nothing is left in `{}`", root.display()));
+        print::note(&format!("nothing to remove in `{}`", root.display()));
     }
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
-/// The folders in which functions of a run wrote: `arms/ARM/files` and `arms/ARM/PROXY/files`.
+/// Folders with files of a run's functions: `arms/ARM/files` and `arms/ARM/PROXY/files`.
 fn leftovers(run: &Path) -> Vec<PathBuf> {
     let folders = |path: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();

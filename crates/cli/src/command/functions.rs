@@ -1,4 +1,4 @@
-//! `hoptax functions`: what a study can measure, and what the price list says of it.
+//! `hoptax functions`: lists the functions of the catalogue, with their listed prices.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::arguments::{FunctionsAction, FunctionsArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
 
-/// The result of the price list that hoptax was built with.
+/// The study result behind the built-in price list.
 pub(super) const PRICE_LIST: &str = include_str!("../../../../docs/price-list/result.json");
 
 /// Runs the command.
@@ -23,9 +23,9 @@ pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
             Failure::bad_input(lines.join("\n"))
         })?;
-        let text = if arguments.json { as_json(function).to_string() } else { shown(function)? };
+        let text = if arguments.json { as_json(function).to_string() } else { described(function)? };
         print::result(&text)?;
-        return Ok(Code::Fine);
+        return Ok(Code::Success);
     }
     let text = if arguments.json {
         let all: Vec<_> = catalogue.iter().map(as_json).collect();
@@ -34,10 +34,10 @@ pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
         listed(&catalogue)
     };
     print::result(&text)?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
-/// The catalogue that comes with hoptax.
+/// The built-in catalogue.
 pub(crate) fn load() -> Result<Catalogue, Failure> {
     Catalogue::load().map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -74,8 +74,8 @@ fn as_text(function: &Function) -> String {
     text
 }
 
-/// One function, with its fragment and its price.
-fn shown(function: &Function) -> Result<String, Failure> {
+/// Description of one function, with its fragment and its price.
+fn described(function: &Function) -> Result<String, Failure> {
     let mut text = format!("{}: {}\n", function.id, function.summary);
     let _ = writeln!(text, "family  {}\nsource  {}", function.family.as_str(), function.source);
     for change in &function.changes {
@@ -85,7 +85,7 @@ fn shown(function: &Function) -> Result<String, Failure> {
         let _ = writeln!(text, "knob    {name}={}: {}; {}", knob.default, knob.summary, knob.range);
     }
     for (name, value) in function.request.headers.iter().chain(&function.request.own_headers) {
-        let _ = writeln!(text, "request {name}: {}", shortened(value));
+        let _ = writeln!(text, "request {name}: {}", truncated(value));
     }
     if let Some(query) = &function.request.query {
         let _ = writeln!(text, "request ?{query}");
@@ -94,7 +94,7 @@ fn shown(function: &Function) -> Result<String, Failure> {
         let _ = writeln!(text, "request a body of {} bytes", body.len());
     }
     if function.asks_companion {
-        text += "asks    a companion: `hoptax origin`, which a study starts\n";
+        text += "calls   a companion: `hoptax origin`, started by the study\n";
     }
     let proofs = function.proofs(&function.default_knobs()).map_err(Failure::environment)?;
     for proof in proofs {
@@ -106,16 +106,16 @@ fn shown(function: &Function) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What the price list says of a function, arm by arm.
+/// Listed price of a function, one line for each arm.
 fn price(id: &str) -> Result<String, Failure> {
     let list: StudyResult = serde_json::from_str(PRICE_LIST)
-        .map_err(|error| Failure::environment(format!("the price list cannot be read: {error}")))?;
+        .map_err(|error| Failure::environment(format!("invalid price list: {error}")))?;
     let arms: Vec<&ArmResult> = list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect();
     if arms.is_empty() {
-        return Ok("\nthe price list has nothing of it\n".to_owned());
+        return Ok("\nno price is listed\n".to_owned());
     }
     let mut text = format!(
-        "\nthe price list (docs/price-list: Envoy {}, {}, {}), added to a request:\n\n",
+        "\nlisted price (docs/price-list: Envoy {}, {}, {}), added to each request:\n\n",
         list.environment.proxy_version.as_deref().unwrap_or("?"),
         list.environment.cpu_model,
         list.environment.started_at
@@ -139,11 +139,11 @@ fn price(id: &str) -> Result<String, Failure> {
 }
 
 fn indented(fragment: &str) -> String {
-    fragment.lines().map(|line| format!("  {}\n", shortened(line))).collect()
+    fragment.lines().map(|line| format!("  {}\n", truncated(line))).collect()
 }
 
-/// The beginning of what is too long to be read, such as keys.
-fn shortened(text: &str) -> String {
+/// Truncates long text such as keys.
+fn truncated(text: &str) -> String {
     const LONGEST: usize = 160;
     if text.chars().count() <= LONGEST {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `hoptax import`: the output of another load generator as a result.
+//! `hoptax import`: converts the output of another load generator to a result.
 
 use std::fs;
 use std::io::{self, Read};
@@ -14,19 +14,16 @@ use crate::exit::{Code, Failure};
 pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
     let tool = find(&arguments.tool).ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|tool| tool.name).collect();
-        Failure::bad_input(format!(
-            "there is no tool `{}`; hoptax reads {}",
-            arguments.tool,
-            names.join(", ")
-        ))
+        Failure::bad_input(format!("unknown tool `{}`; supported are {}", arguments.tool, names.join(", ")))
     })?;
     let named = arguments.file.display();
     let text = read(&arguments.file)
         .map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
-    let result = import(tool, &text)
-        .map_err(|reason| Failure::bad_input(format!("`{named}` is no output of {}: {reason}", tool.name)))?;
+    let result = import(tool, &text).map_err(|reason| {
+        Failure::bad_input(format!("`{named}` is not output of {}: {reason}", tool.name))
+    })?;
     load::write(arguments.json.as_deref(), &result)?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
 fn read(path: &Path) -> io::Result<String> {

@@ -1,4 +1,4 @@
-//! `hoptax load`: offer load to a server and record what came of every request.
+//! `hoptax load`: sends load to a server and records the outcome of every request.
 
 mod data;
 mod intervals;
@@ -25,18 +25,18 @@ use super::never_halt;
 use crate::arguments::{ArrivalsChoice, LoadArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress};
+use crate::{print, progress, state};
 use intervals::IntervalOutputs;
 use log_file::LogFile;
 
-/// What is wrong with a flag of an open loop in a closed one.
+/// Error for open-loop arguments in a closed loop.
 const NEEDS_RATE: &str =
-    "needs a rate: without `--rate` the loop is closed and nothing is planned; add `--rate 1000`";
+    "needs a rate: without `--rate` the loop is closed and has no schedule; add `--rate 1000`";
 
-/// How long is recorded, and how long load is offered before, unless told otherwise.
+/// Default lengths of the recording and of the warm-up.
 const DURATION: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
-/// How long a closed loop may take for the requests that it is to send, unless told otherwise.
+/// Default time limit of a closed loop with `--count`.
 const LONGEST_CLOSED: Duration = Duration::from_hours(1);
 
 /// Runs the command.
@@ -53,9 +53,9 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     (intervals, spec.intervals) = IntervalOutputs::begin(arguments)?;
     let interrupt = Interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
-    let spinner = never_halt::spinner_beside(servers, arguments.never_halt)?;
+    let spinner = never_halt::spinner_for_servers(servers, arguments.never_halt)?;
     spec.never_halted = spinner.is_some();
-    let environment = kept::environment(spec.never_halted);
+    let environment = state::environment(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
     // Lines of JSON tell the same, and both on one terminal would be unreadable.
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let mut result = result.map_err(Failure::environment)?;
     judge_load(&mut result, &thresholds);
     let all_pass = fail_on::judge(&mut result, &arguments.fail_on);
-    // Only when the last sender is gone does the writer end.
+    // The writer thread ends when the last sender is dropped.
     drop(spec);
     let logged = log.map_or(Ok(()), LogFile::finish);
     let intervals_written = intervals.finish();
@@ -83,18 +83,18 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     logged?;
     intervals_written?;
     Ok(match Code::of(result.verdict) {
-        _ if interrupt.was_asked() => Code::Interrupted,
-        Code::Fine if !all_pass => Code::ConditionFailed,
+        _ if interrupt.is_requested() => Code::Interrupted,
+        Code::Success if !all_pass => Code::ConditionFailed,
         code => code,
     })
 }
 
-/// What the flags ask for.
+/// Builds the trial from the arguments.
 fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
     let traffic = traffic::read(arguments)?;
     if traffic.hosts() > arguments.connections as usize {
         return Err(Failure::bad_input(format!(
-            "the requests go to {} hosts, and {} connections cannot reach them all: raise --connections",
+            "{} hosts need at least one connection each, but there are {} connections: raise --connections",
             traffic.hosts(),
             arguments.connections
         )));
@@ -103,8 +103,8 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
     let max_workers = arguments.connections as usize / traffic.hosts().max(1);
     if arguments.workers as usize > max_workers {
         return Err(Failure::bad_input(format!(
-            "{} workers cannot share {} connections to {} host(s): each needs one of its own; raise --connections or ask \
-             for fewer --workers",
+            "{} workers cannot share {} connections to {} host(s): each worker needs a connection to each host; raise \
+             --connections or lower --workers",
             arguments.workers,
             arguments.connections,
             traffic.hosts()
@@ -148,8 +148,8 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
     })
 }
 
-/// The longest that so many requests may take: in an open loop little more than their rate says, so that the windows of the
-/// record are hundredths of it; drawn arrivals take longer by six standard deviations next to never.
+/// Time limit of `count` requests. In an open loop, it exceeds the expected time only slightly, because the windows of the
+/// recording are hundredths of it; random arrivals exceed six standard deviations almost never.
 fn time_limit(count: u64, open: Option<&(Pace, Arrivals)>) -> Duration {
     let Some((pace, arrivals)) = open else { return LONGEST_CLOSED };
     let burst = if let Arrivals::Burst(size) = arrivals { f64::from(*size) } else { 0.0 };
@@ -164,26 +164,26 @@ fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
     if wrong.is_empty() { Ok(limits) } else { Err(Failure::bad_input(wrong.join("\n"))) }
 }
 
-/// Has the limit of open files hold so many connections.
+/// Raises the limit on open files for this number of connections.
 pub(super) fn allow_connections(connections: usize) -> Result<(), Failure> {
     limits::allow_connections(connections as u64).map_err(|limit| {
         Failure::environment(format!(
-            "cannot open {connections} connections: the limit of open files is {limit}; raise it as root with \
-             `ulimit -Hn {}` in this shell, or ask for fewer connections",
+            "cannot open {connections} connections: the limit on open files is {limit}; raise it as root with \
+             `ulimit -Hn {}` in this shell, or lower --connections",
             connections + 1024
         ))
     })
 }
 
-/// Rates and arrivals, unless the loop is closed.
+/// Rates and arrivals; None for a closed loop.
 type OpenLoop = Option<(Pace, Arrivals)>;
 
-/// What the flags say of the releases, and the length of a trace or of stages.
+/// The rates and arrivals of the arguments, and the length of a trace or of stages.
 fn open_loop(arguments: &LoadArguments) -> Result<(OpenLoop, Option<Duration>), Failure> {
     let pace = arguments.stages.clone().or(arguments.rate.map(Pace::Constant));
     match (&arguments.arrivals, pace) {
         (ArrivalsChoice::Trace(_), Some(_)) => Err(Failure::bad_input(
-            "`--rate` or `--stages` and a trace contradict each other: a trace has its own rate; give one of them",
+            "a trace cannot be combined with `--rate` or `--stages`: it has its own rate",
         )),
         (ArrivalsChoice::Trace(path), None) => {
             let text = fs::read_to_string(path).map_err(|error| {
@@ -219,7 +219,7 @@ fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
-/// Prints the table, unless stdout is where the JSON goes, and writes the JSON.
+/// Prints the table and writes the JSON; with `-`, prints only the JSON.
 pub(super) fn write(json: Option<&Path>, result: &LoadResult) -> Result<(), Failure> {
-    print::or_write_json(json, result, || terminal::load(result, print::style()))
+    print::table_or_json(json, result, || terminal::load(result, print::style()))
 }

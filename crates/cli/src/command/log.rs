@@ -1,4 +1,4 @@
-//! `hoptax log`: a raw log as CSV.
+//! `hoptax log`: prints a raw log as CSV.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
@@ -15,10 +15,10 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<Code, Failure> {
     let of_file = |error: &dyn std::fmt::Display| format!("log `{}`: {error}", arguments.file.display());
     let file = File::open(&arguments.file).map_err(|error| Failure::bad_input(of_file(&error)))?;
     match write(BufReader::new(file), BufWriter::new(io::stdout().lock())) {
-        // Whoever read it had enough.
-        Err(LogError::Read(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Code::Fine),
+        // A closed pipe is not an error.
+        Err(LogError::Read(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Code::Success),
         Err(error) => Err(Failure::bad_input(of_file(&error))),
-        Ok(()) => Ok(Code::Fine),
+        Ok(()) => Ok(Code::Success),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Keeping the processors from being halted while something is measured, as `--never-halt` says.
+//! Keeps idle processors from halting during a measurement, as `--never-halt` selects.
 
 use std::net::{IpAddr, UdpSocket};
 
@@ -11,8 +11,8 @@ use crate::arguments::NeverHalt;
 use crate::exit::Failure;
 use crate::print;
 
-/// What keeps the processors from being halted, if anything is to. Where that depends on the machine, it is probed for half a
-/// second, and a note says what was found if it leads to something.
+/// Starts a spinner if `when` selects one. `auto` probes the machine for half a second, and prints the probe's advice if it
+/// starts a spinner.
 pub(crate) fn spinner(placement: &Placement, when: NeverHalt) -> Result<Option<Spinner>, Failure> {
     let wanted = match when {
         NeverHalt::Always => true,
@@ -30,35 +30,35 @@ pub(crate) fn spinner(placement: &Placement, when: NeverHalt) -> Result<Option<S
     wanted.then(|| start(placement)).transpose()
 }
 
-/// The same for a load on a server elsewhere or here. A server on this machine is likely to belong to another session, with which
-/// a spinner would share the processors almost as any task does: `auto` then leaves them to halt.
-pub(crate) fn spinner_beside(
+/// Like [`spinner`], for a load on these servers. A server on this machine probably belongs to another session, with which the
+/// spinner would share the processors almost like any other task: `auto` then starts none.
+pub(crate) fn spinner_for_servers(
     servers: impl IntoIterator<Item = IpAddr>,
     when: NeverHalt,
 ) -> Result<Option<Spinner>, Failure> {
     let when = match when {
-        NeverHalt::Auto if servers.into_iter().any(is_here) => NeverHalt::Never,
+        NeverHalt::Auto if servers.into_iter().any(is_local) => NeverHalt::Never,
         when => when,
     };
     if when == NeverHalt::Never {
         return Ok(None);
     }
     let allowed = processors::allowed()
-        .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
+        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
     spinner(&Placement::split(&allowed, 1), when)
 }
 
-/// Keeps the processors of a placement from being halted.
+/// Starts a spinner on the processors of a placement.
 pub(crate) fn start(placement: &Placement) -> Result<Spinner, Failure> {
     Spinner::start(&placement.all()).map_err(|error| {
         Failure::environment(format!(
-            "cannot keep the processors from being halted: {error}; or give `--never-halt never`"
+            "cannot keep the processors from halting: {error}; `--never-halt never` disables it"
         ))
     })
 }
 
-/// Whether an address is one of this machine: the kernel lets sockets be bound to no other.
-fn is_here(address: IpAddr) -> bool {
+/// Whether an address belongs to this machine: the kernel binds sockets to no other.
+fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
@@ -67,17 +67,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_this_machine_is_told_from_another() {
-        assert!(is_here([127, 0, 0, 1].into()));
-        // Kept for documentation (RFC 5737): nobody has it.
-        assert!(!is_here([192, 0, 2, 1].into()));
+    fn a_local_address_is_distinguished_from_a_remote_one() {
+        assert!(is_local([127, 0, 0, 1].into()));
+        // Reserved for documentation (RFC 5737).
+        assert!(!is_local([192, 0, 2, 1].into()));
     }
 
     #[test]
-    fn a_server_on_this_machine_is_not_made_to_share_its_processors() {
-        assert!(spinner_beside([[127, 0, 0, 1].into()], NeverHalt::Auto).unwrap().is_none());
-        assert!(spinner_beside([[192, 0, 2, 1].into()], NeverHalt::Never).unwrap().is_none());
-        let asked = spinner_beside([[127, 0, 0, 1].into()], NeverHalt::Always).unwrap();
+    fn auto_starts_no_spinner_beside_a_local_server() {
+        assert!(spinner_for_servers([[127, 0, 0, 1].into()], NeverHalt::Auto).unwrap().is_none());
+        assert!(spinner_for_servers([[192, 0, 2, 1].into()], NeverHalt::Never).unwrap().is_none());
+        let asked = spinner_for_servers([[127, 0, 0, 1].into()], NeverHalt::Always).unwrap();
         assert!(!asked.unwrap().cpu_ns().unwrap().is_empty());
     }
 }

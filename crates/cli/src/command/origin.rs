@@ -1,4 +1,4 @@
-//! `hoptax origin`: the test server.
+//! `hoptax origin`: runs the test server.
 
 use hoptax_origin::{Origin, OriginError, OriginOptions};
 use hoptax_subject::origin::LISTENING;
@@ -31,8 +31,8 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     print::result(&format!("{LISTENING}{}", origin.local_address()))?;
     let report = origin.run(interrupt.flag()).map_err(Failure::environment)?;
     print::note(&format!(
-        "{} requests answered on {} connections; {} connections broken off",
+        "{} requests answered on {} connections; {} connections aborted",
         report.answered, report.connections, report.broken
     ));
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }

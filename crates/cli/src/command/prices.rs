@@ -1,4 +1,4 @@
-//! `hoptax prices`: what functions cost, by the published list, or as it should be on this machine.
+//! `hoptax prices`: prints what functions cost, from a price list or predicted for this machine.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
 
-/// The study of the functions that a list is carried by.
+/// The study of the anchor functions.
 const ANCHORS: &str = "anchors";
 
 /// Runs the command.
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
         };
         let Some(prices) = carry(&list, &here, &known::machines()) else {
             print::error(
-                "what was measured here has nothing in common with the list that it could be carried by",
+                "no price can be carried: the measurement on this machine and the list have no function in common",
             );
             return Ok(Code::Void);
         };
@@ -42,29 +42,29 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     } else {
         listed(&list)
     };
-    print::or_write_json(arguments.json.as_deref(), &prices, || {
+    print::table_or_json(arguments.json.as_deref(), &prices, || {
         if arguments.markdown { markdown::prices(&prices) } else { terminal::prices(&prices, print::style()) }
     })?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
-/// What measuring came to.
+/// Outcome of a measurement.
 enum Measured {
-    /// A result whose costs can be used.
+    /// A usable result.
     Found(Box<StudyResult>),
-    /// How it ended without one; why has been said.
+    /// The exit code if there is none; the reason has been printed.
     Ended(Code),
 }
 
-/// Measures the anchors, by a study in a process of its own, as it starts and ends processes and pins itself to a processor.
+/// Measures the anchors with a study. The study has its own process because it starts children and pins itself to processors.
 fn measure(envoy: Option<&str>) -> Result<Measured, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let folder = tempfile::Builder::new()
         .prefix("hoptax-prices-")
         .tempdir()
-        .map_err(|error| Failure::environment(format!("cannot make a folder for the study: {error}")))?;
-    // Ctrl-C reaches the study as well, which ends what it started.
+        .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
+    // Ctrl-C also reaches the study, which ends its own children.
     let interrupt = Interrupt::listen()?;
     let mut study = Command::new(program);
     study.args(["study", ANCHORS, "--out"]).arg(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
@@ -74,16 +74,18 @@ fn measure(envoy: Option<&str>) -> Result<Measured, Failure> {
     let status = study
         .status()
         .map_err(|error| Failure::environment(format!("cannot start the study `{ANCHORS}`: {error}")))?;
-    if interrupt.was_asked() {
+    if interrupt.is_requested() {
         return Ok(Measured::Ended(Code::Interrupted));
     }
-    let fine = [Code::Fine, Code::Void].map(|code| Some(code as i32));
+    let fine = [Code::Success, Code::Void].map(|code| Some(code as i32));
     if !fine.contains(&status.code()) {
-        return Err(Failure::environment(format!("the study `{ANCHORS}` failed ({status}): see above")));
+        return Err(Failure::environment(format!(
+            "the study `{ANCHORS}` failed ({status}); its error is printed above"
+        )));
     }
     let here = read(&folder.path().join("result.json"))?;
     if here.verdict == Verdict::Void {
-        print::error("what was measured here is void, so that no list can be carried by it:");
+        print::error("no price can be carried: the measurement on this machine is void:");
         for finding in here.findings.iter().filter(|finding| finding.withholds) {
             print::note(&format!("  {}: {}; {}", finding.id, finding.message, finding.advice));
         }
@@ -100,12 +102,12 @@ fn read(path: &Path) -> Result<StudyResult, Failure> {
 
 fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     let result: StudyResult = serde_json::from_str(text)
-        .map_err(|error| Failure::bad_input(format!("{what} is no result of a study: {error}")))?;
+        .map_err(|error| Failure::bad_input(format!("{what} is not a study result: {error}")))?;
     if StudyResult::READABLE.contains(&result.format.as_str()) {
         Ok(result)
     } else {
         let readable = StudyResult::READABLE.join("` and `");
-        Err(Failure::bad_input(format!("{what} is of format `{}`; `{readable}` can be read", result.format)))
+        Err(Failure::bad_input(format!("{what} has format `{}`; supported are `{readable}`", result.format)))
     }
 }
 
@@ -119,7 +121,7 @@ mod tests {
     use crate::command::study::library;
 
     #[test]
-    fn the_study_measures_the_functions_that_the_model_was_judged_with() {
+    fn the_anchor_study_measures_the_anchors_of_the_model() {
         let (name, text) = library::read(ANCHORS).unwrap();
         let (study, _) = hoptax_study::file::read(&name, &text).unwrap();
         let plan = hoptax_study::plan::Plan::new(
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_list_can_be_read_and_carried_to_its_own_machine() {
+    fn the_built_in_list_carries_to_its_own_machine_unchanged() {
         let list = parse("the list", PRICE_LIST).unwrap();
         assert!(listed(&list).prices.len() > 50);
         let carried = carry(&list, &list, &known::machines()).unwrap();

@@ -1,4 +1,4 @@
-//! What other programs read about hoptax: schemas, completions and man pages.
+//! `hoptax schema`, `hoptax completions` and `hoptax man`: descriptions of the program for other programs.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Prices => schemars::schema_for!(PricesResult).to_value(),
     };
     print::result(&format!("{schema:#}"))?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
 /// `hoptax completions`.
@@ -34,7 +34,7 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<Code, Fail
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "hoptax", &mut script);
     print::result(&String::from_utf8_lossy(&script))?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
 /// `hoptax man`.
@@ -44,6 +44,6 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<Code, Failure> {
         |error| Failure::environment(format!("cannot write man pages to `{}`: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(Arguments::command(), folder).map_err(failed)?;
-    print::result(&format!("man pages are in {}", folder.display()))?;
-    Ok(Code::Fine)
+    print::result(&format!("man pages written to {}", folder.display()))?;
+    Ok(Code::Success)
 }

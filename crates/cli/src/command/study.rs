@@ -1,6 +1,6 @@
-//! `hoptax study`: measure what functions of Envoy cost.
+//! `hoptax study`: measures what functions of Envoy cost.
 
-mod expense;
+mod estimate;
 pub(crate) mod library;
 mod outputs;
 pub(crate) mod run_folder;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
-use hoptax_host::machine::judgement::{advice, gives, should_never_halt};
+use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
@@ -36,54 +36,54 @@ use crate::arguments::{NeverHalt, StudyArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::StudyProgress;
-use crate::{kept, print};
-use expense::Expense;
+use crate::{print, state};
+use estimate::Estimate;
 use outputs::write_all;
-use run_folder::{Facts, KeptRounds, Programs, RunFolder};
+use run_folder::{CompleteRounds, Manifest, Programs, RunFolder};
 use session::Session;
 
-/// Processors that a proxy gets to itself.
+/// Number of processors reserved for the proxy.
 const PROXY_PROCESSORS: usize = 1;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if arguments.list {
         print::result(&library::list())?;
-        return Ok(Code::Fine);
+        return Ok(Code::Success);
     }
     if !arguments.combine.is_empty() {
         return sittings::combine_stored(arguments);
     }
-    let kept = arguments.resume.as_deref().map(run_folder::read).transpose()?;
-    let (name, text) = match &kept {
-        Some((text, facts)) => (facts.file_name.clone(), text.clone()),
+    let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
+    let (name, text) = match &stored {
+        Some((text, manifest)) => (manifest.file_name.clone(), text.clone()),
         None => library::read(&arguments.study)?,
     };
-    let mut plan = read_plan(&name, &text, arguments, kept.as_ref().map(|(_, facts)| facts))?;
+    let mut plan = read_plan(&name, &text, arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
     if arguments.dry_run {
         return dry_run(plan, arguments.never_halt);
     }
-    let envoy = arguments.envoy.clone().or_else(|| Some(kept.as_ref()?.1.envoy_version.clone()));
+    let envoy = arguments.envoy.clone().or_else(|| Some(stored.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let directory = path_of(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name);
-    if kept.is_none() {
+    let directory = run_folder_path(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name);
+    if stored.is_none() {
         run_folder::check_free(&directory, arguments.force)?;
     }
-    let expense = Expense::of(&plan);
-    expense::check_memory(&expense, arguments.yes)?;
-    load::allow_connections(expense.connections)?;
-    let directory = made(&directory)?;
+    let estimate = Estimate::of(&plan);
+    estimate::check_memory(&estimate, arguments.yes)?;
+    load::allow_connections(estimate.connections)?;
+    let directory = create_folder(&directory)?;
     let placement = placement()?;
     let speeds = speeds(arguments, &placement)?;
     let (machine, spinner) =
-        machine(kept.as_ref().map(|(_, facts)| facts), &placement, arguments.never_halt)?;
+        machine(stored.as_ref().map(|(_, manifest)| manifest), &placement, arguments.never_halt)?;
     adapt(&mut plan, &machine, spinner.is_some());
-    let expense = Expense::of(&plan);
+    let estimate = Estimate::of(&plan);
     let environment = Environment {
         proxy_version: Some(envoy.version.clone()),
         proxy_cpus: placement.proxy.clone(),
         generator_cpus: placement.generator.clone(),
-        ..kept::environment(spinner.is_some())
+        ..state::environment(spinner.is_some())
     };
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
@@ -98,143 +98,145 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let interrupt = Interrupt::listen()?;
 
     let programs = Programs { hoptax: &program, envoy: &envoy.program };
-    let mut facts = Facts::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
-    facts.speeds = speeds;
-    let (folder, facts, rounds) = match &kept {
-        Some((_, then)) => take_up(arguments, &directory, then, &facts)?,
-        None => begin(arguments, &directory, &text, (facts, plan.rounds))?,
+    let mut manifest = Manifest::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
+    manifest.speeds = speeds;
+    let (folder, manifest, rounds) = match &stored {
+        Some((_, then)) => resume(arguments, &directory, then, &manifest)?,
+        None => start(arguments, &directory, &text, (manifest, plan.rounds))?,
     };
-    let length = facts.length();
+    let length = manifest.length();
     plan.rounds = length.rounds;
     print::note(&format!(
         "study `{}`: {} arms, {}, Envoy {}; {}; results go to {}",
         plan.name,
         plan.arms.len(),
-        session::words(&length),
+        session::length_text(&length),
         envoy.version,
-        expense.words(&length, rounds.ended_s.len() as u32),
+        estimate.words(&length, rounds.ended_s.len() as u32),
         directory.display()
     ));
-    if kept.is_some() {
+    if stored.is_some() {
         print::note(&format!(
-            "taken up again after round {}, with the same seed ({})",
+            "resumed after round {}, with the same seed ({})",
             rounds.ended_s.len(),
             plan.seed
         ));
-    } else if let Some(last) = directory.parent().and_then(|parent| sittings::last(parent, &facts)) {
-        let forecast = session::said(&last, expense.rounds_of(&length));
-        if let Some(said) = forecast {
-            print::note(&format!("by its last sitting: {said}"));
+    } else if let Some(last) = directory.parent().and_then(|parent| sittings::latest(parent, &manifest)) {
+        let forecast = session::forecast_text(&last, estimate.rounds_of(&length));
+        if let Some(text) = forecast {
+            print::note(&format!("according to the last sitting: {text}"));
         }
-    } else if let Some(said) = expected(&facts.machine, facts.never_halted, expense.rounds_of(&length)) {
-        print::note(&said);
+    } else if let Some(text) =
+        expected_precision(&manifest.machine, manifest.never_halted, estimate.rounds_of(&length))
+    {
+        print::note(&text);
     }
-    let session = Session::begin(&plan, length, expense, &rounds);
+    let session = Session::begin(&plan, length, estimate, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
-    let result = concluded(plan, &facts, environment, (&outcome, &course));
+    let result = judged_result(plan, &manifest, environment, (&outcome, &course));
     let code = finish(&directory, &result, &outcome.ending)?;
     if arguments.again && matches!(outcome.ending, Ending::Complete) {
-        sittings::with_others(&directory, &facts, &result)?;
+        sittings::combine_with_stored(&directory, &manifest, &result)?;
     }
     Ok(code)
 }
 
-/// The result of what was measured, judged.
-fn concluded(
+/// Summarises and judges the measured rounds.
+fn judged_result(
     mut plan: Plan,
-    facts: &Facts,
+    manifest: &Manifest,
     environment: Environment,
     (outcome, course): (&Outcome, &Course),
 ) -> StudyResult {
     let ended_early = match &outcome.ending {
         Ending::Complete => None,
-        Ending::Interrupted => Some("it was interrupted".to_owned()),
+        Ending::Interrupted => Some("interrupted".to_owned()),
         Ending::Failed(error) => Some(error.to_string()),
     };
     let conditions = Conditions {
-        // The study began when its first round did, however often it was taken up again.
+        // The start of the first round, even if the study was resumed later.
         environment: Environment {
-            started_at: facts.started_at.clone(),
-            proxy_sha256: Some(facts.envoy_hash.clone()),
+            started_at: manifest.started_at.clone(),
+            proxy_sha256: Some(manifest.envoy_hash.clone()),
             ..environment
         },
-        machine: Some(facts.machine.clone()),
-        speeds: facts.speeds.clone(),
-        never_halted: facts.never_halted,
+        machine: Some(manifest.machine.clone()),
+        speeds: manifest.speeds.clone(),
+        never_halted: manifest.never_halted,
         wall_s: outcome.wall_s,
         budget_s: course.budget_s(),
         sequential: course.sequential(),
         ended_early,
     };
     plan.rounds = match &outcome.ending {
-        // As many as it was to have: what ended it was planned.
+        // A study that completes has all its planned rounds.
         Ending::Complete => outcome.rounds.len() as u32,
         Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
     };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
-    // Where nothing more was measured, nothing was taken up.
-    result.plan.resumed_after_rounds.clone_from(&facts.resumed_after_rounds);
+    // A session without a new round does not count as resumed.
+    result.plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
     result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
     result.plan.resumed_after_rounds.dedup();
     judge_study(&mut result);
     result
 }
 
-/// Begins a study in its folder.
-fn begin(
+/// Starts a study in its run folder.
+fn start(
     arguments: &StudyArguments,
     directory: &Path,
     text: &str,
-    (mut facts, rounds_of_file): (Facts, u32),
-) -> Result<(RunFolder, Facts, KeptRounds), Failure> {
-    facts.set_length(&session::length(arguments, rounds_of_file));
-    Ok((RunFolder::begin(directory, text, &facts)?, facts, KeptRounds::default()))
+    (mut manifest, rounds_of_file): (Manifest, u32),
+) -> Result<(RunFolder, Manifest, CompleteRounds), Failure> {
+    manifest.set_length(&session::length(arguments, rounds_of_file));
+    Ok((RunFolder::create(directory, text, &manifest)?, manifest, CompleteRounds::default()))
 }
 
-/// Takes a study up again from its folder, with the length that it had or another.
-fn take_up(
+/// Resumes a study from its run folder, with its previous length or a new one.
+fn resume(
     arguments: &StudyArguments,
     directory: &Path,
-    then: &Facts,
-    now: &Facts,
-) -> Result<(RunFolder, Facts, KeptRounds), Failure> {
+    then: &Manifest,
+    now: &Manifest,
+) -> Result<(RunFolder, Manifest, CompleteRounds), Failure> {
     let (folder, rounds) = RunFolder::resume(directory, then, now)?;
     let measured = rounds.ended_s.len() as u32;
-    let mut facts = then.clone();
-    facts.set_length(&session::length_of_more(arguments, then, &rounds)?);
-    if measured < facts.rounds {
-        facts.resumed_after_rounds.push(measured);
+    let mut manifest = then.clone();
+    manifest.set_length(&session::length_of_more(arguments, then, &rounds)?);
+    if measured < manifest.rounds {
+        manifest.resumed_after_rounds.push(measured);
     } else {
-        print::note(&format!("it has all of its {measured} rounds; `--rounds NUMBER` measures more"));
+        print::note(&format!("all {measured} rounds are complete; `--rounds NUMBER` measures more"));
     }
-    folder.write(&facts)?;
-    Ok((folder, facts, rounds))
+    folder.write(&manifest)?;
+    Ok((folder, manifest, rounds))
 }
 
-/// Says what a plan comes to. The machine is probed only where the file leaves something to it.
+/// Prints a plan and its expected duration and memory. Probes the machine only if the study file leaves choices to it.
 fn dry_run(mut plan: Plan, never_halt: NeverHalt) -> Result<Code, Failure> {
-    let mut said = None;
+    let mut precision = None;
     if plan.left_open != LeftOpen::default() {
-        let machine = probed(&placement()?)?;
+        let machine = probe(&placement()?)?;
         let never_halted = is_wanted(&machine, never_halt);
         adapt(&mut plan, &machine, never_halted);
-        said = expected(&machine, never_halted, Some(plan.rounds));
+        precision = expected_precision(&machine, never_halted, Some(plan.rounds));
     }
     let length = Length { rounds: plan.rounds, budget_s: None, until: None };
-    let needs = Expense::of(&plan).words(&length, 0);
-    let said = said.map_or_else(String::new, |said| format!("{said}\n"));
-    print::result(&format!("{}{needs}\n{said}", plan.outline()))?;
-    Ok(Code::Fine)
+    let needs = Estimate::of(&plan).words(&length, 0);
+    let precision = precision.map_or_else(String::new, |text| format!("{text}\n"));
+    print::result(&format!("{}{needs}\n{precision}", plan.outline()))?;
+    Ok(Code::Success)
 }
 
-/// The speeds of the machine, where they are asked for: as long as nothing keeps its processors from halting.
+/// Measures the machine's speeds if requested, before a spinner runs.
 fn speeds(arguments: &StudyArguments, placement: &Placement) -> Result<Option<MachineSpeeds>, Failure> {
     if !arguments.with_speeds {
         return Ok(None);
     }
     print::note("measuring the speeds of this machine");
     let seed = arguments.seed.unwrap_or(1);
-    // Nothing is begun yet that an interrupt would have to end.
+    // No child runs yet, so an interrupt may simply end the process.
     let never = AtomicBool::new(false);
     let found = hoptax_calibrate::speeds(placement, 1.0, seed, Some(&calibrate::keep_awake), &never);
     found
@@ -242,32 +244,32 @@ fn speeds(arguments: &StudyArguments, placement: &Placement) -> Result<Option<Ma
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 
-/// Who runs on which processor.
+/// The processors of generator and proxy.
 fn placement() -> Result<Placement, Failure> {
     let allowed = processors::allowed()
-        .map_err(|error| Failure::environment(format!("cannot ask which processors there are: {error}")))?;
+        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
     Ok(Placement::split(&allowed, PROXY_PROCESSORS))
 }
 
-fn probed(placement: &Placement) -> Result<MachineProbe, Failure> {
+fn probe(placement: &Placement) -> Result<MachineProbe, Failure> {
     hoptax_host::machine::probe(placement)
         .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))
 }
 
-/// Whether the processors of a study that begins are to be kept from being halted.
+/// Whether a new study keeps its processors from halting.
 fn is_wanted(machine: &MachineProbe, never_halt: NeverHalt) -> bool {
     if never_halt == NeverHalt::Auto { should_never_halt(machine) } else { never_halt == NeverHalt::Always }
 }
 
-/// Decides what the file leaves to the machine, and says what and why.
+/// Makes the choices that the study file leaves to the machine, and prints them with their reasons.
 fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) {
     for chosen in suit::suit(plan, machine, never_halted) {
         print::note(&format!("chosen for this machine: {chosen}"));
     }
 }
 
-/// How narrow intervals are likely to become on such a machine.
-fn expected(machine: &MachineProbe, never_halted: bool, rounds: Option<u32>) -> Option<String> {
+/// The expected precision on a machine like this one.
+fn expected_precision(machine: &MachineProbe, never_halted: bool, rounds: Option<u32>) -> Option<String> {
     let rounds = rounds?;
     let share = suit::half_width_share(machine, never_halted, rounds)?;
     Some(format!(
@@ -276,24 +278,24 @@ fn expected(machine: &MachineProbe, never_halted: bool, rounds: Option<u32>) -> 
     ))
 }
 
-/// What the machine is like, and what keeps its processors from being halted, if they are. A study that is taken up again goes on
-/// as it began.
+/// The probe of the machine, and the spinner that keeps its processors from halting, if wanted. A resumed study keeps its first
+/// choice.
 fn machine(
-    kept: Option<&Facts>,
+    stored: Option<&Manifest>,
     placement: &Placement,
     never_halt: NeverHalt,
 ) -> Result<(MachineProbe, Option<Spinner>), Failure> {
-    let machine = match kept {
-        Some(facts) => facts.machine.clone(),
-        None => probed(placement)?,
+    let machine = match stored {
+        Some(manifest) => manifest.machine.clone(),
+        None => probe(placement)?,
     };
-    let wanted = kept.map_or_else(|| is_wanted(&machine, never_halt), |facts| facts.never_halted);
-    for advice in gives(&machine).into_iter().chain(advice(&machine)) {
+    let wanted = stored.map_or_else(|| is_wanted(&machine, never_halt), |manifest| manifest.never_halted);
+    for advice in supported_measurements(&machine).into_iter().chain(advice(&machine)) {
         print::note(&format!("this machine: {advice}"));
     }
     if wanted != should_never_halt(&machine) {
         print::note(&format!(
-            "as asked, the processors are {} from halting",
+            "as requested, the processors are {} from halting",
             if wanted { "kept" } else { "not kept" }
         ));
     }
@@ -304,17 +306,17 @@ fn read_plan(
     name: &str,
     text: &str,
     arguments: &StudyArguments,
-    kept: Option<&Facts>,
+    stored: Option<&Manifest>,
 ) -> Result<Plan, Failure> {
     let catalogue = functions::load()?;
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
-    file.rounds = arguments.rounds.or(kept.map(|facts| facts.rounds)).or(file.rounds);
-    file.seed = kept.map(|facts| facts.seed).or(arguments.seed).unwrap_or(file.seed);
+    file.rounds = arguments.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
+    file.seed = stored.map(|manifest| manifest.seed).or(arguments.seed).unwrap_or(file.seed);
     Plan::new(&file, &positions, &catalogue).map_err(Failure::bad_input)
 }
 
-/// The folder of the results.
-fn path_of(out: Option<&Path>, name: &str) -> PathBuf {
+/// Path of the run folder.
+fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
     out.map_or_else(
         || {
             let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -325,11 +327,11 @@ fn path_of(out: Option<&Path>, name: &str) -> PathBuf {
     )
 }
 
-/// The same, made; absolute, since Envoy writes there too.
-fn made(path: &Path) -> Result<PathBuf, Failure> {
-    let made = fs::create_dir_all(path).and_then(|()| path.canonicalize());
-    made.map_err(|error| {
-        Failure::environment(format!("cannot make the folder `{}`: {error}", path.display()))
+/// Creates the run folder and returns its absolute path, because Envoy writes there too.
+fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
+    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
+    created.map_err(|error| {
+        Failure::environment(format!("cannot create the folder `{}`: {error}", path.display()))
     })
 }
 
@@ -342,54 +344,54 @@ fn measure(
 ) -> (Outcome, Course) {
     let expected = Cell::new(None);
     let progress = StudyProgress::begin(plan.slices_per_round() as u64, earlier.rounds.len() as u32);
-    let mut not_kept = None;
+    let mut store_error = None;
     let mut goes_on = |rounds: &[RoundRecord]| {
-        let (goes_on, said) = session.goes_on(rounds, &expected);
-        progress.expect(expected.get());
-        if let Some(said) = said {
-            progress.say(&said);
+        let (goes_on, note) = session.goes_on(rounds, &expected);
+        progress.set_rounds(expected.get());
+        if let Some(note) = note {
+            progress.note(&note);
         }
         goes_on
     };
     let mut on_event = |event: &Event<'_>| {
-        progress.hear(event);
+        progress.on_event(event);
         if let Event::RoundEnded { round, record, elapsed_s } = event {
-            not_kept = not_kept.take().or(folder.keep(*round, record, *elapsed_s).err());
+            store_error = store_error.take().or(folder.store_round(*round, record, *elapsed_s).err());
         }
     };
     let mut control = Control { stop: interrupt.flag(), goes_on: &mut goes_on, on_event: &mut on_event };
     let outcome = runner::run(plan, setting, earlier, &mut control);
-    progress.end();
-    if let Some(error) = not_kept {
+    progress.finish();
+    if let Some(error) = store_error {
         print::error(&format!(
-            "cannot keep rounds in `{}`, so that the study could not have been taken up again: {error}",
+            "cannot store rounds in `{}`, so the study cannot be resumed: {error}",
             setting.directory.display()
         ));
     }
     (outcome, session.into_course())
 }
 
-/// Prints the table, writes the files, and says how it ended.
+/// Prints the table, writes the output files, and returns the exit code.
 fn finish(directory: &Path, result: &StudyResult, ending: &Ending) -> Result<Code, Failure> {
     if result.plan.rounds_completed > 0 {
         print::result(&terminal::study(result, print::style()))?;
     }
     let problems = write_all(directory, result);
     if problems.is_empty() {
-        print::note(&format!("\nthe page: {}", directory.join("report.html").display()));
+        print::note(&format!("\nreport: {}", directory.join("report.html").display()));
     }
     for problem in &problems {
         print::error(problem);
     }
     match ending {
         Ending::Failed(error) => Err(Failure::environment(format!(
-            "the study ended in round {} of {}: {error}\nwhat was measured until then is in `{}`",
+            "the study failed in round {} of {}: {error}\nthe measurements before that are in `{}`",
             result.plan.rounds_completed + 1,
             result.plan.rounds_planned,
             directory.display()
         ))),
         Ending::Interrupted => {
-            print::note(&format!("`hoptax study --resume {}` goes on from here", directory.display()));
+            print::note(&format!("`hoptax study --resume {}` continues this study", directory.display()));
             Ok(Code::Interrupted)
         }
         Ending::Complete if !problems.is_empty() => Ok(Code::Environment),
@@ -400,16 +402,18 @@ fn finish(directory: &Path, result: &StudyResult, ending: &Ending) -> Result<Cod
     }
 }
 
-/// Says so when a study ended before its intervals were as narrow as asked.
+/// Prints a note if a study ended before its intervals reached the requested precision.
 fn note_precision(directory: &Path, result: &StudyResult) {
     let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
         return;
     };
     let target = session::percent(sequential.target_share);
     let found = precision::of_nearly_all(&precision::half_widths(result));
-    let found = found.map_or_else(String::new, |found| format!(", but within {}", session::percent(found)));
+    let found = found.map_or_else(String::new, |found| {
+        format!(" (nearly all costs are within {})", session::percent(found))
+    });
     print::note(&format!(
-        "nearly all costs are not within {target}{found}: `hoptax study --resume {} --until {}` goes on",
+        "the requested precision of {target} is not reached{found}: `hoptax study --resume {} --until {}` continues",
         directory.display(),
         target.replace(' ', "")
     ));

@@ -1,4 +1,4 @@
-//! `hoptax tune`: the rate at which a server answers in its fastest mode.
+//! `hoptax tune`: finds the highest rate at which a server stays in its fastest mode.
 
 mod search;
 
@@ -11,16 +11,16 @@ use super::load::allow_connections;
 use crate::arguments::TuneArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::{kept, print, progress, security};
+use crate::{print, progress, security, state};
 use search::{WANTED_SHARE, tune};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
-    let target = security::plain_target(&arguments.url)?;
+    let target = security::http1_target(&arguments.url)?;
     allow_connections(arguments.connections as usize)?;
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();
-    let environment = kept::environment(false);
+    let environment = state::environment(false);
     let tuned = tune(|rate| {
         spinner.set_message(
             rate.map_or("as fast as possible".to_owned(), |rate| format!("{rate:.1} requests/s")),
@@ -34,12 +34,12 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
         };
         let result =
             trial::run(&spec, environment.clone(), interrupt.flag(), None).map_err(Failure::environment)?;
-        // At a rate far beyond what the server takes, none of the recorded requests may get its turn; but asked for as
-        // much as it takes, it answers.
+        // At a rate far above capacity, possibly no recorded request is sent. A closed loop without any response is an
+        // error.
         if rate.is_none() && result.book.answered == 0 {
             let failures: Vec<String> = result.failures.keys().cloned().collect();
             return Err(Failure::environment(format!(
-                "`{}` answered no request ({}); is it the right URL?",
+                "`{}` answered no request ({}); is the URL correct?",
                 target.url,
                 failures.join(", ")
             )));
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
         Ok(result)
     });
     spinner.finish_and_clear();
-    if interrupt.was_asked() {
+    if interrupt.is_requested() {
         return Ok(Code::Interrupted);
     }
     let tuned = tuned?;
@@ -61,6 +61,6 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
         rate: tuned.rate,
         environment,
     };
-    print::or_write_json(arguments.json.as_deref(), &result, || terminal::tune(&result, print::style()))?;
-    Ok(Code::Fine)
+    print::table_or_json(arguments.json.as_deref(), &result, || terminal::tune(&result, print::style()))?;
+    Ok(Code::Success)
 }

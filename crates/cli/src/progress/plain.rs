@@ -1,4 +1,4 @@
-//! How far a study is, in lines: at the start of every round, and whenever a while has passed without one.
+//! Plain progress lines of a study: one at the start of each round, and one after each long silence.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,20 +10,20 @@ use hoptax_study::event::Event;
 use super::round_of;
 use crate::print;
 
-/// Longest silence. A line every half minute tells a job that goes on from one that hangs, and wakes the thread that prints
-/// it in so few slices that none of them matters.
+/// Longest silence. A line every 30 s distinguishes a slow job from a hung one, and wakes the printing thread in too few slices
+/// to affect results.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Prints lines from a thread of its own, so that they come while the study waits or measures.
+/// Prints lines from its own thread, so that they also appear while the study waits or measures.
 pub(super) struct PlainLines {
     state: Arc<Mutex<State>>,
-    /// Asks for a line now; the thread ends when it is dropped.
-    now: Sender<()>,
+    /// Requests a line immediately; dropping it ends the thread.
+    request: Sender<()>,
     printer: Option<JoinHandle<()>>,
 }
 
 impl PlainLines {
-    /// A study of which so many rounds were complete before it was taken up again.
+    /// Starts to report a study that has `rounds_done` complete rounds from earlier sessions.
     pub(super) fn begin(slices_per_round: u64, rounds_done: u32) -> Self {
         let done = slices_per_round * u64::from(rounds_done);
         let state = State {
@@ -32,37 +32,37 @@ impl PlainLines {
             round: None,
             done_before: done,
             done,
-            besides: "checking configurations",
+            activity: "checking configurations",
         };
         let state = Arc::new(Mutex::new(state));
-        let (now, asked) = mpsc::channel();
+        let (request, requests) = mpsc::channel();
         let (seen, began) = (Arc::clone(&state), Instant::now());
         let printer = thread::Builder::new().spawn(move || {
-            while asked.recv_timeout(SILENCE) != Err(RecvTimeoutError::Disconnected) {
+            while requests.recv_timeout(SILENCE) != Err(RecvTimeoutError::Disconnected) {
                 let line = lock(&seen).line(began.elapsed());
                 print::note(&line);
             }
         });
-        // Without the thread there are no lines, and the study goes on.
-        Self { state, now, printer: printer.ok() }
+        // If the thread cannot start, the study runs without progress lines.
+        Self { state, request, printer: printer.ok() }
     }
 
-    /// Takes note of how many rounds there will be, if that is known.
-    pub(super) fn expect(&self, rounds: Option<u32>) {
+    /// Sets the expected total number of rounds.
+    pub(super) fn set_rounds(&self, rounds: Option<u32>) {
         lock(&self.state).rounds = rounds;
     }
 
-    /// Takes note of an event.
-    pub(super) fn hear(&self, event: &Event<'_>) {
-        lock(&self.state).hear(event);
+    /// Updates the state for an event.
+    pub(super) fn on_event(&self, event: &Event<'_>) {
+        lock(&self.state).on_event(event);
         if matches!(event, Event::RoundBegan { .. }) {
-            let _ = self.now.send(());
+            let _ = self.request.send(());
         }
     }
 
-    /// Ends the lines; those that were asked for are printed before.
-    pub(super) fn end(self) {
-        drop(self.now);
+    /// Stops the thread after it has printed all requested lines.
+    pub(super) fn finish(self) {
+        drop(self.request);
         let _ = self.printer.map(JoinHandle::join);
     }
 }
@@ -71,27 +71,27 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Clone, Copy, Debug)]
 struct State {
     slices_per_round: u64,
-    /// Rounds that there will be, as far as that is known.
+    /// Total number of rounds, if known.
     rounds: Option<u32>,
-    /// The round that goes on, from 0; none before the first.
+    /// Current round, from 0; None before the first.
     round: Option<u32>,
-    /// Slices of an earlier sitting: they say nothing of how fast this one is.
+    /// Slices of earlier sessions, which do not count towards the speed of this one.
     done_before: u64,
     done: u64,
-    /// What goes on besides measuring; empty for nothing.
-    besides: &'static str,
+    /// Current activity other than measuring; empty if none.
+    activity: &'static str,
 }
 
 impl State {
-    fn hear(&mut self, event: &Event<'_>) {
-        self.besides = match event {
+    fn on_event(&mut self, event: &Event<'_>) {
+        self.activity = match event {
             Event::Checking => "checking configurations",
-            Event::Sizing => "measuring what each arm can take",
-            Event::Waiting => "waiting: the host has moved the processors",
+            Event::Sizing => "measuring the capacity of each arm",
+            Event::Waiting => "waiting: the hypervisor has moved the processors apart",
             Event::RoundBegan { .. } | Event::SliceEnded { .. } | Event::RoundEnded { .. } => "",
         };
         match event {
@@ -101,10 +101,10 @@ impl State {
         }
     }
 
-    /// `round 3 of 16, 41 % done, about 4 min left`; without the time that is left where nothing tells how many rounds there
-    /// will be.
+    /// Text such as `round 3 of 16, 41 % done, about 4 min left`. The time left is omitted if the total number of rounds is
+    /// unknown.
     fn line(&self, elapsed: Duration) -> String {
-        let Some(round) = self.round else { return self.besides.to_owned() };
+        let Some(round) = self.round else { return self.activity.to_owned() };
         let mut parts = vec![round_of(round, self.rounds)];
         let percent = |done: u64, all: u64| 100 * done / all.max(1);
         if let Some(rounds) = self.rounds {
@@ -112,22 +112,24 @@ impl State {
             let (left, now) = (all.saturating_sub(self.done), self.done.saturating_sub(self.done_before));
             parts.push(format!("{} % done", percent(self.done, all).min(100)));
             if now > 0 {
-                parts
-                    .push(format!("about {} left", spoken(elapsed.as_secs_f64() * left as f64 / now as f64)));
+                parts.push(format!(
+                    "about {} left",
+                    duration_text(elapsed.as_secs_f64() * left as f64 / now as f64)
+                ));
             }
         } else {
             let of_round = self.done.saturating_sub(self.slices_per_round * u64::from(round));
-            parts.push(format!("{} % of it done", percent(of_round, self.slices_per_round).min(100)));
+            parts.push(format!("{} % of the round done", percent(of_round, self.slices_per_round).min(100)));
         }
-        if !self.besides.is_empty() {
-            parts.push(self.besides.to_owned());
+        if !self.activity.is_empty() {
+            parts.push(self.activity.to_owned());
         }
         parts.join(", ")
     }
 }
 
-/// A time as people say it.
-fn spoken(seconds: f64) -> String {
+/// A duration as text.
+fn duration_text(seconds: f64) -> String {
     match seconds {
         short if short < 90.0 => format!("{short:.0} s"),
         middling if middling < 5_400.0 => format!("{:.0} min", middling / 60.0),
@@ -148,14 +150,14 @@ mod tests {
             round: None,
             done_before: 0,
             done: 0,
-            besides: "checking configurations",
+            activity: "checking configurations",
         }
     }
 
     #[test]
-    fn a_line_says_which_round_how_much_is_done_and_how_long_it_takes() {
+    fn a_line_states_the_round_the_share_done_and_the_time_left() {
         let at = |round: u32, done: u64, seconds: u64| {
-            State { round: Some(round), done, besides: "", ..state() }.line(Duration::from_secs(seconds))
+            State { round: Some(round), done, activity: "", ..state() }.line(Duration::from_secs(seconds))
         };
         assert_eq!(at(3, 40, 160), "round 4 of 10, 40 % done, about 4 min left");
         assert_eq!(at(9, 90, 180), "round 10 of 10, 90 % done, about 20 s left");
@@ -165,28 +167,32 @@ mod tests {
     }
 
     #[test]
-    fn a_study_without_a_known_end_tells_how_far_its_round_is() {
-        let open = State { rounds: None, round: Some(2), done: 24, besides: "", ..state() };
-        assert_eq!(open.line(Duration::from_secs(61)), "round 3, 40 % of it done");
+    fn without_a_known_total_a_line_states_the_progress_of_the_round() {
+        let open = State { rounds: None, round: Some(2), done: 24, activity: "", ..state() };
+        assert_eq!(open.line(Duration::from_secs(61)), "round 3, 40 % of the round done");
     }
 
     #[test]
-    fn slices_of_an_earlier_sitting_do_not_shorten_the_time_that_is_left() {
-        let resumed = State { round: Some(6), done_before: 50, done: 60, besides: "", ..state() };
+    fn slices_of_earlier_sessions_do_not_shorten_the_time_left() {
+        let resumed = State { round: Some(6), done_before: 50, done: 60, activity: "", ..state() };
         assert_eq!(resumed.line(Duration::from_secs(30)), "round 7 of 10, 60 % done, about 2 min left");
     }
 
     #[test]
-    fn a_slice_that_is_measured_again_is_no_progress_and_waiting_is_told() {
+    fn a_repeated_slice_is_no_progress_and_waiting_is_reported() {
         let mut state = state();
         let slice = SliceRecord::default();
-        state.hear(&Event::RoundBegan { round: 0 });
-        state.hear(&Event::SliceEnded { slice: &slice, is_again: false });
-        state.hear(&Event::SliceEnded { slice: &slice, is_again: true });
+        state.on_event(&Event::RoundBegan { round: 0 });
+        state.on_event(&Event::SliceEnded { slice: &slice, is_again: false });
+        state.on_event(&Event::SliceEnded { slice: &slice, is_again: true });
         assert_eq!(state.done, 1);
-        state.hear(&Event::Waiting);
-        assert!(state.line(Duration::from_secs(9)).ends_with("waiting: the host has moved the processors"));
-        state.hear(&Event::SliceEnded { slice: &slice, is_again: false });
+        state.on_event(&Event::Waiting);
+        assert!(
+            state
+                .line(Duration::from_secs(9))
+                .ends_with("waiting: the hypervisor has moved the processors apart")
+        );
+        state.on_event(&Event::SliceEnded { slice: &slice, is_again: false });
         assert!(!state.line(Duration::from_secs(9)).contains("waiting"));
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of the program share.
+//! Helpers shared by the tests of the program.
 
 // Each test file uses its own part of this.
 #![allow(dead_code, reason = "each test file uses its own part")]
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What a run of the program came to.
+/// Outcome of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub code: Option<i32>,
@@ -17,24 +17,24 @@ pub(crate) struct Ran {
     pub stderr: String,
 }
 
-/// The program, which knows of no calibration.
+/// The program, without a stored calibration.
 pub(crate) fn hoptax() -> Command {
     let mut command = Command::new(program());
     command.env("XDG_STATE_HOME", "/nonexistent");
     command
 }
 
-/// Its path.
+/// Path of the program.
 pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_hoptax"))
 }
 
-/// Runs the program to its end.
+/// Runs the program until it exits.
 pub(crate) fn run<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Ran {
     ran(hoptax().args(arguments))
 }
 
-/// Runs a command to its end.
+/// Runs a command until it exits.
 pub(crate) fn ran(command: &mut Command) -> Ran {
     let output = command.stdin(Stdio::null()).output().unwrap();
     Ran {
@@ -44,7 +44,7 @@ pub(crate) fn ran(command: &mut Command) -> Ran {
     }
 }
 
-/// A process that is killed when the test ends, however it ends.
+/// A process that is killed when dropped, even if the test fails.
 pub(crate) struct Guarded(pub Child);
 
 impl Drop for Guarded {
@@ -60,7 +60,7 @@ impl Guarded {
         signal(self.0.id(), name);
     }
 
-    /// Its children, as the kernel lists them.
+    /// Process ids of its children.
     pub(crate) fn children(&self) -> Vec<u32> {
         let id = self.0.id();
         let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
@@ -84,8 +84,8 @@ pub(crate) fn name_of(process_id: u32) -> String {
     fs::read_to_string(format!("/proc/{process_id}/comm")).unwrap_or_default().trim().to_owned()
 }
 
-/// Waits for what must come. Waiting for ever would hide that it does not, so a minute without it is a failure;
-/// nothing here is about how fast it comes.
+/// Waits until `is_so` holds, at most a minute, so that a hang becomes a failure. The tests make no claims about how long it
+/// takes.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..12_000 {
         if is_so() {
@@ -96,7 +96,7 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("{what} did not come");
 }
 
-/// A running origin and its URL.
+/// Starts an origin, and returns it with its URL.
 pub(crate) fn origin(arguments: &[&str]) -> (Guarded, String) {
     let listen: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
     let mut child = hoptax()
@@ -113,12 +113,12 @@ pub(crate) fn origin(arguments: &[&str]) -> (Guarded, String) {
     (Guarded(child), url)
 }
 
-/// The project's root.
+/// Root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Checks a JSON text against a schema of `schemas/` and gives it.
+/// Parses a JSON text and validates it against a schema of `schemas/`.
 pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
     let schema = fs::read_to_string(root().join("schemas").join(format!("{schema}.json"))).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
@@ -128,7 +128,7 @@ pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
     value
 }
 
-/// A study that is over soon.
+/// A study file for a short study.
 pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
     format!(
         "name: small\nsummary: Does it work?\nrounds: {rounds}\narms: [{arms}]\nloads:\n  \
@@ -137,7 +137,7 @@ pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
     )
 }
 
-/// Certificates of a lab, made by the program.
+/// Certificates created by `hoptax certs`.
 pub(crate) struct Lab {
     pub(crate) folder: tempfile::TempDir,
 }
@@ -158,7 +158,7 @@ impl Lab {
         self.path(name).display().to_string()
     }
 
-    /// An origin with this lab's certificate, and its address.
+    /// Starts an origin with the server certificate, and returns it with its address.
     pub(crate) fn origin(&self, more: &[&str]) -> (Guarded, String) {
         let (cert, key) = (self.file("server.pem"), self.file("server.key"));
         let (origin, url) = origin(&[&["--cert", &cert, "--key", &key], more].concat());

@@ -1,55 +1,57 @@
-//! What follows from a probe of the machine: whether to keep its processors from being halted, and what it cannot give.
+//! Conclusions from a probe of the machine: whether to run the spinner, and which measurements the machine supports.
 
 use hoptax_result::{MachineProbe, WakeUps};
 
-/// A wake-up above this is slow, microseconds (the mean of the medians of all processors and kinds). A request is woken for
-/// several times on its way, and costs tens of microseconds by itself.
+/// Wake-ups above this latency are slow, microseconds (the mean of the medians of all processors and kinds). A request causes
+/// several wake-ups, and costs only tens of microseconds itself.
 pub const SLOW_WAKE_UP_US: f64 = 15.0;
-/// What never halting may leave of a slow wake-up, as a share. One that is as slow all the same is slow for another reason, such
-/// as a host whose interrupts are dear.
+/// Largest wake-up latency with the spinner, as a share of that without, for which the spinner is worthwhile. A smaller gain means
+/// that wake-ups are slow for another reason, such as expensive interrupts of the hypervisor.
 pub const WORTHWHILE_SHARE: f64 = 0.75;
-/// What others may use of a processor that is ours alone to spend, as a share of its time.
-pub const OURS_ALONE_SHARE: f64 = 0.05;
-/// What the host may take while the processors have work, as a share of the time. One that takes more has its processors
-/// promised to others too, and takes more of those that spin.
-pub const CALM_STEAL_SHARE: f64 = 0.01;
-/// A cache line that takes longer to another processor and back is said to be far, nanoseconds: processors that share a cache
-/// take well below that.
+/// Largest use by others of a processor that counts as exclusive, as a share of its time.
+pub const EXCLUSIVE_SHARE: f64 = 0.05;
+/// Largest steal that counts as low, as a share of the time in which the processors have work. With more, the host is
+/// overcommitted, and takes more from processors that spin.
+pub const LOW_STEAL_SHARE: f64 = 0.01;
+/// Handovers above this round-trip time are reported, nanoseconds. Processors that share a cache take well below that.
 pub const FAR_HANDOVER_NS: f64 = 200.0;
-/// A reading of the clock that takes longer is slow, nanoseconds: one that asks the kernel or the host.
+/// Clock readings above this time are slow, nanoseconds: they enter the kernel or the hypervisor.
 pub const SLOW_CLOCK_NS: f64 = 200.0;
 
-/// Whether to keep the processors from being halted: wake-ups are slow, a spinner was seen to help, and nobody else wants the
-/// processors or is made to pay for them.
+/// Whether to keep the processors from halting: wake-ups are slow, the spinner makes them faster, and others neither use the
+/// processors nor steal their time.
 pub fn should_never_halt(probe: &MachineProbe) -> bool {
-    is_slow(&probe.halting) && would_help(probe) && is_ours_alone(probe)
+    is_slow(&probe.halting) && spinner_helps(probe) && is_exclusive(probe)
 }
 
-/// What its number of processors can and cannot give, in a sentence; None where it is not known.
-pub fn gives(probe: &MachineProbe) -> Option<String> {
+/// Which measurements the number of processors supports, in a sentence; None if the number is unknown.
+pub fn supported_measurements(probe: &MachineProbe) -> Option<String> {
     Some(match probe.processors {
         0 => return None,
-        1 => "one processor: proxy, generator and origin take turns on it, so only costs in CPU time can be measured, no \
-              latencies and no rates"
+        1 => "one processor: proxy, generator and origin share it, so only CPU costs can be measured, no latencies and no \
+              rates"
             .to_owned(),
-        2 => "two processors: the proxy has one, generator and origin share the other, so costs in CPU time are the proxy's, \
-              and response times and maximum rates hold what these two wait for each other"
+        2 => "two processors: the proxy has one, generator and origin share the other, so CPU costs are those of the proxy, \
+              and response times and maximum rates include the time that generator and origin wait for each other"
             .to_owned(),
         many => format!(
             "{many} processors: the proxy and the generator have one each and the origin the other {}, so costs, response \
-             times and maximum rates are the proxy's; it is not measured how they change with more processors for the proxy",
+             times and maximum rates are those of the proxy; it is not measured how they change with more processors for it",
             many - 2
         ),
     })
 }
 
-/// What else stands in the way of a measurement, a sentence each, the weightiest first. Empty where there is nothing to say.
+/// Other limitations of the machine, a sentence each, the most important first. Empty if there are none.
 pub fn advice(probe: &MachineProbe) -> Vec<String> {
-    [wake_ups(probe), others(probe), steal(probe), far(probe), clock(probe)].into_iter().flatten().collect()
+    [wake_ups(probe), others(probe), steal(probe), handover(probe), clock(probe)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-/// The mean over all processors and kinds of wake-ups of their medians, microseconds: a request has to wait for each of them in
-/// its turn, and a mean of several wanders less from probe to probe than the worst. 0 where there was none.
+/// The mean of the median wake-up latencies of all processors and kinds, microseconds. A request waits for each of them in turn,
+/// and the mean varies less between probes than the maximum. 0 without any.
 fn typical_us(wake_ups: &[WakeUps]) -> f64 {
     let all = wake_ups.iter().flat_map(|each| [each.by_another, each.by_timer]).flatten();
     let (sum_us, count) =
@@ -57,7 +59,7 @@ fn typical_us(wake_ups: &[WakeUps]) -> f64 {
     if count == 0 { 0.0 } else { sum_us / f64::from(count) }
 }
 
-/// Whether wake-ups are slow where processors halt, as this machine has them.
+/// Whether wake-ups of halted processors are slow.
 pub fn wakes_slowly(probe: &MachineProbe) -> bool {
     is_slow(&probe.halting)
 }
@@ -66,7 +68,7 @@ fn is_slow(wake_ups: &[WakeUps]) -> bool {
     typical_us(wake_ups) > SLOW_WAKE_UP_US
 }
 
-fn would_help(probe: &MachineProbe) -> bool {
+fn spinner_helps(probe: &MachineProbe) -> bool {
     let halting_us = typical_us(&probe.halting);
     probe
         .never_halted
@@ -74,9 +76,9 @@ fn would_help(probe: &MachineProbe) -> bool {
         .is_some_and(|never_halted| typical_us(never_halted) <= WORTHWHILE_SHARE * halting_us)
 }
 
-fn is_ours_alone(probe: &MachineProbe) -> bool {
-    probe.used_by_others.iter().all(|used| used.share <= OURS_ALONE_SHARE)
-        && probe.steal_share <= CALM_STEAL_SHARE
+fn is_exclusive(probe: &MachineProbe) -> bool {
+    probe.used_by_others.iter().all(|used| used.share <= EXCLUSIVE_SHARE)
+        && probe.steal_share <= LOW_STEAL_SHARE
 }
 
 fn wake_ups(probe: &MachineProbe) -> Option<String> {
@@ -84,32 +86,32 @@ fn wake_ups(probe: &MachineProbe) -> Option<String> {
         return None;
     }
     let halting_us = typical_us(&probe.halting);
-    let costs = format!("a wake-up takes {halting_us:.0} us");
+    let latency = format!("a wake-up takes {halting_us:.0} us");
     Some(match (&probe.never_halted, &probe.spinner_refused) {
         (Some(never_halted), _) => {
-            let left_us = typical_us(never_halted);
+            let spinning_us = typical_us(never_halted);
             let consequence = if should_never_halt(probe) {
                 "the processors are kept from halting"
-            } else if would_help(probe) {
-                "the processors are left to halt all the same, since they are not ours alone"
+            } else if spinner_helps(probe) {
+                "the processors may halt, because others use them or the host takes time from them"
             } else {
-                "keeping the processors from halting does not mend that: what is measured here includes it"
+                "the spinner does not help, so measurements include this latency"
             };
-            format!("{costs}, and {left_us:.0} us on processors that never halt: {consequence}")
+            format!("{latency}, and {spinning_us:.0} us on processors that never halt: {consequence}")
         }
         (None, Some(refused)) => {
-            format!("{costs}, and the processors cannot be kept from halting: {refused}")
+            format!("{latency}, and the processors cannot be kept from halting: {refused}")
         }
-        (None, None) => format!("{costs}: what is measured here includes it"),
+        (None, None) => format!("{latency}: measurements include this latency"),
     })
 }
 
 fn others(probe: &MachineProbe) -> Option<String> {
     let most = probe.used_by_others.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
-    (most.share > OURS_ALONE_SHARE).then(|| {
+    (most.share > EXCLUSIVE_SHARE).then(|| {
         format!(
-            "others use {:.0} % of processor {} (a task that always has work waits {:.0} % of its time): end them, or expect \
-             slices to be set aside",
+            "others use {:.0} % of processor {} (run delay of a busy task: {:.0} %): stop them, or expect slices to be set \
+             aside",
             most.share * 100.0,
             most.processor,
             probe.run_delay_share * 100.0
@@ -118,19 +120,20 @@ fn others(probe: &MachineProbe) -> Option<String> {
 }
 
 fn steal(probe: &MachineProbe) -> Option<String> {
-    (probe.steal_share > CALM_STEAL_SHARE).then(|| {
+    (probe.steal_share > LOW_STEAL_SHARE).then(|| {
         format!(
-            "the host takes {:.1} % of the processors' time: latencies above the median are the host's, and CPU times wander",
+            "the host takes {:.1} % of the processors' time (steal): latencies above the median reflect the host, and CPU times \
+             vary",
             probe.steal_share * 100.0
         )
     })
 }
 
-fn far(probe: &MachineProbe) -> Option<String> {
+fn handover(probe: &MachineProbe) -> Option<String> {
     let handover_ns = probe.handover_ns.filter(|&handover_ns| handover_ns > FAR_HANDOVER_NS)?;
     Some(format!(
-        "a cache line takes {handover_ns:.0} ns between the processors of generator and proxy: they share no cache, and a \
-         request costs more than where they do"
+        "the round trip of a cache line between the processors of generator and proxy takes {handover_ns:.0} ns: they share \
+         no cache, so a request costs more CPU time"
     ))
 }
 
@@ -138,7 +141,7 @@ fn clock(probe: &MachineProbe) -> Option<String> {
     (probe.clock_read_ns > SLOW_CLOCK_NS).then(|| {
         format!(
             "reading the clock takes {:.0} ns (clock source `{}`), and every request needs several readings: boot with a \
-             clock source that can be read without the kernel, such as `tsc`",
+             clock source that is readable in user space, such as `tsc`",
             probe.clock_read_ns, probe.clock_source
         )
     })
@@ -158,7 +161,7 @@ mod tests {
         ]
     }
 
-    /// Two processors that wake in 40 us on the mean, and in 6 us when they never halt.
+    /// Two processors with a mean wake-up latency of 40 us, and of 6 us with the spinner.
     fn slow() -> MachineProbe {
         MachineProbe {
             processors: 2,
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_wake_ups_on_processors_of_our_own_are_mended() {
+    fn the_spinner_runs_for_slow_wake_ups_on_exclusive_processors() {
         assert!(should_never_halt(&slow()));
         assert_eq!(
             advice(&slow()),
@@ -182,19 +185,19 @@ mod tests {
     }
 
     #[test]
-    fn quick_wake_ups_are_left_alone() {
+    fn fast_wake_ups_need_no_spinner() {
         let quick = MachineProbe { halting: wakes(SLOW_WAKE_UP_US), ..slow() };
         assert!(!should_never_halt(&quick));
         assert!(advice(&quick).is_empty());
     }
 
     #[test]
-    fn processors_that_others_want_may_halt() {
+    fn shared_or_stolen_processors_may_halt() {
         let used_by_others = vec![UsedByOthers { processor: 0, share: 0.3 }];
         let wanted = MachineProbe { used_by_others, run_delay_share: 0.4, ..slow() };
         assert!(!should_never_halt(&wanted));
         let [wake_up, others] = &advice(&wanted)[..] else { panic!("{:?}", advice(&wanted)) };
-        assert!(wake_up.contains("not ours alone"), "{wake_up}");
+        assert!(wake_up.contains("because others use them"), "{wake_up}");
         assert!(others.starts_with("others use 30 % of processor 0"), "{others}");
         let stolen = MachineProbe { steal_share: 0.02, ..slow() };
         assert!(!should_never_halt(&stolen));
@@ -202,21 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn a_spinner_that_does_not_help_or_is_refused_is_not_used() {
+    fn a_useless_or_refused_spinner_is_not_used() {
         let in_vain = MachineProbe { never_halted: Some(wakes(31.0)), ..slow() };
         assert!(!should_never_halt(&in_vain));
-        assert!(advice(&in_vain)[0].contains("does not mend"), "{:?}", advice(&in_vain));
-        let refused = MachineProbe {
-            never_halted: None,
-            spinner_refused: Some("the kernel says no".to_owned()),
-            ..slow()
-        };
+        assert!(advice(&in_vain)[0].contains("does not help"), "{:?}", advice(&in_vain));
+        let refused =
+            MachineProbe { never_halted: None, spinner_refused: Some("not permitted".to_owned()), ..slow() };
         assert!(!should_never_halt(&refused));
-        assert!(advice(&refused)[0].ends_with("the kernel says no"), "{:?}", advice(&refused));
+        assert!(advice(&refused)[0].ends_with("not permitted"), "{:?}", advice(&refused));
     }
 
     #[test]
-    fn one_processor_gives_only_cpu_costs() {
+    fn one_processor_supports_only_cpu_costs() {
         let timer = Some(Lateness { p50_us: 5.0, p99_us: 9.0, samples: 800 });
         let one = MachineProbe {
             processors: 1,
@@ -225,12 +225,16 @@ mod tests {
             ..slow()
         };
         assert!(!should_never_halt(&one));
-        assert!(gives(&one).unwrap().contains("only costs in CPU time"), "{:?}", gives(&one));
+        assert!(
+            supported_measurements(&one).unwrap().contains("only CPU costs"),
+            "{:?}",
+            supported_measurements(&one)
+        );
     }
 
     #[test]
-    fn a_number_of_processors_says_what_it_gives() {
-        let with = |processors| gives(&MachineProbe { processors, ..slow() });
+    fn supported_measurements_depend_on_the_number_of_processors() {
+        let with = |processors| supported_measurements(&MachineProbe { processors, ..slow() });
         assert_eq!(with(0), None);
         assert!(with(1).unwrap().contains("no latencies and no rates"));
         assert!(with(2).unwrap().contains("generator and origin share"));
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn far_processors_and_a_slow_clock_are_told() {
+    fn a_slow_handover_and_a_slow_clock_are_reported() {
         let poor = MachineProbe {
             halting: wakes(5.0),
             handover_ns: Some(500.0),
@@ -247,12 +251,12 @@ mod tests {
             clock_source: "hpet".to_owned(),
             ..slow()
         };
-        let [far, clock] = &advice(&poor)[..] else { panic!("{:?}", advice(&poor)) };
-        assert!(far.contains("500 ns") && clock.contains("`hpet`"), "{far} {clock}");
+        let [handover, clock] = &advice(&poor)[..] else { panic!("{:?}", advice(&poor)) };
+        assert!(handover.contains("500 ns") && clock.contains("`hpet`"), "{handover} {clock}");
     }
 
     #[test]
-    fn a_probe_that_saw_nothing_decides_and_says_nothing() {
+    fn an_empty_probe_gives_no_advice() {
         assert!(!should_never_halt(&MachineProbe::default()));
         assert!(advice(&MachineProbe::default()).is_empty());
     }

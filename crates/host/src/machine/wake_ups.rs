@@ -1,4 +1,4 @@
-//! How late tasks wake on processors that were idle: called by a task elsewhere, and by their own timer.
+//! Wake-up latency of idle processors: of a thread woken from another processor, and of a thread woken by its own timer.
 
 use std::io;
 use std::thread;
@@ -13,25 +13,26 @@ use crate::clock::thread_cpu_ns;
 use crate::processors::set_min_timer_slack;
 use crate::wake::Sleeper;
 
-/// Between two calls, microseconds: long enough for a processor to go idle and be halted. Drawn, so that no period of the machine
-/// is hit in step.
-const CALLED_AFTER_US: std::ops::Range<u64> = 400..800;
-/// How long a timer is set, microseconds: the gaps of requests at some thousands a second.
+/// Interval between wake-ups from another processor, microseconds: long enough for the processor to become idle and halt. It is
+/// random, to avoid synchronization with periodic activity.
+const WAKE_INTERVAL_US: std::ops::Range<u64> = 400..800;
+/// Length of a timer, microseconds: the gaps between requests at some thousands per second.
 const TIMER_US: std::ops::Range<u64> = 100..300;
-/// What calls get of the time; timers get the rest, for they need less.
-const CALLS_SHARE: f64 = 0.7;
+/// Share of the time for wake-ups from another processor. Timers get the rest, as they take less time each.
+const BY_ANOTHER_SHARE: f64 = 0.7;
 
-/// Measures both on each of `processors`, one after the other so that the others are idle, in `time` altogether. Adds what that
-/// used of each processor to `own`. A processor is called from the first other one; where there is none it is not called.
+/// Measures both kinds on each of `processors`, one after the other so the rest is idle, within `time` in total. Adds the CPU time
+/// used on each processor to `own`. The waking thread runs on the first other processor; with one processor, only timers are
+/// measured.
 pub(super) fn measure(processors: &[u32], time: Duration, own: &mut OwnUse) -> io::Result<Vec<WakeUps>> {
     let each = time / processors.len().max(1) as u32;
     let mut measured = Vec::new();
     for &processor in processors {
         let by_another = match processors.iter().find(|&&other| other != processor) {
-            Some(&other) => called(processor, other, each.mul_f64(CALLS_SHARE), own)?,
+            Some(&other) => by_another(processor, other, each.mul_f64(BY_ANOTHER_SHARE), own)?,
             None => Vec::new(),
         };
-        let by_timer = timed(processor, each.mul_f64(1.0 - CALLS_SHARE), own)?;
+        let by_timer = by_timer(processor, each.mul_f64(1.0 - BY_ANOTHER_SHARE), own)?;
         measured.push(WakeUps {
             processor,
             by_another: lateness(&by_another),
@@ -41,7 +42,7 @@ pub(super) fn measure(processors: &[u32], time: Duration, own: &mut OwnUse) -> i
     Ok(measured)
 }
 
-/// None without samples.
+/// The quantiles of samples; None without samples.
 fn lateness(samples_us: &[f64]) -> Option<Lateness> {
     Some(Lateness {
         p50_us: quantile(samples_us, 0.5)?,
@@ -50,26 +51,26 @@ fn lateness(samples_us: &[f64]) -> Option<Lateness> {
     })
 }
 
-/// Wake-ups of a thread on `processor` that sleeps until one on `caller` calls it, microseconds from call to running.
-fn called(processor: u32, caller: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<f64>> {
+/// Wake-up latencies of a thread on `processor` that a thread on `waker` wakes, microseconds from the call to running.
+fn by_another(processor: u32, waker: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<f64>> {
     let until = Instant::now() + time;
-    let done = on_each(&[caller], |_| {
+    let done = on_each(&[waker], |_| {
         let mut sleeper = Sleeper::start(processor)?;
         let mut random = rand::rng();
         let mut late_us = Vec::new();
-        // Once at least, however late this thread began.
+        // At least once, even if this thread started late.
         while late_us.is_empty() || Instant::now() < until {
-            thread::sleep(Duration::from_micros(random.random_range(CALLED_AFTER_US)));
+            thread::sleep(Duration::from_micros(random.random_range(WAKE_INTERVAL_US)));
             late_us.push(sleeper.wake()?.delay_ns as f64 / 1e3);
         }
-        Ok((late_us, [(processor, sleeper.end()), (caller, thread_cpu_ns())]))
+        Ok((late_us, [(processor, sleeper.end()), (waker, thread_cpu_ns())]))
     })?;
     add(own, done.iter().flat_map(|(_, (_, used_ns))| *used_ns));
     Ok(done.into_iter().flat_map(|(_, (late_us, _))| late_us).collect())
 }
 
-/// Wake-ups of a thread on `processor` by its own timer, with the least slack, microseconds after it fell due.
-fn timed(processor: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<f64>> {
+/// Wake-up latencies of a thread on `processor` by its own timer with minimum slack, microseconds after the expiry.
+fn by_timer(processor: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<f64>> {
     let until = Instant::now() + time;
     let done = on_each(&[processor], |_| {
         set_min_timer_slack()?;
@@ -93,13 +94,13 @@ mod tests {
     use crate::processors;
 
     #[test]
-    fn without_samples_nothing_is_said() {
+    fn quantiles_need_samples() {
         assert_eq!(lateness(&[]), None);
         assert_eq!(lateness(&[3.0]), Some(Lateness { p50_us: 3.0, p99_us: 3.0, samples: 1 }));
     }
 
     #[test]
-    fn a_single_processor_is_not_called_and_its_timers_are_measured() {
+    fn with_one_processor_only_timers_are_measured() {
         let last = *processors::allowed().unwrap().last().unwrap();
         let mut own = OwnUse::new();
         let measured = measure(&[last], Duration::from_millis(20), &mut own).unwrap();
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn without_processors_there_is_nothing_to_measure() {
+    fn without_processors_the_result_is_empty() {
         assert_eq!(measure(&[], Duration::from_millis(20), &mut OwnUse::new()).unwrap(), []);
     }
 }

@@ -1,53 +1,53 @@
-//! The states of a connection, what happens to it, and what is to be done about that.
+//! The states, events and actions of the connection state machine.
 
 use hoptax_wire::Response;
 
 use super::ids::{ConnectionId, LaneId, SlotId, StreamId};
 use crate::recording::Failure;
 
-/// How far a connection has come.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// There is no socket, or none any more.
+    /// There is no socket.
     Closed,
-    /// The socket is not connected yet.
+    /// The non-blocking connect is pending.
     Connecting {
-        /// Requests that are written once it is open.
+        /// Requests that wait for it to open.
         waiting: u32,
     },
-    /// TLS, QUIC or the upgrade of the protocol is not over yet.
+    /// The TLS or QUIC handshake, or the protocol upgrade, is in progress.
     Handshaking {
-        /// Requests that are written once it is open.
+        /// Requests that wait for it to open.
         waiting: u32,
     },
-    /// It takes requests.
+    /// It accepts requests.
     Open {
-        /// Requests without an end yet.
+        /// Requests in flight.
         in_flight: u32,
-        /// Requests that it still takes.
+        /// Further requests that it accepts.
         requests_left: u32,
     },
-    /// It takes no further request, and closes with the last of those in flight.
+    /// It accepts no further request, and closes when the last request in flight ends.
     Draining {
-        /// Requests without an end yet, at least one.
+        /// Requests in flight, at least one.
         in_flight: u32,
     },
 }
 
-/// What happens to connections. An event of a closed connection does nothing: its requests have ended.
+/// An input of the state machine. Events of a closed connection are ignored: its requests have ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A request takes a slot, which is idle.
+    /// A request takes an idle slot.
     Requested(SlotId),
-    /// A lane is to be opened before its first request.
-    Wanted(LaneId),
+    /// Open a lane's connection before its first request.
+    Preconnect(LaneId),
     /// The socket is connected.
     Connected(ConnectionId),
-    /// The protocol takes requests.
+    /// The connection accepts requests.
     Ready {
         /// The connection.
         connection: ConnectionId,
-        /// How many it takes, at least one.
+        /// Maximum number of requests, at least one.
         requests: u32,
     },
     /// A request is answered in full.
@@ -59,8 +59,8 @@ pub(crate) enum Event {
         /// Its answer.
         answer: Response,
     },
-    /// A request has failed, and its connection goes on.
-    Lost {
+    /// A request has failed. Its connection continues.
+    StreamFailed {
         /// Its connection.
         connection: ConnectionId,
         /// Its stream.
@@ -68,36 +68,36 @@ pub(crate) enum Event {
         /// Why.
         failure: Failure,
     },
-    /// A connection is to take no further request.
-    Retired(ConnectionId),
-    /// A connection is of no further use, or was never opened.
+    /// A connection must accept no further request.
+    Drain(ConnectionId),
+    /// A connection broke, or could not be opened.
     Failed {
         /// The connection.
         connection: ConnectionId,
         /// Why.
         failure: Failure,
     },
-    /// A request has waited too long for its answer.
+    /// A request has timed out.
     TimedOut(SlotId),
-    /// A connection has taken too long to open.
-    Expired(ConnectionId),
-    /// Nothing is waited for any more. Connections without requests stay open.
+    /// Opening a connection has timed out.
+    ConnectTimedOut(ConnectionId),
+    /// The run has ended. Requests in flight are unfinished; idle connections stay open.
     Stopped,
 }
 
-/// What is to be done, in order.
+/// An output of the state machine, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Open a socket. When that fails, it is [`Event::Failed`].
+    /// Open a socket. A failure is reported as [`Event::Failed`].
     Open(ConnectionId),
     /// Write the request in a slot.
     Write {
-        /// Where to.
+        /// Its connection.
         connection: ConnectionId,
-        /// The request.
+        /// Its slot.
         slot: SlotId,
     },
-    /// Tell the server that no answer is wanted any more.
+    /// Cancel a request: the server need not answer it.
     Cancel {
         /// The connection.
         connection: ConnectionId,
@@ -108,29 +108,29 @@ pub(crate) enum Action {
     Close {
         /// The connection.
         connection: ConnectionId,
-        /// Whether requests could be sent on it.
+        /// Whether it was established.
         was_open: bool,
     },
-    /// Book the end of a request.
+    /// Record the end of a request.
     End {
         /// The slot, which is idle from now on.
         slot: SlotId,
-        /// What became of the request.
+        /// The outcome of the request.
         end: End,
-        /// Whether the slot rests before its next request, as its connection could not be opened.
-        rests: bool,
+        /// Whether the slot backs off before its next request, because its connection could not be opened.
+        backs_off: bool,
     },
 }
 
-/// What became of a request.
+/// The outcome of a request, for the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// It was answered in full.
     Answered(Response),
     /// It failed.
     Failed(Failure),
-    /// It was not answered in time.
+    /// It timed out.
     TimedOut,
-    /// It was not answered before the stop.
+    /// It was in flight when the run ended.
     Unfinished,
 }

@@ -1,9 +1,9 @@
-//! Names of connections, streams and the places that requests take, each a type of its own.
+//! Typed indices of connections, lanes, streams and slots.
 
-/// One socket of a worker, from its opening to its close.
+/// One socket of a worker, from open to close.
 ///
-/// Its index is used again for another socket, in another generation: what speaks of a socket that is closed finds
-/// nothing. An event of epoll carries both.
+/// The index is reused with another generation, so a late event of a closed socket does not reach its successor. The
+/// token of an epoll event holds both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ConnectionId {
     index: u32,
@@ -15,12 +15,12 @@ impl ConnectionId {
         Self { index, generation }
     }
 
-    /// The token of its events.
+    /// The token of the connection in epoll.
     pub(crate) fn token(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// The connection whose events carry a token.
+    /// The connection with this token.
     pub(crate) fn from_token(token: u64) -> Self {
         Self { index: token as u32, generation: (token >> 32) as u32 }
     }
@@ -34,7 +34,7 @@ impl ConnectionId {
     }
 }
 
-/// One of the connections that a load was asked to have, counted from 0. Sockets follow each other on it.
+/// One of the configured connections of a load, counted from 0. Its sockets follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LaneId(pub(crate) u32);
 
@@ -44,12 +44,11 @@ impl LaneId {
     }
 }
 
-/// A stream of a connection, counted from 0; a protocol without streams has one.
+/// A stream of a connection, counted from 0. A protocol without multiplexing has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StreamId(pub(crate) u32);
 
-/// A place for one request: a stream of a lane. The pool hands them out, so no more requests are in flight than there
-/// are slots.
+/// Capacity for one request in flight: a stream of a lane. The pool hands out slots, which bounds the requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SlotId(pub(crate) u32);
 
@@ -59,11 +58,11 @@ impl SlotId {
     }
 }
 
-/// Which slots belong to which lane: those of the first, those of the second, and so on.
+/// Maps slots to lanes and streams. The slots of the first lane come first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) lanes: u32,
-    /// Streams of each lane, at least one.
+    /// Streams per lane, at least one.
     pub(crate) streams: u32,
 }
 
@@ -85,7 +84,7 @@ impl Layout {
         (lane.0 * self.streams..(lane.0 + 1) * self.streams).map(SlotId)
     }
 
-    /// All of them.
+    /// All slots.
     pub(crate) fn slots(self) -> impl Iterator<Item = SlotId> + use<> {
         (0..self.lanes * self.streams).map(SlotId)
     }

@@ -1,4 +1,4 @@
-//! The state machine against a model: random sequences of what users, servers and networks do.
+//! Tests the state machine against a model with random sequences of events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,35 +10,35 @@ use super::*;
 const ANSWER: Response =
     Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, is_as_expected: true };
 
-/// What happens next. Numbers pick among what there is to pick from.
+/// One step of a sequence. Numbers select among the candidates.
 #[derive(Clone, Debug)]
 enum Step {
     /// A request is due.
     Offer,
-    /// A lane is opened ahead of its first request.
-    Want(usize),
-    /// A socket is connected.
+    /// A lane is opened before its first request.
+    Preconnect(usize),
+    /// A connect completes.
     Connect(usize),
-    /// A handshake is complete, and the connection takes so many requests.
+    /// A handshake completes. The connection accepts this many requests.
     Ready(usize, u32),
     Response(usize),
     /// The server resets a stream.
     Reset(usize),
-    /// GOAWAY, or the age of the connection.
-    Retire(usize),
+    /// GOAWAY, or maximum age.
+    Drain(usize),
     /// The server closes or resets a connection.
     Fail(usize),
     TimeOut(usize),
-    /// A connection takes too long to open.
-    Expire(usize),
-    /// The next writes fail, as do connections.
+    /// Opening a connection times out.
+    ConnectTimeout(usize),
+    /// The next writes fail and break their connections.
     BreakWrites(usize),
-    /// The next sockets cannot be opened.
+    /// The next opens fail.
     BreakOpens(usize),
-    /// An answer comes for a stream without a request.
-    AnswerNothing(usize),
-    /// Events of a connection that is closed.
-    Late(usize),
+    /// An answer on a stream without a request.
+    UnexpectedAnswer(usize),
+    /// Events of a closed connection.
+    StaleEvents(usize),
     Stop,
 }
 
@@ -46,22 +46,22 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
     let pick = 0..64_usize;
     let step = prop_oneof![
         8 => Just(Step::Offer),
-        1 => pick.clone().prop_map(Step::Want),
+        1 => pick.clone().prop_map(Step::Preconnect),
         6 => pick.clone().prop_map(Step::Connect),
         6 => (pick.clone(), 1..5_u32).prop_map(|(pick, requests)| Step::Ready(pick, requests)),
         6 => pick.clone().prop_map(Step::Response),
         2 => pick.clone().prop_map(Step::Reset),
-        2 => pick.clone().prop_map(Step::Retire),
+        2 => pick.clone().prop_map(Step::Drain),
         2 => pick.clone().prop_map(Step::Fail),
         2 => pick.clone().prop_map(Step::TimeOut),
-        1 => pick.clone().prop_map(Step::Expire),
+        1 => pick.clone().prop_map(Step::ConnectTimeout),
         1 => (1..3_usize).prop_map(Step::BreakWrites),
         1 => (1..3_usize).prop_map(Step::BreakOpens),
-        1 => pick.clone().prop_map(Step::AnswerNothing),
-        1 => pick.prop_map(Step::Late),
+        1 => pick.clone().prop_map(Step::UnexpectedAnswer),
+        1 => pick.prop_map(Step::StaleEvents),
         1 => Just(Step::Stop),
     ];
-    // Whether the actions are performed before the next step: several events may come at once.
+    // Whether the actions are performed before the next step: several events may arrive together.
     prop::collection::vec((step, prop::bool::weighted(0.7)), 0..150)
 }
 
@@ -70,19 +70,19 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
 struct Socket {
     is_connected: bool,
     is_ready: bool,
-    /// What was written and has no answer, by stream.
+    /// Requests written and not answered, by stream.
     written: BTreeMap<StreamId, u32>,
 }
 
-/// Users, a pool of slots in front of the state machine, and the network behind it.
+/// Requests, a pool of slots in front of the state machine, and a network behind it.
 struct World {
     machine: Connections,
-    /// Requests are numbers; those without a slot wait in a queue.
+    /// Requests are numbers. Requests without a slot wait in a queue.
     offered: u32,
     queue: VecDeque<u32>,
-    given_up: u32,
+    abandoned: u32,
     idle: Vec<SlotId>,
-    resting: Vec<SlotId>,
+    backing_off: Vec<SlotId>,
     on_slot: BTreeMap<SlotId, u32>,
     ended: BTreeSet<u32>,
     sockets: BTreeMap<ConnectionId, Socket>,
@@ -96,13 +96,13 @@ impl World {
     fn new(lanes: u32, streams: u32, cancels: bool) -> Self {
         let layout = Layout { lanes, streams };
         Self {
-            // Only a connection of one stream can be given up with its request.
+            // Without cancellation, a timeout closes the connection: possible only with a single stream.
             machine: Connections::new(layout, cancels || streams > 1),
             offered: 0,
             queue: VecDeque::new(),
-            given_up: 0,
+            abandoned: 0,
             idle: layout.slots().collect(),
-            resting: Vec::new(),
+            backing_off: Vec::new(),
             on_slot: BTreeMap::new(),
             ended: BTreeSet::new(),
             sockets: BTreeMap::new(),
@@ -118,17 +118,17 @@ impl World {
         self.machine.handle(Event::Requested(slot));
     }
 
-    fn give_back(&mut self, slot: SlotId) {
+    fn reuse_slot(&mut self, slot: SlotId) {
         match self.queue.pop_front() {
             Some(request) => self.start(slot, request),
             None => self.idle.push(slot),
         }
     }
 
-    /// Slots that rested take the requests that wait, or are idle.
-    fn wake(&mut self) {
-        for slot in std::mem::take(&mut self.resting) {
-            self.give_back(slot);
+    /// Ends all backoffs: the slots take waiting requests or become idle.
+    fn end_backoffs(&mut self) {
+        for slot in std::mem::take(&mut self.backing_off) {
+            self.reuse_slot(slot);
         }
     }
 
@@ -137,7 +137,7 @@ impl World {
         (!fitting.is_empty()).then(|| fitting[pick % fitting.len()])
     }
 
-    /// A request that was written, and its place.
+    /// A written request: its connection and stream.
     fn pick_written(&self, pick: usize) -> Option<(ConnectionId, StreamId)> {
         let written: Vec<_> = self
             .sockets
@@ -147,19 +147,19 @@ impl World {
         (!written.is_empty()).then(|| written[pick % written.len()])
     }
 
-    fn take(&mut self, step: &Step) {
+    fn apply(&mut self, step: &Step) {
         match *step {
             Step::Offer => {
                 self.offered += 1;
-                self.wake();
+                self.end_backoffs();
                 match self.idle.pop() {
                     Some(slot) => self.start(slot, self.offered),
                     None => self.queue.push_back(self.offered),
                 }
             }
-            Step::Want(pick) => {
+            Step::Preconnect(pick) => {
                 let lanes = self.machine.layout().lanes as usize;
-                self.machine.handle(Event::Wanted(LaneId((pick % lanes) as u32)));
+                self.machine.handle(Event::Preconnect(LaneId((pick % lanes) as u32)));
             }
             Step::Connect(pick) => {
                 if let Some(id) = self.pick(pick, |socket| !socket.is_connected) {
@@ -169,7 +169,7 @@ impl World {
             }
             Step::Ready(pick, requests) => {
                 if let Some(id) = self.pick(pick, |socket| socket.is_connected && !socket.is_ready) {
-                    // One that is to be closed and is not yet hears of it too late.
+                    // The connection may be closed in the machine with its close action still pending.
                     self.sockets.get_mut(&id).unwrap().is_ready = self.machine.state(id) != State::Closed;
                     self.machine.handle(Event::Ready { connection: id, requests });
                 }
@@ -184,12 +184,12 @@ impl World {
                 if let Some((connection, stream)) = self.pick_written(pick) {
                     self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
                     let failure = Failure::StreamReset(2);
-                    self.machine.handle(Event::Lost { connection, stream, failure });
+                    self.machine.handle(Event::StreamFailed { connection, stream, failure });
                 }
             }
-            Step::Retire(pick) => {
+            Step::Drain(pick) => {
                 if let Some(id) = self.pick(pick, |socket| socket.is_connected) {
-                    self.machine.handle(Event::Retired(id));
+                    self.machine.handle(Event::Drain(id));
                 }
             }
             Step::Fail(pick) => {
@@ -201,14 +201,14 @@ impl World {
                 let slots = self.machine.layout().slots().count();
                 self.machine.handle(Event::TimedOut(SlotId((pick % slots) as u32)));
             }
-            Step::Expire(pick) => {
+            Step::ConnectTimeout(pick) => {
                 if let Some(id) = self.pick(pick, |_| true) {
-                    self.machine.handle(Event::Expired(id));
+                    self.machine.handle(Event::ConnectTimedOut(id));
                 }
             }
             Step::BreakWrites(count) => self.broken_writes = count,
             Step::BreakOpens(count) => self.broken_opens = count,
-            Step::AnswerNothing(pick) => {
+            Step::UnexpectedAnswer(pick) => {
                 if let Some(connection) = self.pick(pick, |socket| socket.is_ready) {
                     let streams = (0..self.machine.layout().streams).map(StreamId);
                     let free = streams.into_iter().find(|one| !self.machine.is_in_flight(connection, *one));
@@ -217,17 +217,17 @@ impl World {
                     }
                 }
             }
-            Step::Late(pick) => self.be_late(pick),
+            Step::StaleEvents(pick) => self.check_stale_events(pick),
             Step::Stop => {
-                self.given_up += self.queue.len() as u32;
+                self.abandoned += self.queue.len() as u32;
                 self.queue.clear();
                 self.machine.handle(Event::Stopped);
             }
         }
     }
 
-    /// Nothing that is said of a closed connection changes anything.
-    fn be_late(&mut self, pick: usize) {
+    /// Events of a closed connection must not change the machine.
+    fn check_stale_events(&mut self, pick: usize) {
         self.perform();
         let Some(&connection) = self.closed.get(pick % self.closed.len().max(1)) else { return };
         let before = format!("{:?}", self.machine);
@@ -236,10 +236,10 @@ impl World {
             Event::Connected(connection),
             Event::Ready { connection, requests: 1 },
             Event::Answered { connection, stream, answer: ANSWER },
-            Event::Lost { connection, stream, failure: Failure::Unprocessed },
-            Event::Retired(connection),
+            Event::StreamFailed { connection, stream, failure: Failure::Unprocessed },
+            Event::Drain(connection),
             Event::Failed { connection, failure: Failure::Closed },
-            Event::Expired(connection),
+            Event::ConnectTimedOut(connection),
         ] {
             self.machine.handle(event);
             assert_eq!(before, format!("{:?}", self.machine), "{event:?}");
@@ -247,7 +247,7 @@ impl World {
         assert_eq!(ConnectionId::from_token(connection.token()), connection);
     }
 
-    /// Does what a worker would, and holds each action against the model.
+    /// Performs the actions as a worker would, and checks each against the model.
     fn perform(&mut self) {
         while let Some(action) = self.machine.next_action() {
             match action {
@@ -262,7 +262,7 @@ impl World {
                 }
                 Action::Write { connection, slot } => {
                     let socket = self.sockets.get_mut(&connection).unwrap();
-                    assert!(socket.is_ready, "a request was written before its connection was ready");
+                    assert!(socket.is_ready, "a request was written before the connection was ready");
                     if self.broken_writes > 0 {
                         self.broken_writes -= 1;
                         self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
@@ -283,26 +283,26 @@ impl World {
                     }
                     self.closed.push(connection);
                 }
-                Action::End { slot, rests, .. } => {
-                    let request = self.on_slot.remove(&slot).expect("a request ends once");
+                Action::End { slot, backs_off, .. } => {
+                    let request = self.on_slot.remove(&slot).expect("a busy slot");
                     assert!(self.ended.insert(request), "request {request} ended twice");
-                    if rests {
-                        self.resting.push(slot);
+                    if backs_off {
+                        self.backing_off.push(slot);
                     } else {
-                        self.give_back(slot);
+                        self.reuse_slot(slot);
                     }
                 }
             }
         }
     }
 
-    /// Once nothing is left to do.
+    /// Checks the invariants. No action may be pending.
     fn check(&self) {
         let machine = &self.machine;
         let all = self.queue.len() + self.on_slot.len() + self.ended.len();
-        assert_eq!(all as u32 + self.given_up, self.offered, "a request is lost");
+        assert_eq!(all as u32 + self.abandoned, self.offered, "a request is lost");
         assert_eq!(machine.in_flight(), self.on_slot.len());
-        assert!(self.queue.is_empty() || self.idle.is_empty(), "a request waits, and a slot is idle");
+        assert!(self.queue.is_empty() || self.idle.is_empty(), "a request waits although a slot is idle");
         let live: Vec<_> = machine.live().collect();
         assert_eq!(live, self.sockets.keys().copied().collect::<Vec<_>>());
         let (mut established, mut opening) = (0, 0);
@@ -321,7 +321,7 @@ impl World {
             }
             let written = socket.written.len() as u32;
             let counted = match machine.state(connection) {
-                State::Closed => unreachable!("it is alive"),
+                State::Closed => unreachable!("it is live"),
                 State::Connecting { waiting } => {
                     opening += 1;
                     assert!(is_current && !socket.is_connected);
@@ -343,7 +343,7 @@ impl World {
                     (0, in_flight)
                 }
             };
-            // Nothing waits for a connection that is open: it was written.
+            // No request waits for an open connection: it was written.
             assert_eq!(counted, (waiting.len() as u32, written));
         }
         assert_eq!(on_connections, self.on_slot, "each request is on one connection");
@@ -363,29 +363,29 @@ proptest! {
     ) {
         let mut world = World::new(lanes, streams, cancels);
         for (step, performs) in &steps {
-            world.take(step);
+            world.apply(step);
             if *performs {
                 world.perform();
                 world.check();
             }
         }
-        // A network that works from now on answers all that is left.
+        // From here on the network works, so every remaining request must end.
         (world.broken_writes, world.broken_opens) = (0, 0);
         world.perform();
         world.check();
         let mut rounds = 0;
         while !world.on_slot.is_empty() || !world.queue.is_empty() {
             for step in [Step::Connect(0), Step::Ready(0, 3), Step::Response(0)] {
-                world.take(&step);
+                world.apply(&step);
                 world.perform();
                 world.check();
             }
-            world.wake();
+            world.end_backoffs();
             world.perform();
             rounds += 1;
             prop_assert!(rounds < 10_000, "{:?}", world.machine);
         }
-        prop_assert_eq!(world.ended.len() as u32 + world.given_up, world.offered);
+        prop_assert_eq!(world.ended.len() as u32 + world.abandoned, world.offered);
     }
 }
 
@@ -397,7 +397,7 @@ fn actions(machine: &mut Connections) -> Vec<Action> {
     std::iter::from_fn(|| machine.next_action()).collect()
 }
 
-/// Opens the connection of the first lane, with a request in the first slot.
+/// Opens the first lane's connection with a request in the first slot.
 fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
     machine.handle(Event::Requested(SlotId(0)));
     let connection = machine.current(LaneId(0)).unwrap();
@@ -409,10 +409,10 @@ fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
 }
 
 #[test]
-fn a_request_beside_a_draining_connection_opens_another() {
+fn a_request_opens_another_connection_while_one_drains() {
     let mut machine = machine(1, 2);
     let first = open(&mut machine, 10);
-    machine.handle(Event::Retired(first));
+    machine.handle(Event::Drain(first));
     machine.handle(Event::Requested(SlotId(1)));
     let second = machine.current(LaneId(0)).unwrap();
     assert_eq!(actions(&mut machine), [Action::Open(second)]);
@@ -426,13 +426,13 @@ fn a_draining_connection_closes_when_its_last_request_times_out() {
     machine.handle(Event::TimedOut(SlotId(0)));
     let expected = [
         Action::Close { connection, was_open: true },
-        Action::End { slot: SlotId(0), end: End::TimedOut, rests: false },
+        Action::End { slot: SlotId(0), end: End::TimedOut, backs_off: false },
     ];
     assert_eq!(actions(&mut machine), expected);
 }
 
 #[test]
-fn what_was_not_written_when_a_connection_broke_goes_to_the_next() {
+fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
     let mut machine = machine(1, 3);
     for slot in 0..3 {
         machine.handle(Event::Requested(SlotId(slot)));
@@ -446,7 +446,7 @@ fn what_was_not_written_when_a_connection_broke_goes_to_the_next() {
     let second = machine.current(LaneId(0)).unwrap();
     let expected = [
         Action::Close { connection: first, was_open: true },
-        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), rests: false },
+        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), backs_off: false },
         Action::Open(second),
     ];
     assert_eq!(actions(&mut machine), expected);

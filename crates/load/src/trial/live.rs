@@ -1,4 +1,4 @@
-//! The line that says how a trial goes while it runs.
+//! The progress line of a running trial.
 
 use std::sync::mpsc::Receiver;
 
@@ -7,12 +7,12 @@ use hoptax_host::clock::now_ns;
 
 use crate::run::LiveSample;
 
-/// What a live line shows: the time since the one before.
+/// Contents of a progress line. Rate and percentiles cover the time since the previous line.
 #[derive(Debug)]
 pub struct LiveLine {
-    /// Seconds of the trial that have passed, warm-up included.
+    /// Elapsed time of the trial, including the warm-up, seconds.
     pub elapsed_s: f64,
-    /// Seconds that the trial takes, warm-up included.
+    /// Planned time of the trial, including the warm-up, seconds.
     pub total_s: f64,
     /// Answers per second.
     pub rate: f64,
@@ -24,7 +24,7 @@ pub struct LiveLine {
     pub errors: u64,
 }
 
-/// Puts the samples of all workers together into a line twice a second, until all workers are done.
+/// Merges the samples of all workers into a line twice a second, until all workers end.
 pub(super) fn show(
     receiver: &Receiver<LiveSample>,
     start_ns: u64,

@@ -1,4 +1,4 @@
-//! From what the workers of a trial recorded to its result.
+//! Builds the result of a trial from the recordings of its workers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::pace::Pace;
 use crate::recording::Recording;
 use crate::schedule::Arrivals;
 
-/// The result of a trial; `recordings` has the parts of each worker.
+/// The result of a trial. `recordings` has the parts of each worker.
 pub(super) fn result(
     spec: &TrialSpec,
     mut recordings: Vec<Vec<Recording>>,
@@ -28,7 +28,7 @@ pub(super) fn result(
 ) -> LoadResult {
     let course =
         recordings.iter_mut().filter_map(|parts| parts.first_mut()?.course.take()).reduce(|mut all, one| {
-            all.join(*one);
+            all.merge(*one);
             all
         });
     let mut all = Recording::new();
@@ -156,7 +156,7 @@ fn found_modes(recording: &Recording) -> Vec<Mode> {
         .collect()
 }
 
-/// The percentiles that were asked for, each once.
+/// The requested additional percentiles, without duplicates.
 fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording) -> Vec<Percentile> {
     let mut asked = spec.percentiles.clone();
     asked.sort_by(f64::total_cmp);
@@ -178,7 +178,7 @@ fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording)
     asked.into_iter().map(of).collect()
 }
 
-/// The interval of a quantile of the answered requests.
+/// The interval of a quantile of the response times of answered requests.
 fn interval(course: &Course, recording: &Recording, p: f64) -> Option<Range> {
     let all = recording.response.histogram();
     let quantile_ns = all.value_at_quantile(p);
@@ -187,13 +187,13 @@ fn interval(course: &Course, recording: &Recording, p: f64) -> Option<Range> {
         (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
     };
     let shares: Vec<f64> = batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
-    // Where a batch is empty, batches do not stand for equal parts of the trial.
+    // If a batch is empty, the batches do not represent equal parts of the trial.
     let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == batches.len())?;
     let us = |rank: f64| all.value_at_quantile(rank) as f64 / 1e3;
     Some(Range { low: us(low), high: us(high) })
 }
 
-/// Intervals of the usual quantiles.
+/// Intervals of the default quantiles.
 fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
     let interval = |p: f64| interval(course, recording, p);
     QuantileIntervals {
@@ -220,7 +220,7 @@ fn windows(course: &Course) -> Vec<Window> {
 
 fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
     let (pace, arrivals) = spec.open.as_ref()?;
-    // All workers together, for as long as the first releases of each are known.
+    // Merge all workers, over the time for which every worker has recorded its releases.
     let known_until_ns =
         course.releases_ns.iter().filter_map(|releases_ns| releases_ns.last()).min().copied()?;
     let mut releases_ns: Vec<u64> =
@@ -228,7 +228,7 @@ fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
     releases_ns.sort_unstable();
     let gaps: Vec<f64> =
         releases_ns.windows(2).filter_map(|pair| Some((pair.get(1)? - pair.first()?) as f64 / 1e9)).collect();
-    // While the rate changes, gaps are those of no single exponential distribution.
+    // While the rate changes, the gaps do not follow a single exponential distribution.
     let is_poisson = matches!((pace, arrivals), (Pace::Constant(_), Arrivals::Poisson));
     Some(Pacing {
         gap_error: course.gap_error.summary(),
@@ -268,7 +268,7 @@ fn median_us(times: &Histogram<u32>) -> Option<f64> {
     (!times.is_empty()).then(|| times.value_at_quantile(0.5) as f64 / 1e3)
 }
 
-/// The stages that began, each for as long as it lasted.
+/// The stages that began, each with the time that it ran.
 fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -> Vec<Stage> {
     let Some((Pace::Stages(stages), _)) = &spec.open else { return Vec::new() };
     let part = |number: usize| {
@@ -311,7 +311,7 @@ mod tests {
     use crate::schedule::Schedule;
     use crate::target::Target;
 
-    /// The distance from Poisson arrivals of two workers that draw as these two.
+    /// The distance from a Poisson process of two workers with the given numbers.
     fn distance(workers: [u32; 2]) -> f64 {
         let mut spec =
             TrialSpec::of(Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap());
@@ -326,14 +326,14 @@ mod tests {
             course
         };
         let mut all = course(workers[0]);
-        all.join(course(workers[1]));
+        all.merge(course(workers[1]));
         pacing(&all, &spec).unwrap().exponential_distance.unwrap()
     }
 
     #[test]
-    fn workers_that_share_a_seed_are_found_out() {
+    fn workers_with_the_same_seed_are_detected() {
         assert!(distance([0, 1]) < 0.02, "{}", distance([0, 1]));
-        // Every other gap is nothing.
+        // Every other gap is zero.
         assert!(distance([0, 0]) > 0.4, "{}", distance([0, 0]));
     }
 }

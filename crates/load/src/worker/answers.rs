@@ -1,4 +1,4 @@
-//! Taking what comes back, and doing what the state machine of connections decides.
+//! Handles epoll events and performs the actions of the connection state machine.
 
 use hoptax_host::clock::now_ns;
 #[cfg(feature = "http3")]
@@ -15,14 +15,14 @@ use crate::recording::Failure;
 use crate::run::Current;
 use crate::transport::{ConnectionError, Read};
 
-/// How long a connection that could not be opened rests before the next attempt, nanoseconds.
-const REST_NS: u64 = 10_000_000;
+/// Backoff of a slot after a failed connect, nanoseconds.
+const BACKOFF_NS: u64 = 10_000_000;
 
 impl Worker {
-    pub(super) fn take_events(&mut self, current: &mut Current, events: &[epoll::Event]) {
+    pub(super) fn handle_epoll_events(&mut self, current: &mut Current, events: &[epoll::Event]) {
         for event in events {
-            self.take_event(current, ConnectionId::from_token(event.data.u64()), event.flags);
-            // With many events at once the next release may come due before the last is handled.
+            self.handle_epoll_event(current, ConnectionId::from_token(event.data.u64()), event.flags);
+            // A batch of events may take longer than the time to the next request.
             if current.is_open() {
                 let now = now_ns();
                 if current.next_ns <= now && now < current.run.end_ns {
@@ -32,14 +32,14 @@ impl Worker {
         }
     }
 
-    pub(super) fn take_event(
+    pub(super) fn handle_epoll_event(
         &mut self,
         current: &mut Current,
         connection: ConnectionId,
         mut flags: epoll::EventFlags,
     ) {
         match self.connections.state(connection) {
-            // Its socket was closed by an event before this one.
+            // An earlier event of the batch closed its socket.
             State::Closed => return,
             State::Connecting { .. } => {
                 let now = now_ns();
@@ -54,7 +54,7 @@ impl Worker {
                     }
                 }
                 self.on_ready(current, connection);
-                // The socket had no error, so this is a stamp. A later error is an event of its own.
+                // The socket had no error, so the event is a timestamp. A later error has its own event.
                 flags.remove(epoll::EventFlags::ERR);
             }
             State::Handshaking { .. } | State::Open { .. } | State::Draining { .. } => {
@@ -73,7 +73,7 @@ impl Worker {
         }
     }
 
-    /// Has what waited for a connection written once it is ready.
+    /// Writes the requests that wait for a connection, once it is ready.
     fn on_ready(&mut self, current: &mut Current, connection: ConnectionId) {
         if matches!(self.connections.state(connection), State::Handshaking { .. })
             && self.transports[connection].may_send()
@@ -83,7 +83,7 @@ impl Worker {
         }
     }
 
-    /// Reads what has come. The socket is edge-triggered: a short read has emptied it, unless its end has come.
+    /// Reads until the socket is empty. The socket is edge-triggered: a short read has emptied it unless the peer closed.
     fn read(&mut self, current: &mut Current, connection: ConnectionId, closing: bool) {
         let has_streams = self.connections.layout().streams > 1;
         loop {
@@ -105,13 +105,13 @@ impl Worker {
             };
             if !self.scratch.events.is_empty() {
                 let events = std::mem::take(&mut self.scratch.events);
-                self.take_retirement(current, connection, &events, now);
-                // With several answers at once the next requests leave together.
+                self.handle_goaway(current, connection, &events, now);
+                // With several answers in one read, the next requests are sent together.
                 if has_streams && let Some(transport) = self.transports.get_mut(connection) {
                     transport.cork();
                 }
                 for event in &events {
-                    self.handle_event(current, connection, *event, closing, now);
+                    self.handle_protocol_event(current, connection, *event, closing, now);
                     self.perform(current, now);
                 }
                 self.scratch.events = events;
@@ -133,8 +133,8 @@ impl Worker {
         }
     }
 
-    /// Takes note that a server wants no further request on a connection, before an answer beside that sets one off.
-    fn take_retirement(
+    /// Handles GOAWAY before the answers of the same read, as an answer starts the next request.
+    fn handle_goaway(
         &mut self,
         current: &mut Current,
         connection: ConnectionId,
@@ -143,13 +143,13 @@ impl Worker {
     ) {
         for event in events {
             if let ProtocolEvent::Retired { code } = event {
-                current.record_retirement(now, *code);
-                self.connections.handle(Event::Retired(connection));
+                current.record_goaway(now, *code);
+                self.connections.handle(Event::Drain(connection));
             }
         }
     }
 
-    /// Sends what was held back on a connection; false when it is of no further use. Only then are its requests written.
+    /// Sends what was corked on a connection. The requests count as written only then. Returns false if the connection failed.
     fn uncork(&mut self, current: &mut Current, connection: ConnectionId) -> bool {
         let Some(transport) = self.transports.get_mut(connection) else {
             self.corked.clear();
@@ -169,8 +169,8 @@ impl Worker {
         true
     }
 
-    /// Tells the state machine what the bytes of a read mean.
-    pub(super) fn handle_event(
+    /// Passes a protocol event to the state machine.
+    pub(super) fn handle_protocol_event(
         &mut self,
         current: &mut Current,
         connection: ConnectionId,
@@ -208,9 +208,13 @@ impl Worker {
                     Loss::Unprocessed => Failure::Unprocessed,
                     Loss::Malformed => Failure::Malformed,
                 };
-                self.feed(current, Event::Lost { connection, stream: StreamId(stream), failure }, now);
+                self.feed(
+                    current,
+                    Event::StreamFailed { connection, stream: StreamId(stream), failure },
+                    now,
+                );
             }
-            // Seen before the answers beside it.
+            // Handled before the answers of the same read.
             ProtocolEvent::Retired { .. } => {}
         }
     }
@@ -225,7 +229,7 @@ impl Worker {
         now: u64,
     ) {
         if !self.connections.is_in_flight(connection, stream) {
-            // The state machine knows what to do with an answer to nothing.
+            // The state machine treats an unexpected answer as a protocol error.
             return self.connections.handle(Event::Answered { connection, stream, answer });
         }
         let layout = self.connections.layout();
@@ -238,24 +242,24 @@ impl Worker {
             let stamps = current.recording(request.intended_ns).stamps.get_or_insert_default();
             stamped.finish(transport.socket(), stamps);
         }
-        let is_old = self
+        let is_expired = self
             .lifetime
             .age
             .is_some_and(|age| u128::from(now.saturating_sub(transport.opened_ns)) >= age.as_nanos());
-        // An answer that came before its request was written whole leaves a connection of unknown state.
-        let is_spoilt = layout.streams == 1 && !transport.has_sent(stream);
-        if closing || !answer.keep_alive || is_old || is_spoilt {
-            self.connections.handle(Event::Retired(connection));
+        // After an answer to a partly written request, the state of the connection is unknown.
+        let is_desynchronized = layout.streams == 1 && !transport.has_sent(stream);
+        if closing || !answer.keep_alive || is_expired || is_desynchronized {
+            self.connections.handle(Event::Drain(connection));
         }
         self.feed(current, Event::Answered { connection, stream, answer }, now);
     }
 
-    /// The server has closed a connection, which ends each of its answers in one way or another.
+    /// The server closed a connection: ends each request on it.
     fn end(&mut self, current: &mut Current, connection: ConnectionId, now: u64) {
         if matches!(self.connections.state(connection), State::Handshaking { .. }) {
             return self.fail(current, connection, &ConnectionError::Closed);
         }
-        self.connections.handle(Event::Retired(connection));
+        self.connections.handle(Event::Drain(connection));
         for stream in (0..self.connections.layout().streams).map(StreamId) {
             if !self.connections.is_in_flight(connection, stream) {
                 continue;
@@ -263,36 +267,44 @@ impl Worker {
             match self.transports[connection].end(stream) {
                 Ok(Some(answer)) => self.answered(current, connection, stream, answer, true, now),
                 Ok(None) => {
-                    self.feed(current, Event::Lost { connection, stream, failure: Failure::Closed }, now);
+                    self.feed(
+                        current,
+                        Event::StreamFailed { connection, stream, failure: Failure::Closed },
+                        now,
+                    );
                 }
                 Err(_) => {
-                    self.feed(current, Event::Lost { connection, stream, failure: Failure::Truncated }, now);
+                    self.feed(
+                        current,
+                        Event::StreamFailed { connection, stream, failure: Failure::Truncated },
+                        now,
+                    );
                 }
             }
         }
         self.perform(current, now);
     }
 
-    /// Tells the state machine that a connection is of no further use.
+    /// Passes a connection failure to the state machine.
     fn fail(&mut self, current: &mut Current, connection: ConnectionId, error: &ConnectionError) {
         let now = now_ns();
         self.feed(current, Event::Failed { connection, failure: failure_of(error) }, now);
         self.perform(current, now);
     }
 
-    /// Tells the state machine of an event that may change what is in flight.
+    /// Passes an event to the state machine that may change the number of requests in flight.
     pub(super) fn feed(&mut self, current: &mut Current, event: Event, now: u64) {
-        current.look(now, self.connections.in_flight(), self.connections.established());
+        current.sample(now, self.connections.in_flight(), self.connections.established());
         self.connections.handle(event);
     }
 
-    /// Does what the state machine has decided, until nothing is left to do.
+    /// Performs queued actions until the queue is empty.
     pub(super) fn perform(&mut self, current: &mut Current, now: u64) {
         let mut has_written = false;
         while let Some(action) = self.connections.next_action() {
             match action {
                 Action::Open(connection) => {
-                    // A request that has waited for an earlier attempt is not the one that this is opened for.
+                    // A connect counts only for requests that started with it, not for those left from an earlier attempt.
                     for slot in self.connections.waiting(connection) {
                         if let Some(request) = &mut self.requests[slot.index()] {
                             request.connected &= request.started_ns >= now;
@@ -304,7 +316,7 @@ impl Worker {
                     }
                 }
                 Action::Write { connection, slot } => {
-                    // A request that has just started and goes out first needs no second look at the clock.
+                    // For the first request of a batch the time of its start is recent enough; save a clock read.
                     let started_ns = self.request(slot).started_ns;
                     let written_ns = if started_ns >= now && !has_written { started_ns } else { now_ns() };
                     has_written = true;
@@ -317,20 +329,22 @@ impl Worker {
                     }
                 }
                 Action::Close { connection, was_open } => {
-                    // There is none if it could not be opened.
+                    // There is no transport if the connect failed at once.
                     if let Some(transport) = self.transports.remove(connection) {
                         transport.close(was_open);
                     }
                 }
-                Action::End { slot, end, rests } => self.book(current, slot, end, rests, now),
+                Action::End { slot, end, backs_off } => {
+                    self.finish_request(current, slot, end, backs_off, now);
+                }
             }
         }
     }
 
-    /// Books the end of a request, and gives its slot back or lets it rest.
-    fn book(&mut self, current: &mut Current, slot: SlotId, end: End, rests: bool, now: u64) {
+    /// Records the end of a request, then reuses its slot or puts it into backoff.
+    fn finish_request(&mut self, current: &mut Current, slot: SlotId, end: End, backs_off: bool, now: u64) {
         let Some(request) = self.requests[slot.index()].take() else {
-            panic!("{slot:?} is taken and has no request")
+            panic!("{slot:?} is busy but has no request")
         };
         let lane = self.connections.layout().lane(slot).index();
         let (outcome, ended_ns) = match end {
@@ -339,9 +353,9 @@ impl Worker {
                     let failure = self.traffic.expectation.failure(&answer);
                     current.record_answer(&request, lane, answer, failure, now);
                 } else {
-                    current.first().early_answers += 1;
+                    current.first().warmup_answers += 1;
                 }
-                return self.give_back(current, slot, now);
+                return self.reuse_slot(current, slot, now);
             }
             End::Failed(failure) => (Outcome::Failed(failure), now_ns()),
             End::TimedOut => (Outcome::TimedOut, now),
@@ -350,32 +364,32 @@ impl Worker {
         if request.recorded {
             current.record_end(&request, lane, outcome, ended_ns);
         }
-        if rests {
-            self.resting.push_back((ended_ns + REST_NS, slot));
+        if backs_off {
+            self.backing_off.push_back((ended_ns + BACKOFF_NS, slot));
         } else {
-            self.give_back(current, slot, ended_ns);
+            self.reuse_slot(current, slot, ended_ns);
         }
     }
 
-    pub(super) fn wake_resting(&mut self, current: &mut Current, now: u64) {
-        while let Some(&(rest_ns, slot)) = self.resting.front()
-            && rest_ns <= now
+    pub(super) fn end_backoffs(&mut self, current: &mut Current, now: u64) {
+        while let Some(&(backoff_end_ns, slot)) = self.backing_off.front()
+            && backoff_end_ns <= now
         {
-            self.resting.pop_front();
-            self.give_back(current, slot, now);
+            self.backing_off.pop_front();
+            self.reuse_slot(current, slot, now);
         }
     }
 
-    /// Does on all connections what is due by the clock.
+    /// Runs the QUIC timers of all connections.
     #[cfg(feature = "http3")]
     pub(super) fn tick(&mut self, current: &mut Current, now: u64) {
         for connection in self.connections.live().collect::<Vec<_>>() {
             let Some(transport) = self.transports.get_mut(connection) else { continue };
             let mut events = Vec::new();
             let ticked = transport.tick(&mut events);
-            self.take_retirement(current, connection, &events, now);
+            self.handle_goaway(current, connection, &events, now);
             for event in events {
-                self.handle_event(current, connection, event, false, now);
+                self.handle_protocol_event(current, connection, event, false, now);
             }
             self.perform(current, now);
             if let Err(error) = ticked {
@@ -385,7 +399,7 @@ impl Worker {
     }
 }
 
-/// How requests fail when their connection does.
+/// The failure of requests whose connection failed with `error`.
 pub(super) fn failure_of(error: &ConnectionError) -> Failure {
     match error {
         ConnectionError::Socket(error) => failure_of_socket(*error),
@@ -406,7 +420,7 @@ pub(super) fn failure_of(error: &ConnectionError) -> Failure {
 fn failure_of_socket(error: Errno) -> Failure {
     match error {
         Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::TIMEDOUT => Failure::Refused,
-        // What this machine does not have, whatever the server does: ports, files, memory, permission.
+        // Local resources and permissions, independent of the server.
         Errno::ADDRNOTAVAIL
         | Errno::ADDRINUSE
         | Errno::AFNOSUPPORT

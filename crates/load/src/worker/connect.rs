@@ -1,4 +1,4 @@
-//! Making a worker, and opening its connections.
+//! Creates a worker and opens its connections.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
@@ -16,87 +16,87 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::lead::Lead;
-use super::{EVENTS, HostPool, Lane, SCAN_NS, Worker};
+use super::{HostPool, Lane, MAX_EVENTS, SCAN_NS, Worker};
 use crate::connection::{Action, ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
 use crate::handshakes::Handshakes;
-use crate::kernel::ONE_IN;
+use crate::kernel::SAMPLE_ONE_IN;
 use crate::lifetime::Connect;
 use crate::pool::{Pool, Pooling};
 use crate::schedule::worker_seed;
 use crate::traffic::{Picker, Traffic};
 use crate::transport::{ConnectionError, Read, Scratch, Transport, Transports};
 
-/// Bytes read at once.
+/// Size of the read buffer.
 pub(super) const READ_BYTES: usize = 64 * 1024;
 
-/// The connections of a worker could not be opened.
+/// Why a worker could not open its connections.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The kernel has no epoll instance for us.
+    /// The epoll instance could not be created.
     #[error("cannot create an epoll instance: {0}")]
     Epoll(#[source] io::Error),
-    /// A connection failed.
+    /// A connect failed.
     #[error("cannot connect to {address}: {source}; is the server running, and is the port right?")]
     Connect {
         /// The server.
         address: SocketAddr,
-        /// Why.
+        /// The system error.
         source: io::Error,
     },
-    /// This machine has no way to that kind of address.
+    /// There is no route to the host.
     #[error(
-        "cannot connect to {address}: {source}; this machine has no way to such an address (is it IPv6 without a route?)"
+        "cannot connect to {address}: {source}; no route to host (is it an IPv6 address without a route?)"
     )]
     NoRoute {
         /// The server.
         address: SocketAddr,
-        /// Why.
+        /// The system error.
         source: io::Error,
     },
-    /// No more ports are free.
+    /// The local ports are exhausted.
     #[error(
-        "cannot open {wanted} connections to {address}: {source}; one address of this machine has some 28,000 ports for \
-         one port of the server (see net.ipv4.ip_local_port_range)"
+        "cannot open {wanted} connections to {address}: {source}; a local address has about 28,000 ports for each \
+         port of the server (see net.ipv4.ip_local_port_range)"
     )]
     NoPorts {
-        /// How many were asked for.
+        /// Requested number of connections.
         wanted: usize,
         /// The server.
         address: SocketAddr,
-        /// Why.
+        /// The system error.
         source: io::Error,
     },
-    /// No more sockets may be opened.
+    /// The limit of open files is reached.
     #[error(
         "cannot open {wanted} connections: {source}; the limit of open files may be too low (see `ulimit -n`)"
     )]
     TooMany {
-        /// How many were asked for.
+        /// Requested number of connections.
         wanted: usize,
-        /// What the kernel said.
+        /// The system error.
         source: io::Error,
     },
-    /// The server does not speak what is asked for, or refuses to.
-    #[error("cannot talk to {address}: {reason}")]
+    /// The handshake of TLS or of the protocol failed.
+    #[error("the handshake with {address} failed: {reason}")]
     Refused {
         /// The server.
         address: SocketAddr,
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
-    /// Fewer streams than asked for.
-    #[error("{address} takes at most {most} streams on a connection, not {asked}: ask for fewer --streams")]
+    /// The server allows fewer streams than requested.
+    #[error("{address} allows at most {most} streams per connection, not {asked}; use a lower --streams")]
     Streams {
         /// The server.
         address: SocketAddr,
-        /// What it takes.
+        /// The server's limit.
         most: u32,
-        /// What was asked for.
+        /// Requested number of streams.
         asked: usize,
     },
-    /// A connection was not established in time.
+    /// A connection was not established within the timeout.
     #[error(
-        "{address} was not ready for requests within {seconds} s; is it reachable, and does it speak what is asked?"
+        "{address} was not ready for requests within {seconds} s; is it reachable, and does it speak the requested protocol?"
     )]
     Timeout {
         /// The server.
@@ -106,29 +106,29 @@ pub enum ConnectError {
     },
 }
 
-/// What a worker is to be.
+/// Parameters of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerSpec {
-    /// What it sends.
+    /// The requests and their hosts.
     pub traffic: Arc<Traffic>,
-    /// Its connections.
+    /// Number of connections.
     pub connections: usize,
-    /// After how long a request has timed out.
+    /// Request timeout.
     pub timeout: Duration,
-    /// How requests find connections.
+    /// How requests are assigned to connections.
     pub pooling: Pooling,
-    /// Where the pool, the traffic and lifetimes draw.
+    /// Seed of the pool, the traffic, lifetimes and think times.
     pub seed: u64,
-    /// Its number, and of how many.
+    /// Index of the worker.
     pub number: u32,
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: u32,
-    /// Whether the kernel's time stamps are taken of a sample.
+    /// Whether to take kernel timestamps of a sample of the connections.
     pub kernel_stamps: bool,
 }
 
 impl WorkerSpec {
-    /// The only worker of a load.
+    /// A load with a single worker.
     pub fn alone(traffic: impl Into<Traffic>, connections: usize, timeout: Duration, seed: u64) -> Self {
         Self {
             traffic: Arc::new(traffic.into()),
@@ -143,7 +143,7 @@ impl WorkerSpec {
     }
 }
 
-/// Whether a request can be given up without its connection.
+/// Whether the protocol can cancel a request without closing its connection.
 fn cancels(protocol: &ClientProtocol) -> bool {
     match protocol {
         ClientProtocol::Http2(_) => true,
@@ -154,15 +154,15 @@ fn cancels(protocol: &ClientProtocol) -> bool {
 }
 
 impl Worker {
-    /// Makes a worker and opens its connections, unless they are opened on demand.
+    /// Creates a worker and opens its connections, unless they are opened on demand.
     ///
     /// # Errors
-    /// When one of them cannot be opened: a load on fewer connections than asked for is not that load.
+    /// When one of them cannot be opened: with fewer connections the load would be a different one.
     pub fn connect(spec: &WorkerSpec) -> Result<Self, ConnectError> {
         if let Some(address) = spec.traffic.unsecured() {
             return Err(ConnectError::Refused {
                 address,
-                reason: "TLS is asked for and not set up".to_owned(),
+                reason: "the URL requires TLS, but TLS is not configured".to_owned(),
             });
         }
         let epoll =
@@ -181,8 +181,9 @@ impl Worker {
             );
             hosts.push(HostPool { first: SlotId(lanes.len() as u32 * streams), pool });
             for _ in 0..share {
-                // The stamps of a socket are those of one request only while there is one.
-                let is_stamped = spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(ONE_IN);
+                // Kernel timestamps identify a request only if the socket carries one at a time.
+                let is_stamped =
+                    spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(SAMPLE_ONE_IN);
                 lanes.push(Lane { host, is_stamped });
             }
         }
@@ -201,7 +202,7 @@ impl Worker {
             when_late: spec.pooling.when_late,
             lifetime: spec.pooling.lifetime,
             random: SmallRng::seed_from_u64(!seed),
-            resting: VecDeque::new(),
+            backing_off: VecDeque::new(),
             thinking: BinaryHeap::new(),
             lead: Lead::default(),
             buffer: vec![0; READ_BYTES],
@@ -216,7 +217,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Begins to open a connection.
+    /// Starts to open a connection.
     pub(super) fn open(&mut self, connection: ConnectionId, now: u64) -> Result<(), Errno> {
         let Lane { host, is_stamped } = self.lanes[self.connections.lane(connection).index()];
         let client = self.traffic.client(host, &self.expected);
@@ -226,7 +227,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Goes on with a connection whose attempt to connect has ended.
+    /// Called when the non-blocking connect completes.
     pub(super) fn finish_connect(
         &mut self,
         connection: ConnectionId,
@@ -238,7 +239,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes note that a connection can carry requests.
+    /// Marks a connection as ready for requests.
     pub(super) fn set_ready(&mut self, connection: ConnectionId) {
         self.transports[connection].opened_ns = now_ns();
         let requests = self.lifetime.requests.map_or(u32::MAX, |requests| requests.draw(&mut self.random));
@@ -248,52 +249,52 @@ impl Worker {
     fn open_all(&mut self) -> Result<(), ConnectError> {
         let now = now_ns();
         let deadline_ns = now.saturating_add(self.timeout_ns);
-        let mut missing = 0;
+        let mut pending = 0;
         for lane in self.connections.layout().all_lanes() {
-            self.connections.handle(Event::Wanted(lane));
+            self.connections.handle(Event::Preconnect(lane));
             while let Some(action) = self.connections.next_action() {
                 let Action::Open(connection) = action else {
-                    unreachable!("connections without requests are only opened: {action:?}")
+                    unreachable!("without requests, opening is the only action: {action:?}")
                 };
-                self.open(connection, now).map_err(|error| self.failed(lane, &error.into()))?;
-                missing += 1;
+                self.open(connection, now).map_err(|error| self.connect_error(lane, &error.into()))?;
+                pending += 1;
             }
         }
-        let mut events = Vec::with_capacity(EVENTS);
-        while missing > 0 {
+        let mut events = Vec::with_capacity(MAX_EVENTS);
+        while pending > 0 {
             let now = now_ns();
             if now >= deadline_ns {
-                let is_missing =
+                let is_pending =
                     |one: &ConnectionId| !matches!(self.connections.state(*one), State::Open { .. });
-                let waits = self.connections.live().find(is_missing);
-                let lane = waits.map_or(LaneId(0), |connection| self.connections.lane(connection));
+                let waiting = self.connections.live().find(is_pending);
+                let lane = waiting.map_or(LaneId(0), |connection| self.connections.lane(connection));
                 return Err(ConnectError::Timeout {
                     address: self.address(lane),
                     seconds: self.timeout_ns as f64 / 1e9,
                 });
             }
             let wait_ns = (deadline_ns - now).min(SCAN_NS);
-            self.wait(&mut events, wait_ns).map_err(|error| self.failed(LaneId(0), &error.into()))?;
+            self.wait(&mut events, wait_ns).map_err(|error| self.connect_error(LaneId(0), &error.into()))?;
             #[cfg(feature = "http3")]
             for connection in self.connections.live().collect::<Vec<_>>() {
                 let ticked = self.transports[connection].tick(&mut Vec::new());
-                ticked.map_err(|error| self.failed(self.connections.lane(connection), &error))?;
+                ticked.map_err(|error| self.connect_error(self.connections.lane(connection), &error))?;
             }
             for event in &events {
                 let connection = ConnectionId::from_token(event.data.u64());
                 let lane = self.connections.lane(connection);
-                if self.go_on_opening(connection).map_err(|error| self.failed(lane, &error))? {
+                if self.continue_handshake(connection).map_err(|error| self.connect_error(lane, &error))? {
                     self.check_streams(connection)?;
                     self.set_ready(connection);
-                    missing -= 1;
+                    pending -= 1;
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes a connection as far as it comes; whether it has just become ready.
-    fn go_on_opening(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
+    /// Advances the handshake of a connection as far as possible. Returns whether it has just become ready.
+    fn continue_handshake(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
         match self.connections.state(connection) {
             State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
             State::Handshaking { .. } => {}
@@ -326,7 +327,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes note of a handshake of TLS, if there was one.
+    /// Records a TLS handshake, if there is one.
     pub(super) fn record_handshake(&mut self, handshake: Option<(u64, Handshake)>) {
         if let Some((took_ns, handshake)) = handshake {
             self.handshakes.record(took_ns, &handshake);
@@ -337,7 +338,7 @@ impl Worker {
         self.traffic.hosts[self.lanes[lane.index()].host].address
     }
 
-    fn failed(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
+    fn connect_error(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
         let (address, wanted) = (self.address(lane), self.lanes.len());
         let ConnectionError::Socket(error) = error else {
             return ConnectError::Refused { address, reason: error.to_string() };

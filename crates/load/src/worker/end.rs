@@ -1,4 +1,4 @@
-//! What becomes of requests that are not answered: in time, or before the end.
+//! Timeouts, and the end of a run.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::recording::Unsent;
 use crate::run::Current;
 
 impl Worker {
-    /// Gives up requests that have waited too long for their answers, and connections that take too long to open.
+    /// Times out requests without an answer and connections that are not established in time.
     pub(super) fn scan_timeouts(&mut self, current: &mut Current, now: u64) {
         if self.connections.in_flight() == 0 && !self.connections.is_opening() {
             return;
@@ -28,27 +28,27 @@ impl Worker {
             };
             let opening: Vec<ConnectionId> = self.connections.live().filter(is_opening).collect();
             for connection in opening {
-                if now.saturating_sub(self.transports[connection].attempted_ns) >= self.timeout_ns {
-                    self.feed(current, Event::Expired(connection), now);
+                if now.saturating_sub(self.transports[connection].connect_started_ns) >= self.timeout_ns {
+                    self.feed(current, Event::ConnectTimedOut(connection), now);
                 }
             }
         }
         self.perform(current, now);
     }
 
-    /// Counts what is unfinished and unsent, and leaves the connections ready for another run.
+    /// Records unfinished and unsent requests, and leaves the connections ready for another run.
     pub(super) fn finish(&mut self, current: &mut Current) {
         let now = now_ns();
         self.feed(current, Event::Stopped, now);
         self.perform(current, now);
         current.first().handshakes.merge(&std::mem::take(&mut self.handshakes));
-        while let Some((_, slot)) = self.resting.pop_front() {
+        while let Some((_, slot)) = self.backing_off.pop_front() {
             self.set_free(slot);
         }
         while let Some(Reverse((_, slot))) = self.thinking.pop() {
             self.set_free(slot);
         }
-        for due in self.hosts.iter_mut().flat_map(|host| host.pool.give_up()) {
+        for due in self.hosts.iter_mut().flat_map(|host| host.pool.drain_waiting()) {
             current.record_unsent(due.intended_ns, Unsent::End);
         }
         while current.is_open() && current.next_ns < current.run.end_ns {
@@ -57,6 +57,6 @@ impl Worker {
         }
         current.send_live();
         current.finish_intervals(now);
-        current.recordings().for_each(crate::recording::Recording::keep_recent_status);
+        current.recordings().for_each(crate::recording::Recording::flush_recent_status);
     }
 }

@@ -1,4 +1,4 @@
-//! Releasing what is due onto free connections.
+//! Starts requests that are due on free connections.
 
 use std::cmp::Reverse;
 
@@ -8,20 +8,20 @@ use super::answers::failure_of;
 use super::{InFlight, Worker};
 use crate::backlog::Due;
 use crate::connection::{ConnectionId, Event, SlotId};
-use crate::pool::{LATE_NS, Offer, WhenLate};
+use crate::pool::{Offer, SKIP_LAG_NS, WhenLate};
 use crate::recording::Unsent;
 use crate::run::{Current, Release};
 
-/// Requests that are released before events and a request to stop are looked at.
-const RELEASES_AT_ONCE: u32 = 65_536;
+/// Maximum number of requests to release before the worker handles events and stop requests again.
+const MAX_RELEASES: u32 = 65_536;
 
 impl Worker {
-    /// Whether some connection is free.
-    pub(super) fn may_release(&self) -> bool {
+    /// Whether any connection is free.
+    pub(super) fn has_free_connection(&self) -> bool {
         self.hosts.iter().any(|host| host.pool.has_free())
     }
 
-    /// Every connection of a closed loop with think time begins by thinking, so that they do not set out together.
+    /// Starts each connection of a closed loop with a think time, so that they do not start in step.
     pub(super) fn begin_thinking(&mut self, current: &Current) {
         let Release::Thinking(think) = current.run.release else { return };
         self.thinking.clear();
@@ -33,36 +33,36 @@ impl Worker {
         }
     }
 
-    /// Sends what is due onto free connections, and decides what becomes of the rest.
+    /// Starts the requests that are due on free connections; the rest wait or are skipped.
     pub(super) fn release(&mut self, current: &mut Current, now: u64) {
         match current.run.release {
             Release::Open(_) => {
-                for _ in 0..RELEASES_AT_ONCE {
+                for _ in 0..MAX_RELEASES {
                     if !self.release_next(current, now) {
                         break;
                     }
                     self.perform(current, now);
                 }
             }
-            // A closed loop plans a request for the moment when it finds a connection free.
+            // In a closed loop, the intended start is the moment a connection becomes free.
             Release::Closed if current.next_ns <= now && now < current.run.end_ns => {
                 for host in 0..self.hosts.len() {
-                    // The last request that was asked for may go out before every connection has one.
+                    // The limit of requests may be reached before every connection has one.
                     while current.may_start(now)
                         && let Some(slot) = self.take_free(host)
                     {
-                        self.start_any(current, slot, now);
+                        self.start_next(current, slot, now);
                         self.perform(current, now);
                     }
                 }
             }
             Release::Thinking(_) => {
-                while let Some(&Reverse((thought_ns, slot))) = self.thinking.peek()
-                    && thought_ns <= now
+                while let Some(&Reverse((think_end_ns, slot))) = self.thinking.peek()
+                    && think_end_ns <= now
                 {
                     self.thinking.pop();
-                    if thought_ns < current.run.end_ns {
-                        self.start_any(current, slot, thought_ns);
+                    if think_end_ns < current.run.end_ns {
+                        self.start_next(current, slot, think_end_ns);
                         self.perform(current, now);
                     } else {
                         self.set_free(slot);
@@ -78,7 +78,7 @@ impl Worker {
         host.pool.take().map(|number| host.slot(number))
     }
 
-    /// Decides about the next request that is due at `now`; false when there is none.
+    /// Handles the next request of the schedule if it is due at `now`; false if none is.
     fn release_next(&mut self, current: &mut Current, now: u64) -> bool {
         if current.next_ns > now || current.next_ns >= current.run.end_ns {
             return false;
@@ -90,7 +90,7 @@ impl Worker {
         let host = &mut self.hosts[number];
         match host.pool.offer(due, replay) {
             Offer::Start(number)
-                if self.when_late == WhenLate::Skip && now.saturating_sub(due.intended_ns) > LATE_NS =>
+                if self.when_late == WhenLate::Skip && now.saturating_sub(due.intended_ns) > SKIP_LAG_NS =>
             {
                 host.pool.set_free(number);
                 current.record_unsent(due.intended_ns, Unsent::Late);
@@ -99,41 +99,41 @@ impl Worker {
                 let slot = host.slot(number);
                 self.start(current, slot, due, false);
             }
-            Offer::Waits => current.record_waiting(due.intended_ns, self.waiting()),
-            Offer::Refused => current.record_unsent(due.intended_ns, Unsent::Busy),
+            Offer::Queued => current.record_waiting(due.intended_ns, self.waiting()),
+            Offer::Skip => current.record_unsent(due.intended_ns, Unsent::Busy),
         }
         true
     }
 
-    /// Gives a slot back at `now`; a request that has waited for it takes it.
-    pub(super) fn give_back(&mut self, current: &mut Current, slot: SlotId, now: u64) {
+    /// Called when a slot becomes free at `now`: starts a waiting request on it, or returns it to the pool.
+    pub(super) fn reuse_slot(&mut self, current: &mut Current, slot: SlotId, now: u64) {
         if now >= current.run.end_ns {
             return self.set_free(slot);
         }
         match current.run.release {
-            Release::Closed => self.start_any(current, slot, now),
+            Release::Closed => self.start_next(current, slot, now),
             Release::Thinking(think) => {
                 let until_ns = now + think.draw_ns(&mut self.random);
                 self.thinking.push(Reverse((until_ns, slot)));
             }
             Release::Open(_) => {
-                // What came due before this is decided before it.
-                for _ in 0..RELEASES_AT_ONCE {
+                // Handle the requests that came due before the slot became free first.
+                for _ in 0..MAX_RELEASES {
                     if !self.release_next(current, now) {
                         break;
                     }
                 }
                 let number = self.host_of(slot);
                 let host = &mut self.hosts[number];
-                if let Some(due) = host.pool.give(host.number(slot)) {
+                if let Some(due) = host.pool.put_back(host.number(slot)) {
                     self.start(current, slot, due, true);
                 }
             }
         }
     }
 
-    /// Hands the next request of a closed loop to a slot: one for its host.
-    fn start_any(&mut self, current: &mut Current, slot: SlotId, intended_ns: u64) {
+    /// Starts the next request of a closed loop on a slot, for the slot's host.
+    fn start_next(&mut self, current: &mut Current, slot: SlotId, intended_ns: u64) {
         if !current.may_start(intended_ns) {
             return self.set_free(slot);
         }
@@ -141,13 +141,13 @@ impl Worker {
         self.start(current, slot, Due { intended_ns, offered_ns: intended_ns, picked }, false);
     }
 
-    /// Hands a request to a slot. It is written, or its connection opened, when the actions are performed.
+    /// Starts a request on a slot. Performing the queued actions writes it, or opens its connection.
     fn start(&mut self, current: &mut Current, slot: SlotId, due: Due, blocked: bool) {
         let started_ns = now_ns();
         let lane = self.connections.layout().lane(slot);
         let in_flight = InFlight {
             intended_ns: due.intended_ns,
-            // One that goes out at once was taken note of when it did.
+            // A request that did not wait was noticed when it started.
             offered_ns: if blocked { due.offered_ns } else { started_ns },
             picked: due.picked,
             started_ns,
@@ -189,8 +189,8 @@ impl Worker {
         if let Err(error) = sent {
             let failure = failure_of(&error);
             self.connections.handle(Event::Failed { connection, failure });
-        } else if transport.is_used_up() {
-            self.connections.handle(Event::Retired(connection));
+        } else if transport.is_exhausted() {
+            self.connections.handle(Event::Drain(connection));
         }
     }
 }

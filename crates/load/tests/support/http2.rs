@@ -1,9 +1,9 @@
-//! A server of HTTP/2 that does what a test says, frame by frame.
+//! An HTTP/2 server that a test controls frame by frame.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// What a client says first (RFC 9113, section 3.4).
+/// The client connection preface (RFC 9113, section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const HEADERS: u8 = 1;
@@ -16,7 +16,7 @@ pub struct Http2Peer {
 }
 
 impl Http2Peer {
-    /// Takes the client's preface and sends empty settings; None when the client says something else first.
+    /// Reads the client's preface and sends empty SETTINGS; None if the preface is wrong.
     pub fn accept(mut stream: TcpStream) -> Option<Self> {
         let mut first = [0; PREFACE.len()];
         stream.read_exact(&mut first).ok()?;
@@ -39,13 +39,13 @@ impl Http2Peer {
         }
     }
 
-    /// Answers a request with status 200 and nothing else.
+    /// Answers a request with status 200 and no body.
     pub fn answer(&mut self, stream: u32) -> Option<()> {
         // END_STREAM and END_HEADERS; `:status: 200` is entry 8 of the static table of HPACK.
         self.put(HEADERS, 0x05, stream, &[0x88])
     }
 
-    /// Says that streams after `last` are not looked at.
+    /// Sends GOAWAY: streams after `last` will not be processed.
     pub fn go_away(&mut self, last: u32) -> Option<()> {
         self.put(GO_AWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
     }

@@ -1,4 +1,4 @@
-//! Servers on loopback that behave and misbehave, and a short trial on one.
+//! Test servers on loopback, and short trials against them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
@@ -17,7 +17,7 @@ use hoptax_result::{Environment, LoadResult};
 
 pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// A server on loopback that hands each connection to `serve`. Its threads end with their connections; the
+/// A server on loopback that calls `serve` for each connection. A connection's thread ends with the connection; the
 /// listener ends with the test process.
 pub fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -33,7 +33,7 @@ pub fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// Reads one request (they have no bodies here); false at the end of the connection.
+/// Reads one request without a body; false at the end of the connection.
 pub fn read_request(stream: &mut TcpStream) -> bool {
     let mut head = Vec::new();
     let mut byte = [0; 512];
@@ -46,7 +46,7 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
     true
 }
 
-/// A server that gives `answer` to every request.
+/// A server that sends `answer` to every request.
 pub fn answering(answer: &'static [u8]) -> SocketAddr {
     server(move |mut stream| while read_request(&mut stream) && stream.write_all(answer).is_ok() {})
 }
@@ -65,7 +65,7 @@ pub fn spec(address: SocketAddr) -> TrialSpec {
     }
 }
 
-/// A trial over HTTP/2 on `connections` with `streams` each.
+/// A trial over HTTP/2.
 pub fn http2_spec(address: SocketAddr, connections: usize, streams: u32) -> TrialSpec {
     let url = format!("http://{address}/");
     let asked = RequestSpec { url: &url, protocol: Some(Protocol::Http2), ..RequestSpec::default() };
@@ -93,7 +93,7 @@ pub fn only_failure(result: &LoadResult) -> &str {
     kinds[0]
 }
 
-/// Waits for what must come. A minute without it is a failure; nothing here is about how fast it comes.
+/// Waits until `is_so` returns true. Panics after a minute, which no test depends on.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..12_000 {
         if is_so() {
@@ -101,5 +101,5 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         }
         thread::sleep(Duration::from_millis(5));
     }
-    panic!("{what} did not come");
+    panic!("{what}: not within a minute");
 }

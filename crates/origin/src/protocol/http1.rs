@@ -1,13 +1,13 @@
-//! HTTP/1.1: one request at a time is answered, the rest waits in the socket.
+//! HTTP/1.1: serves one request at a time; pipelined requests wait in the receive buffer.
 
 use super::websocket::WebSocket;
 use super::{Next, ProtocolHandler};
 use crate::Served;
-use crate::answer::{After, body_piece, has_no_body, write_head};
-use crate::connection::Context;
+use crate::context::Context;
 use crate::request::{self, BadRequest, Request, RequestReader};
+use crate::response::{Persistence, body_piece, has_no_body, write_head};
 
-/// Bytes of a body that are put up for sending at once.
+/// Maximum bytes of a body that are buffered at a time.
 const PIECE_BYTES: u64 = 64 * 1024;
 
 /// The server's side of a connection.
@@ -15,24 +15,24 @@ const PIECE_BYTES: u64 = 64 * 1024;
 pub(super) struct Http1 {
     number: u64,
     reader: RequestReader,
-    /// An answer whose delay is not over.
-    waiting: Option<Response>,
-    /// The body of the answer that is being sent: its size, and how much of it is put up.
+    /// A delayed response.
+    delayed: Option<Response>,
+    /// The body being sent: its size, and the bytes already buffered.
     body: (u64, u64),
-    /// Whether the connection ends when all is sent.
-    closing: bool,
-    /// The key of an upgrade to WebSocket that was just agreed to.
-    upgraded: bool,
+    /// Whether the connection closes after the buffered output.
+    is_closing: bool,
+    /// Whether an upgrade to WebSocket was just accepted.
+    is_upgraded: bool,
 }
 
-/// An answer that is ready but for its delay.
+/// A planned response.
 #[derive(Debug)]
 struct Response {
     plan: Served,
     status: u16,
     size: u64,
     is_head: bool,
-    after: After,
+    persistence: Persistence,
     headers: Vec<(String, String)>,
 }
 
@@ -41,119 +41,126 @@ impl Http1 {
         Self {
             number,
             reader: RequestReader::default(),
-            waiting: None,
+            delayed: None,
             body: (0, 0),
-            closing: false,
-            upgraded: false,
+            is_closing: false,
+            is_upgraded: false,
         }
     }
 
-    /// Takes a request: its answer is put up, or waits for its delay.
-    fn take(&mut self, request: Request, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    /// Handles a request: sends the response, or delays it.
+    fn handle(&mut self, request: Request, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some(key) = &request.upgrade {
-            output.extend_from_slice(&super::websocket::agree(key));
+            output.extend_from_slice(&super::websocket::accept_response(key));
             *context.answered += 1;
-            self.upgraded = true;
+            self.is_upgraded = true;
             return;
         }
         let behaviour = match request.behaviour {
             Ok(behaviour) => behaviour,
             Err(error) => {
-                let after = if context.ending { After::Close } else { request.after };
-                self.put_text(400, &format!("{error}\n"), after, request.is_head, output);
+                let persistence = if context.ending { Persistence::Close } else { request.persistence };
+                self.send_text(400, &format!("{error}\n"), persistence, request.is_head, output);
                 *context.answered += 1;
                 return;
             }
         };
         let drawn = behaviour.draw(context.tables, context.random);
         let plan = context.plan(self.number, &drawn);
-        let answer = Response {
+        let response = Response {
             plan,
             status: drawn.status,
             size: drawn.size,
             is_head: request.is_head,
-            after: if drawn.close { After::Close } else { request.after },
+            persistence: if drawn.close { Persistence::Close } else { request.persistence },
             headers: behaviour.headers().to_vec(),
         };
         if context.delay(&plan, 0) {
-            self.waiting = Some(answer);
+            self.delayed = Some(response);
         } else {
-            self.put(&answer, output, context);
+            self.send(&response, output, context);
         }
     }
 
-    fn put(&mut self, answer: &Response, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        context.serve(answer.plan);
-        let size = if has_no_body(answer.status) { 0 } else { answer.size };
-        // The end may have come while the answer waited for its delay.
-        let after = if context.ending { After::Close } else { answer.after };
-        write_head(output, answer.status, size, after, &answer.headers);
-        self.body = (if answer.is_head { 0 } else { size }, 0);
-        self.put_body(output);
-        self.closing = after == After::Close;
+    fn send(&mut self, response: &Response, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        context.count_response(response.plan);
+        let size = if has_no_body(response.status) { 0 } else { response.size };
+        // The shutdown may have begun during the delay.
+        let persistence = if context.ending { Persistence::Close } else { response.persistence };
+        write_head(output, response.status, size, persistence, &response.headers);
+        self.body = (if response.is_head { 0 } else { size }, 0);
+        self.buffer_body(output);
+        self.is_closing = persistence == Persistence::Close;
     }
 
-    fn put_body(&mut self, output: &mut Vec<u8>) {
+    fn buffer_body(&mut self, output: &mut Vec<u8>) {
         let (size, done) = self.body;
         let piece = body_piece(done, (size - done).min(PIECE_BYTES));
         output.extend_from_slice(piece);
         self.body.1 += piece.len() as u64;
     }
 
-    fn put_text(&mut self, status: u16, text: &str, after: After, is_head: bool, output: &mut Vec<u8>) {
-        write_head(output, status, text.len() as u64, after, &[]);
+    fn send_text(
+        &mut self,
+        status: u16,
+        text: &str,
+        persistence: Persistence,
+        is_head: bool,
+        output: &mut Vec<u8>,
+    ) {
+        write_head(output, status, text.len() as u64, persistence, &[]);
         if !is_head {
             output.extend_from_slice(text.as_bytes());
         }
-        self.closing = after == After::Close;
+        self.is_closing = persistence == Persistence::Close;
     }
 }
 
 impl ProtocolHandler for Http1 {
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
         if self.body.1 < self.body.0 {
-            self.put_body(output);
+            self.buffer_body(output);
             return Next::Again;
         }
-        if self.closing {
+        if self.is_closing {
             return Next::Close;
         }
-        if self.waiting.is_some() {
+        if self.delayed.is_some() {
             return Next::Wait;
         }
-        if self.upgraded {
-            // What came behind the request is the first of its messages.
+        if self.is_upgraded {
+            // Bytes after the upgrade request belong to the first message.
             input.splice(..0, self.reader.rest().iter().copied());
-            return Next::Become(Box::new(WebSocket::new(self.number)));
+            return Next::Switch(Box::new(WebSocket::new(self.number)));
         }
         if !input.is_empty() {
             self.reader.feed(input);
             input.clear();
         }
         match self.reader.next(context.defaults, context.tables) {
-            Ok(request::Next::Request(request)) => self.take(request, output, context),
+            Ok(request::Next::Request(request)) => self.handle(request, output, context),
             Ok(request::Next::Continue) => output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n"),
-            Ok(request::Next::More) => return Next::More,
+            Ok(request::Next::More) => return Next::Input,
             Err(error) => {
                 let status = if error == BadRequest::TooLarge { 431 } else { 400 };
-                self.put_text(status, &format!("{error}\n"), After::Close, false, output);
+                self.send_text(status, &format!("{error}\n"), Persistence::Close, false, output);
             }
         }
         Next::Again
     }
 
-    fn delay_over(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        if let Some(answer) = self.waiting.take() {
-            *context.under_way -= 1;
-            self.put(&answer, output, context);
+    fn delay_expired(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        if let Some(response) = self.delayed.take() {
+            *context.in_flight -= 1;
+            self.send(&response, output, context);
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_none() && self.body.0 == self.body.1 && self.reader.is_idle()
+        self.delayed.is_none() && self.body.0 == self.body.1 && self.reader.is_idle()
     }
 
-    fn waiting(&self) -> u64 {
-        u64::from(self.waiting.is_some())
+    fn delayed(&self) -> u64 {
+        u64::from(self.delayed.is_some())
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP/2: many requests at once, each answered when its own delay is over; calls of gRPC among them.
+//! HTTP/2 and gRPC: serves concurrent streams, each with its own delay.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use hoptax_wire::http2::{Body, Head, Server, ServerEvent};
 
 use super::{Next, ProtocolHandler, grpc};
 use crate::Served;
-use crate::answer::{body_piece, has_no_body};
 use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
-use crate::connection::Context;
+use crate::context::Context;
+use crate::response::{body_piece, has_no_body};
 use crate::services::{self, Call};
 
 /// The server's side of a connection.
@@ -17,16 +17,16 @@ use crate::services::{self, Call};
 pub(super) struct Http2 {
     number: u64,
     server: Server,
-    /// Answers whose delay is not over, by stream.
-    waiting: BTreeMap<u32, (Served, Response)>,
-    /// Calls that are answered while they come, by stream.
+    /// Delayed responses, by stream.
+    delayed: BTreeMap<u32, (Served, Response)>,
+    /// Open streaming calls, by stream.
     calls: BTreeMap<u32, Call>,
     events: Vec<ServerEvent>,
-    /// Whether the connection ends when all is answered.
-    closing: bool,
+    /// Whether the connection closes when no stream is open.
+    is_closing: bool,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) fields: Vec<(String, String)>,
@@ -41,14 +41,14 @@ impl Http2 {
         Self {
             number,
             server,
-            waiting: BTreeMap::new(),
+            delayed: BTreeMap::new(),
             calls: BTreeMap::new(),
             events: Vec::new(),
-            closing: false,
+            is_closing: false,
         }
     }
 
-    fn take(
+    fn handle(
         &mut self,
         stream: u32,
         head: &Head,
@@ -60,35 +60,35 @@ impl Http2 {
         let behaviour = match behaviour(head, context) {
             Ok(behaviour) => behaviour,
             Err(error) => {
-                let answer = if is_grpc {
+                let response = if is_grpc {
                     grpc::failed(grpc::INVALID_ARGUMENT, &error.to_string())
                 } else {
                     text(400, &format!("{error}\n"))
                 };
                 *context.answered += 1;
-                return self.put(stream, answer, output);
+                return self.send(stream, response, output);
             }
         };
         let drawn = behaviour.draw(context.tables, context.random);
         let plan = context.plan(self.number, &drawn);
-        if drawn.close && !std::mem::replace(&mut self.closing, true) {
+        if drawn.close && !std::mem::replace(&mut self.is_closing, true) {
             self.server.go_away(output);
         }
-        let answer = if is_grpc {
-            grpc::answer(&head.path, body, &drawn, context.companion)
+        let response = if is_grpc {
+            grpc::response(&head.path, body, &drawn, context.services)
         } else {
-            answer(&drawn, head.method == "HEAD", behaviour.headers())
+            response(&drawn, head.method == "HEAD", behaviour.headers())
         };
         if context.delay(&plan, stream) {
-            self.waiting.insert(stream, (plan, answer));
+            self.delayed.insert(stream, (plan, response));
         } else {
-            context.serve(plan);
-            self.put(stream, answer, output);
+            context.count_response(plan);
+            self.send(stream, response, output);
         }
     }
 
-    /// Takes a part of a call that is answered while it comes.
-    fn take_part(&mut self, event: ServerEvent, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    /// Handles an event of a streaming call.
+    fn handle_call(&mut self, event: ServerEvent, output: &mut Vec<u8>, context: &mut Context<'_>) {
         match event {
             ServerEvent::Opened { stream, head } => {
                 self.calls.extend(Call::open(&head).map(|call| (stream, call)));
@@ -96,9 +96,9 @@ impl Http2 {
             }
             ServerEvent::Data { stream, data } => {
                 let server = &mut self.server;
-                let say = |message: &[u8]| server.push(stream, &framed(message), output);
-                let is_call = self.calls.get_mut(&stream);
-                if !is_call.is_some_and(|call| call.take(&data, context.companion, say)) {
+                let send = |message: &[u8]| server.push(stream, &framed(message), output);
+                let call = self.calls.get_mut(&stream);
+                if !call.is_some_and(|call| call.receive(&data, context.services, send)) {
                     self.calls.remove(&stream);
                     self.server.reset(stream, output);
                 }
@@ -111,16 +111,18 @@ impl Http2 {
         }
     }
 
-    fn put(&mut self, stream: u32, answer: Response, output: &mut Vec<u8>) {
-        let Response { fields, body, trailers } = answer;
+    fn send(&mut self, stream: u32, response: Response, output: &mut Vec<u8>) {
+        let Response { fields, body, trailers } = response;
         self.server.answer(stream, &pairs(&fields), body, &pairs(&trailers), output);
     }
 }
 
+/// Fields as borrowed pairs.
 pub(crate) fn pairs(fields: &[(String, String)]) -> Vec<(&str, &str)> {
     fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
+/// The parameters in the query and headers of a request.
 pub(crate) fn behaviour(head: &Head, context: &Context<'_>) -> Result<Behaviour, BadParameter> {
     let mut behaviour = context.defaults.clone();
     if let Some((_, query)) = head.path.split_once('?') {
@@ -134,7 +136,8 @@ pub(crate) fn behaviour(head: &Head, context: &Context<'_>) -> Result<Behaviour,
     Ok(behaviour)
 }
 
-pub(crate) fn answer(
+/// The response to an HTTP request.
+pub(crate) fn response(
     drawn: &crate::behaviour::Drawn,
     is_head: bool,
     headers: &[(String, String)],
@@ -150,6 +153,7 @@ pub(crate) fn answer(
     Response { fields, body, trailers: Vec::new() }
 }
 
+/// A response with a short text.
 pub(crate) fn text(status: u16, text: &str) -> Response {
     let fields = vec![
         (":status".to_owned(), status.to_string()),
@@ -165,11 +169,11 @@ impl ProtocolHandler for Http2 {
         if !output.is_empty() {
             return Next::Again;
         }
-        if self.closing && self.is_idle() {
+        if self.is_closing && self.is_idle() {
             return Next::Close;
         }
         if input.is_empty() {
-            return Next::More;
+            return Next::Input;
         }
         let mut events = std::mem::take(&mut self.events);
         let fed = self.server.feed(input, output, &mut events);
@@ -177,21 +181,22 @@ impl ProtocolHandler for Http2 {
         for event in events.drain(..) {
             match event {
                 ServerEvent::Request { stream, head, body } => {
-                    self.take(stream, &head, &body, output, context);
+                    self.handle(stream, &head, &body, output, context);
                 }
-                part
-                @ (ServerEvent::Opened { .. } | ServerEvent::Data { .. } | ServerEvent::Ended { .. }) => {
-                    self.take_part(part, output, context);
+                event @ (ServerEvent::Opened { .. }
+                | ServerEvent::Data { .. }
+                | ServerEvent::Ended { .. }) => {
+                    self.handle_call(event, output, context);
                 }
                 ServerEvent::Cancelled { stream } => {
                     self.calls.remove(&stream);
-                    *context.under_way -= u64::from(self.waiting.remove(&stream).is_some());
+                    *context.in_flight -= u64::from(self.delayed.remove(&stream).is_some());
                 }
             }
         }
         self.events = events;
         if fed.is_err() {
-            return Next::Break;
+            return Next::Fail;
         }
         if context.ending {
             self.server.go_away(output);
@@ -199,19 +204,19 @@ impl ProtocolHandler for Http2 {
         Next::Again
     }
 
-    fn delay_over(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        if let Some((plan, answer)) = self.waiting.remove(&stream) {
-            *context.under_way -= 1;
-            context.serve(plan);
-            self.put(stream, answer, output);
+    fn delay_expired(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        if let Some((plan, response)) = self.delayed.remove(&stream) {
+            *context.in_flight -= 1;
+            context.count_response(plan);
+            self.send(stream, response, output);
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.server.is_idle()
+        self.delayed.is_empty() && self.server.is_idle()
     }
 
-    fn waiting(&self) -> u64 {
-        self.waiting.len() as u64
+    fn delayed(&self) -> u64 {
+        self.delayed.len() as u64
     }
 }

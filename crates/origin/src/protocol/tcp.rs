@@ -1,11 +1,11 @@
-//! Plain TCP: for so many bytes, an answer of the default size.
+//! Plain TCP: each request is a fixed number of bytes and gets a response of the default size.
 
 use super::{Next, ProtocolHandler};
 use crate::Served;
-use crate::answer::body_piece;
-use crate::connection::Context;
+use crate::context::Context;
+use crate::response::body_piece;
 
-/// Bytes of an answer that are put up for sending at once.
+/// Maximum bytes of a response that are buffered at a time.
 const PIECE_BYTES: u64 = 64 * 1024;
 
 /// The server's side of a connection.
@@ -13,13 +13,13 @@ const PIECE_BYTES: u64 = 64 * 1024;
 pub(super) struct Tcp {
     number: u64,
     request_bytes: u64,
-    /// Bytes of the request that have come.
+    /// Received bytes of the request.
     read: u64,
-    /// An answer whose delay is not over, with its size.
-    waiting: Option<(Served, u64)>,
-    /// Whether the connection ends when all is sent.
-    closing: bool,
-    /// The answer that is being sent: its size, and how much of it is put up.
+    /// A delayed response, with its size.
+    delayed: Option<(Served, u64)>,
+    /// Whether the connection closes after the response.
+    is_closing: bool,
+    /// The response being sent: its size, and the bytes already buffered.
     body: (u64, u64),
 }
 
@@ -29,13 +29,13 @@ impl Tcp {
             number,
             request_bytes: request_bytes.max(1),
             read: 0,
-            waiting: None,
-            closing: false,
+            delayed: None,
+            is_closing: false,
             body: (0, 0),
         }
     }
 
-    fn put_body(&mut self, output: &mut Vec<u8>) {
+    fn buffer_body(&mut self, output: &mut Vec<u8>) {
         let (size, done) = self.body;
         let piece = body_piece(done, (size - done).min(PIECE_BYTES));
         output.extend_from_slice(piece);
@@ -46,47 +46,47 @@ impl Tcp {
 impl ProtocolHandler for Tcp {
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
         if self.body.1 < self.body.0 {
-            self.put_body(output);
+            self.buffer_body(output);
             return Next::Again;
         }
-        if self.waiting.is_some() {
+        if self.delayed.is_some() {
             return Next::Wait;
         }
-        if self.closing {
+        if self.is_closing {
             return Next::Close;
         }
         let taken = (input.len() as u64).min(self.request_bytes - self.read);
         input.drain(..taken as usize);
         self.read += taken;
         if self.read < self.request_bytes {
-            return Next::More;
+            return Next::Input;
         }
         self.read = 0;
         let drawn = context.defaults.draw(context.tables, context.random);
-        self.closing = drawn.close;
+        self.is_closing = drawn.close;
         let plan = context.plan(self.number, &drawn);
         if context.delay(&plan, 0) {
-            self.waiting = Some((plan, drawn.size));
+            self.delayed = Some((plan, drawn.size));
             return Next::Wait;
         }
-        context.serve(plan);
+        context.count_response(plan);
         self.body = (drawn.size, 0);
         Next::Again
     }
 
-    fn delay_over(&mut self, _: u32, _: &mut Vec<u8>, context: &mut Context<'_>) {
-        if let Some((plan, size)) = self.waiting.take() {
-            *context.under_way -= 1;
-            context.serve(plan);
+    fn delay_expired(&mut self, _: u32, _: &mut Vec<u8>, context: &mut Context<'_>) {
+        if let Some((plan, size)) = self.delayed.take() {
+            *context.in_flight -= 1;
+            context.count_response(plan);
             self.body = (size, 0);
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.read == 0 && self.waiting.is_none() && self.body.0 == self.body.1
+        self.read == 0 && self.delayed.is_none() && self.body.0 == self.body.1
     }
 
-    fn waiting(&self) -> u64 {
-        u64::from(self.waiting.is_some())
+    fn delayed(&self) -> u64 {
+        u64::from(self.delayed.is_some())
     }
 }

@@ -1,16 +1,16 @@
-//! WebSocket: every message comes back as it is, after the default delay.
+//! WebSocket (RFC 6455): echoes every message after the default delay.
 
 use hoptax_wire::websocket::{FrameReader, Opcode, accept_key, put_frame};
 
 use super::{Next, ProtocolHandler};
 use crate::Served;
-use crate::connection::Context;
+use crate::context::Context;
 
-/// Most bytes of a message.
+/// Maximum message size, bytes.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// The answer that agrees to an upgrade with this key.
-pub(super) fn agree(key: &str) -> Vec<u8> {
+/// The response that accepts an upgrade with this key.
+pub(super) fn accept_response(key: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
          sec-websocket-accept: {}\r\n\r\n",
@@ -27,11 +27,12 @@ pub(super) struct WebSocket {
     kind: Opcode,
     message: Vec<u8>,
     control: Vec<u8>,
-    /// A message whose delay is not over.
-    waiting: Option<Served>,
-    /// Whether the connection ends after the message, and whether that was said.
+    /// The plan of a delayed message.
+    delayed: Option<Served>,
+    /// Whether a Close frame follows the message.
     closes: bool,
-    closing: bool,
+    /// Whether a Close frame was sent.
+    is_closing: bool,
 }
 
 impl WebSocket {
@@ -42,29 +43,29 @@ impl WebSocket {
             kind: Opcode::Binary,
             message: Vec::new(),
             control: Vec::new(),
-            waiting: None,
+            delayed: None,
             closes: false,
-            closing: false,
+            is_closing: false,
         }
     }
 
-    fn put(&mut self, plan: Served, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        context.serve(plan);
+    fn echo(&mut self, plan: Served, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        context.count_response(plan);
         put_frame(output, self.kind, false, &self.message);
         self.message.clear();
         if self.closes {
             put_frame(output, Opcode::Close, false, &[]);
-            self.closing = true;
+            self.is_closing = true;
         }
     }
 
-    /// Takes the frames of `bytes` until a message is whole. True then; false when more are needed.
-    fn take(&mut self, bytes: &mut &[u8], output: &mut Vec<u8>) -> Result<bool, &'static str> {
+    /// Consumes frames from `bytes` up to the end of a message. False if the message is incomplete.
+    fn read_message(&mut self, bytes: &mut &[u8], output: &mut Vec<u8>) -> Result<bool, &'static str> {
         while let Some(frame) = self.frames.next(bytes, true)? {
             let into = if frame.opcode.is_control() { &mut self.control } else { &mut self.message };
             into.extend(frame.payload.iter().zip(frame.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
             if into.len() > MAX_MESSAGE_BYTES {
-                return Err("a message larger than 16 MiB");
+                return Err("message exceeds 16 MiB");
             }
             match frame.opcode {
                 Opcode::Text | Opcode::Binary => self.kind = frame.opcode,
@@ -77,7 +78,7 @@ impl WebSocket {
                 Opcode::Ping => put_frame(output, Opcode::Pong, false, &self.control),
                 Opcode::Close => {
                     put_frame(output, Opcode::Close, false, &self.control);
-                    self.closing = true;
+                    self.is_closing = true;
                 }
                 Opcode::Pong => {}
                 _ if frame.is_last => return Ok(true),
@@ -93,46 +94,46 @@ impl WebSocket {
 
 impl ProtocolHandler for WebSocket {
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
-        if self.closing {
+        if self.is_closing {
             return Next::Close;
         }
-        if self.waiting.is_some() {
+        if self.delayed.is_some() {
             return Next::Wait;
         }
         let mut bytes = input.as_slice();
-        let taken = self.take(&mut bytes, output);
+        let read = self.read_message(&mut bytes, output);
         let left = bytes.len();
         input.drain(..input.len() - left);
-        match taken {
-            Err(_) => Next::Break,
-            Ok(false) if self.closing || !output.is_empty() => Next::Again,
-            Ok(false) => Next::More,
+        match read {
+            Err(_) => Next::Fail,
+            Ok(false) if self.is_closing || !output.is_empty() => Next::Again,
+            Ok(false) => Next::Input,
             Ok(true) => {
                 let drawn = context.defaults.draw(context.tables, context.random);
                 self.closes = drawn.close;
                 let plan = context.plan(self.number, &drawn);
                 if context.delay(&plan, 0) {
-                    self.waiting = Some(plan);
+                    self.delayed = Some(plan);
                 } else {
-                    self.put(plan, output, context);
+                    self.echo(plan, output, context);
                 }
                 Next::Again
             }
         }
     }
 
-    fn delay_over(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        if let Some(plan) = self.waiting.take() {
-            *context.under_way -= 1;
-            self.put(plan, output, context);
+    fn delay_expired(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        if let Some(plan) = self.delayed.take() {
+            *context.in_flight -= 1;
+            self.echo(plan, output, context);
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_none() && self.message.is_empty() && self.frames.is_between()
+        self.delayed.is_none() && self.message.is_empty() && self.frames.is_between()
     }
 
-    fn waiting(&self) -> u64 {
-        u64::from(self.waiting.is_some())
+    fn delayed(&self) -> u64 {
+        u64::from(self.delayed.is_some())
     }
 }

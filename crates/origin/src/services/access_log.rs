@@ -1,9 +1,9 @@
-//! The collector of access logs (`envoy.service.accesslog.v3`): it takes them and says nothing.
+//! The access log service (`envoy.service.accesslog.v3`): accepts all entries. Its method sends no messages.
 
 use super::Service;
 
 pub(super) const SERVICE: Service = Service {
     path: "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs",
     is_streaming: true,
-    answer: |_, _| None,
+    reply: |_, _| None,
 };

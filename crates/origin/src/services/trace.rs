@@ -1,9 +1,9 @@
-//! The collector of traces (`opentelemetry.proto.collector.trace.v1`): it takes them all.
+//! The trace collector (`opentelemetry.proto.collector.trace.v1`): accepts all spans.
 
 use super::Service;
 
 pub(super) const SERVICE: Service = Service {
     path: "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
     is_streaming: false,
-    answer: |_, _| Some(Vec::new()),
+    reply: |_, _| Some(Vec::new()),
 };

@@ -10,38 +10,36 @@ use crate::numbers::grouped;
 pub fn calibration(result: &CalibrationResult, style: Style) -> String {
     let floor = &result.floor;
     let mut text = format!(
-        "\n{}\n\nfloor    {} us at least, p50 {} us, p99 {} us at 1,000 requests/s: what a latency of that rate contains\n",
-        style.paint(Paint::Bold, "How wrong is the load generator on this machine?"),
+        "\n{}\n\nfloor    min {} us, p50 {} us, p99 {} us at 1,000 requests/s: part of every response time at that rate\n",
+        style.paint(Paint::Bold, "Error of the load generator on this machine"),
         us(floor.min_us),
         us(floor.p50_us),
         us(floor.p99_us)
     );
     text += &match result.ceiling {
         Some(ceiling) => format!(
-            "ceiling  {} requests/s: the largest rate tried with a p99 of send lag within 50 us ({} us)\n",
+            "ceiling  {} requests/s: the highest rate tried with a send lag p99 of at most 50 us ({} us)\n",
             grouped(ceiling.rate, 0),
             us(ceiling.send_lag_p99_us)
         ),
-        None => {
-            "ceiling  not found: at none of the rates tried is the p99 of send lag within 50 us\n".to_owned()
-        }
+        None => "ceiling  not found: send lag p99 exceeds 50 us at every rate tried\n".to_owned(),
     };
     let recorder = &result.recorder;
     text += &format!(
-        "recorder {} known values: quantiles at most {:.3} % above and {:.3} % below; halves merge {}\n",
+        "recorder {} known values: quantiles are up to {:.3} % too high and {:.3} % too low; merging halves is {}\n",
         grouped(recorder.values as f64, 0),
         recorder.most_above_share * 100.0,
         recorder.most_below_share * 100.0,
-        if recorder.merges_exactly { "exactly" } else { "WRONGLY" }
+        if recorder.merges_exactly { "exact" } else { "WRONG" }
     );
     text += &rates(result);
     text += &result.speeds.as_ref().map_or_else(String::new, speeds);
-    text += "\nerror of single requests, us: response time measured, less what it should have been\n\n";
+    text += "\nerror of single requests, us: measured minus true response time\n\n";
     text += &errors(result);
     for experiment in &result.experiments {
         text += &format!("\n{}: {}\n\n{}", experiment.name, experiment.summary, quantiles(experiment));
         if let Some(us_p99) = experiment.service_p99_us {
-            text += &format!("p99 of service time alone: {} us\n", us(us_p99));
+            text += &format!("service time p99: {} us\n", us(us_p99));
         }
         if let Some(rate) = experiment.rate {
             let (reported, analytic) = (grouped(rate.reported, 1), grouped(rate.analytic, 1));
@@ -72,7 +70,10 @@ fn rates(result: &CalibrationResult) -> String {
         ];
         rows.add(&grouped(one.rate, 0), cells);
     }
-    format!("\nan origin that answers at once, by rate: a busier machine sleeps less\n\n{}", rows.text())
+    format!(
+        "\nlatency floor by rate (an origin that answers at once; a busier machine sleeps less)\n\n{}",
+        rows.text()
+    )
 }
 
 fn speeds(speeds: &MachineSpeeds) -> String {
@@ -98,7 +99,7 @@ fn speeds(speeds: &MachineSpeeds) -> String {
         rows.add(&format!("{}: {}", speed.kind.name(), speed.operation), cells);
     }
     format!(
-        "\nspeeds of this machine: time of one operation, with half the width of its 95 % interval over {} repetitions\n\n{}",
+        "\nspeeds of this machine: time of one operation, with the half-width of its 95 % interval over {} repetitions\n\n{}",
         speeds.repetitions,
         rows.text()
     )
@@ -109,7 +110,7 @@ fn ns(ns: f64) -> String {
 }
 
 fn errors(result: &CalibrationResult) -> String {
-    let mut rows = Rows::new(&["experiment", "requests", "least", "p50", "p99", "most"]);
+    let mut rows = Rows::new(&["experiment", "requests", "min", "p50", "p99", "max"]);
     for experiment in &result.experiments {
         let Some(error) = &experiment.error else { continue };
         let requests = grouped(experiment.requests as f64, 0);

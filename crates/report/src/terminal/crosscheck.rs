@@ -14,7 +14,7 @@ pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
         .map_or("as fast as possible".to_owned(), |rate| format!("{} requests/s", grouped(rate, 0)));
     let mut text = format!(
         "\n{}\n{rate}, {} connections, {} run(s) of {} s each, alternating; medians over the runs\n",
-        style.paint(Paint::Bold, "What do load generators say of the same load?"),
+        style.paint(Paint::Bold, "Load generators under the same load"),
         result.connections,
         result.rounds,
         result.seconds
@@ -29,16 +29,16 @@ pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
         };
         if scenario.tools.iter().any(|tool| withholds(&tool)) {
             text +=
-                "hoptax withheld numbers that its checks did not support; `hoptax load` says which and why\n";
+                "hoptax withheld numbers because of its checks; `hoptax load` lists them with the reasons\n";
         }
         for tool in &scenario.tools {
-            for words in &tool.failed {
-                text += &format!("{} failed: {words}\n", tool.tool);
+            for reason in &tool.failed {
+                text += &format!("{} failed: {reason}\n", tool.tool);
             }
         }
     }
     for left_out in &result.left_out {
-        text += &format!("\nleft out: {}: {}", left_out.tool, left_out.reason);
+        text += &format!("\nnot run: {}: {}", left_out.tool, left_out.reason);
     }
     text += "\n";
     text
@@ -58,17 +58,18 @@ const QUANTILES: [[Get; 3]; 2] = [
 
 fn latencies(tools: &[ToolRuns]) -> String {
     let is_known = tools.iter().flat_map(|tool| &tool.runs).any(|run| run.known.is_some());
-    let ratio = if is_known { "said/known" } else { "said/seen" };
-    let mut rows = Rows::new(&["us", "p50 said", "seen", "known", ratio, "p99 said", "seen", "known", ratio]);
+    let ratio = if is_known { "reported/known" } else { "reported/seen" };
+    let mut rows =
+        Rows::new(&["us", "p50 reported", "seen", "known", ratio, "p99 reported", "seen", "known", ratio]);
     for tool in tools.iter().filter(|tool| !tool.runs.is_empty()) {
         let mut cells = Vec::new();
         for quantile in QUANTILES {
-            let [said, seen, known] = quantile.map(|get| middle(&tool.runs, get));
-            cells.extend([said, seen, known].map(us));
+            let [reported, seen, known] = quantile.map(|get| middle(&tool.runs, get));
+            cells.extend([reported, seen, known].map(us));
             // Without a known value, the server's is the best reference, unless it is shorter than the network path.
             let truth = known.or(seen.filter(|seen| *seen >= WAY_US));
-            let ratio = said.zip(truth).filter(|(_, truth)| *truth > 0.0);
-            cells.push(ratio.map_or("-".to_owned(), |(said, truth)| format!("{:.2}", said / truth)));
+            let ratio = reported.zip(truth).filter(|(_, truth)| *truth > 0.0);
+            cells.push(ratio.map_or("-".to_owned(), |(reported, truth)| format!("{:.2}", reported / truth)));
         }
         rows.add(&named(tool), cells);
     }
@@ -79,7 +80,7 @@ fn latencies(tools: &[ToolRuns]) -> String {
 fn traffic(tools: &[ToolRuns]) -> String {
     let mut rows = Rows::new(&[
         "traffic",
-        "rate said",
+        "rate reported",
         "seen",
         "gap p50 us",
         "gap p99 us",
@@ -157,7 +158,7 @@ mod tests {
         let tool = |name: &str, runs: Vec<ToolRun>| ToolRuns {
             tool: name.to_owned(),
             version: Some("1.2.3".to_owned()),
-            failed: if runs.is_empty() { vec!["it said nothing".to_owned()] } else { Vec::new() },
+            failed: if runs.is_empty() { vec!["it printed nothing".to_owned()] } else { Vec::new() },
             runs,
         };
         let result = CrosscheckResult {
@@ -169,7 +170,7 @@ mod tests {
             rounds: 1,
             scenarios: vec![Scenario {
                 name: "freeze".to_owned(),
-                summary: "one server that stands still".to_owned(),
+                summary: "one server that stalls".to_owned(),
                 tools: vec![
                     tool("hoptax", vec![run(numbers(1_000.0, 430.0, Some(480_400.0)))]),
                     tool("hey", vec![run(numbers(950.0, 400.0, Some(2_000.0)))]),

@@ -14,7 +14,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     text += &accounts(result);
     text += &format!("\n{}", latencies(result));
     text += &percentiles(result);
-    text += &whose(result);
+    text += &coverage(result);
     text += &shape(result);
     text += &stages(result);
     let generator = &result.generator;
@@ -85,7 +85,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         match result.ended_by {
             EndedBy::Plan | EndedBy::Requests => "",
             EndedBy::Interrupt => " (interrupted)",
-            EndedBy::Backlog => " (ended: more waited than could ever be sent)",
+            EndedBy::Backlog => " (ended: the backlog could not be sent in time)",
         },
         seconds(plan.warmup_s)
     )
@@ -93,13 +93,14 @@ fn heading(result: &LoadResult, style: Style) -> String {
 
 /// Rates, and accounts of requests.
 fn accounts(result: &LoadResult) -> String {
-    let rate =
-        |rate: Option<f64>| rate.map_or("withheld".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
+    let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
+    // A withheld rate could be computed from the count of answers below, which is kept as evidence.
     let mut text = format!(
-        "rate       answered {}, sent {}{}\n",
-        rate(result.rate.achieved),
-        rate(Some(result.rate.offered)),
-        result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(Some(target))))
+        "rate       {}sent {}{}{}\n",
+        result.rate.achieved.map_or_else(String::new, |achieved| format!("answered {}, ", rate(achieved))),
+        rate(result.rate.offered),
+        result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
+        if result.rate.achieved.is_none() { " (rate of answers withheld)" } else { "" }
     );
     let book = &result.book;
     let count = |count: u64| grouped(count as f64, 0);
@@ -126,7 +127,7 @@ fn accounts(result: &LoadResult) -> String {
     if book.blocked > 0 || result.waiting.most > 0 {
         let until_end = result.unsent.get("end").copied().unwrap_or_default();
         text += &format!(
-            "waiting    {} waited for a connection{}, at most {} at once, {:.3} s all together\n",
+            "waiting    {} waited for a connection{}, at most {} at once, {:.3} s in total\n",
             count(book.blocked + until_end),
             if until_end > 0 {
                 format!(", {} of them until the end", count(until_end))
@@ -148,7 +149,7 @@ fn accounts(result: &LoadResult) -> String {
     }
     if !result.retired.is_empty() {
         let retired = result.retired.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
-        text += &format!("retired    connections by the server: {}\n", listed(retired.collect()));
+        text += &format!("retired    connections closed by the server: {}\n", listed(retired.collect()));
     }
     if let Some(tls) = &result.tls {
         text += &tls_line(tls);
@@ -159,7 +160,7 @@ fn accounts(result: &LoadResult) -> String {
 /// Version, cipher, group and handshakes.
 fn tls_line(tls: &TlsResult) -> String {
     let quantiles =
-        [("p50", tls.handshake.p50_us), ("p99", tls.handshake.p99_us), ("most", tls.handshake.max_us)];
+        [("p50", tls.handshake.p50_us), ("p99", tls.handshake.p99_us), ("max", tls.handshake.max_us)];
     let took: Vec<String> =
         quantiles.iter().filter_map(|(name, time)| Some(format!("{name} {}", us((*time)?)))).collect();
     format!(
@@ -171,7 +172,7 @@ fn tls_line(tls: &TlsResult) -> String {
         grouped(tls.full_handshakes as f64, 0),
         match tls.hello_retry_requests {
             0 => String::new(),
-            retries => format!(" ({} with another group at first)", grouped(retries as f64, 0)),
+            retries => format!(" ({} after a hello retry request)", grouped(retries as f64, 0)),
         },
         grouped(tls.resumed_handshakes as f64, 0),
         took.join(", "),
@@ -253,12 +254,12 @@ fn fail_on(result: &LoadResult) -> String {
         let value = match (one.value, one.at_least) {
             (Some(value), _) => unit(value),
             (None, Some(bound)) => format!("at least {}", unit(bound)),
-            (None, None) => "not known".to_owned(),
+            (None, None) => "no value".to_owned(),
         };
         let outcome = match one.outcome {
             FailOnOutcome::Passed => "passed",
             FailOnOutcome::Failed => "FAILED",
-            FailOnOutcome::Unknown => "NOT TOLD",
+            FailOnOutcome::Unknown => "UNKNOWN",
         };
         let (gap, name) = if number == 0 { ("\n", "fail-on") } else { ("", "") };
         text += &format!("{gap}{name:<11}{:<20} {outcome}: {value}\n", one.condition);
@@ -266,20 +267,22 @@ fn fail_on(result: &LoadResult) -> String {
     text
 }
 
-/// The requests that the first rows describe, and how far the rows are above the generator's floor.
-fn whose(result: &LoadResult) -> String {
+/// The requests that response time covers, and its ratio to the latency floor.
+fn coverage(result: &LoadResult) -> String {
     let count = |count: u64| grouped(count as f64, 0);
     let answered = result.book.answered;
     let awaited = result.latency.response.count.saturating_sub(answered);
     let mut text = String::new();
-    if result.imported.is_none() {
+    // Every answered request has a minimum, unless times are withheld.
+    let is_withheld = result.latency.response.min_us.is_none();
+    if result.imported.is_none() && !is_withheld {
         let and = if awaited > 0 {
-            format!(", and {} whose answer was awaited for as long as was waited", count(awaited))
+            format!(", and {} unanswered ones up to the end of the wait", count(awaited))
         } else {
             String::new()
         };
         text += &format!(
-            "\nresponse time is that of {} answered requests{and}, from their planned release\n",
+            "\nresponse time, from the planned release: {} answered requests{and}\n",
             count(answered)
         );
     }
@@ -288,7 +291,7 @@ fn whose(result: &LoadResult) -> String {
         && let Some(floor_us) = calibration.floor_p50_us_at(rate)
     {
         text += &format!(
-            "its p50 is {:.1} times that of an origin that answers at once ({} us at this rate, calibrated {})\n",
+            "response time p50 is {:.1} times the latency floor ({} us at this rate, calibrated {})\n",
             p50_us / floor_us,
             us(floor_us),
             calibration.measured_at
@@ -343,8 +346,8 @@ fn stages(result: &LoadResult) -> String {
     let planned = result.plan.stages.as_deref().map_or(0, |stages| stages.split(',').count());
     match planned.saturating_sub(result.stages.len()) {
         0 => text,
-        1 => format!("{text}the last stage did not begin\n"),
-        more => format!("{text}the last {more} stages did not begin\n"),
+        1 => format!("{text}the last stage did not start\n"),
+        more => format!("{text}the last {more} stages did not start\n"),
     }
 }
 
@@ -413,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_of_an_interrupted_load_says_of_how_long_it_speaks() {
+    fn the_summary_of_an_interrupted_load_states_the_recorded_time() {
         let mut result = fixture::load();
         (result.ended_by, result.recorded_s) = (EndedBy::Interrupt, 7.04);
         result.plan.stages = Some("0:10000@5s,10000:30000@5s,30000@5s".to_owned());
@@ -423,15 +426,15 @@ mod tests {
         let text = load(&result, Style { width: 100, colour: false });
         for expected in [
             "7.0 of 10 s (interrupted) after",
-            "waiting    7 waited for a connection, 7 of them until the end, at most 7 at once, 2.500 s",
-            "the last stage did not begin",
+            "waiting    7 waited for a connection, 7 of them until the end, at most 7 at once, 2.500 s in total",
+            "the last stage did not start",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
     }
 
     #[test]
-    fn a_load_of_so_many_requests_says_how_many_and_how_long_they_took() {
+    fn a_load_with_a_request_limit_states_their_number_and_time() {
         let mut result = fixture::load();
         (result.ended_by, result.recorded_s, result.plan.request_limit) =
             (EndedBy::Requests, 10.04, Some(200_000));
@@ -440,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_of_choice_and_conditions_have_their_lines() {
+    fn requested_percentiles_and_conditions_have_their_lines() {
         let mut result = fixture::load();
         result.percentiles = vec![Percentile {
             percentile: 99.99,
@@ -466,12 +469,25 @@ mod tests {
         for expected in [
             "fail-on    p99>5ms              FAILED: 6,120 us",
             "           errors>0.1%          passed: 0.025 %",
-            "           rate<9900            NOT TOLD: not known",
+            "           rate<9900            UNKNOWN: no value",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
         let line = text.lines().find(|line| line.starts_with("p99.99")).unwrap();
         assert!(line.contains(">= 5,000,000") && line.contains("412.3"), "{line}");
+    }
+
+    #[test]
+    fn a_void_load_states_no_rate_of_answers_and_no_times() {
+        let mut result = fixture::load();
+        result.verdict = hoptax_result::Verdict::Void;
+        result.rate.achieved = None;
+        result.latency.response = Latency { count: result.latency.response.count, ..Latency::default() };
+        let text = load(&result, Style { width: 100, colour: false });
+        let rate = text.lines().find(|line| line.starts_with("rate ")).unwrap();
+        assert!(!rate.contains("answered") && rate.ends_with("(rate of answers withheld)"), "{rate}");
+        assert!(!text.contains("from the planned release"), "{text}");
+        assert!(text.contains("verdict: void") && text.contains("199,850 answered"), "{text}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod tests {
     const STYLE: Style = Style { width: 100, colour: false };
 
     #[test]
-    fn every_price_says_how_it_was_made() {
+    fn every_price_states_its_source() {
         insta::assert_snapshot!(prices(&fixture::carried(), STYLE));
     }
 

@@ -59,7 +59,7 @@ const COLUMNS: [Column; 11] = [
     Column::Memory,
     Column::MemoryPerConnection,
 ];
-const GIVEN_UP: [Column; 8] = [
+const DROP_ORDER: [Column; 8] = [
     Column::MemoryPerConnection,
     Column::Memory,
     Column::MaxRatePercent,
@@ -74,8 +74,8 @@ const GIVEN_UP: [Column; 8] = [
 pub fn study(result: &StudyResult, style: Style) -> String {
     let rows = rows(result);
     let mut text = format!("\n{}\n\n", style.paint(Paint::Bold, &result.summary));
-    if let Some(told) = lead(result) {
-        text += &top(result, &told, style);
+    if let Some(found) = lead(result) {
+        text += &top(result, &found, style);
     }
     if let Some(table) = levels::levels(result) {
         text += &side(&table, style);
@@ -96,11 +96,13 @@ pub fn study(result: &StudyResult, style: Style) -> String {
         text += &side(&table, style);
     }
     if rows.iter().any(|row| row.is_near_zero) {
-        text += "~ cannot be told from zero in this study\n";
+        text += "~ the interval contains zero\n";
     }
-    let intervals = (!columns.is_empty()).then(|| words::intervals(result));
-    let lines = [intervals, words::same(result), Some(words::slices(result))];
-    for line in lines.into_iter().flatten().chain(known::answers(result)) {
+    let mut lines = if columns.is_empty() { Vec::new() } else { words::intervals(result) };
+    lines.extend(words::same(result));
+    lines.extend(known::answers(result).into_iter().map(|answer| format!("known answer {answer}")));
+    lines.extend(words::slices(result));
+    for line in lines {
         text += &format!("{}\n", style.wrap(&line, 2));
     }
     let below = below_the_lead(result);
@@ -147,23 +149,26 @@ fn side(table: &SideTable, style: Style) -> String {
     let all = table.header.len().saturating_sub(1);
     let shown = (2..=all).rev().find(|columns| fits(&render(*columns))).unwrap_or(all.min(1));
     let lacking = table.header.get(shown + 1..).unwrap_or_default();
-    let lacking =
-        if lacking.is_empty() { String::new() } else { format!("no room for: {}\n", lacking.join(", ")) };
+    let lacking = if lacking.is_empty() {
+        String::new()
+    } else {
+        format!("not shown (terminal too narrow): {}\n", lacking.join(", "))
+    };
     format!("{}:\n\n{}{lacking}\n", style.wrap(&table.title, 2), render(shown))
 }
 
 /// The table with as many columns as fit.
 fn table(rows: &[Row<'_>], has: &Columns, style: Style) -> String {
-    let is_there = |column: &Column| column.measure().is_none_or(|measure| has.has(measure));
-    let mut columns: Vec<Column> = COLUMNS.into_iter().filter(is_there).collect();
-    let mut given_up = GIVEN_UP.iter();
+    let is_present = |column: &Column| column.measure().is_none_or(|measure| has.has(measure));
+    let mut columns: Vec<Column> = COLUMNS.into_iter().filter(is_present).collect();
+    let mut drop_order = DROP_ORDER.iter();
     loop {
         let lines = render(rows, &columns);
         let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
         if width <= usize::from(style.width) {
             return paint(rows, &lines, style);
         }
-        match given_up.next() {
+        match drop_order.next() {
             Some(column) => columns.retain(|other| other != column),
             None => return paint(rows, &lines, style),
         }
@@ -271,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_was_cut_says_so_before_its_numbers() {
+    fn a_study_that_was_cut_short_is_reported_before_its_numbers() {
         let text = study(&fixture::cut(), PLAIN);
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
         assert!(at("the study ended after 4 of 10 rounds") < at("next `hoptax study --resume"));

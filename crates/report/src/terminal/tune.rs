@@ -10,7 +10,8 @@ use crate::numbers::grouped;
 pub fn tune(result: &TuneResult, style: Style) -> String {
     let mut text = format!(
         "\n{}\n\n",
-        style.paint(Paint::Bold, &format!("At what rate does {} answer in its fastest mode?", result.url))
+        style
+            .paint(Paint::Bold, &format!("Highest rate at which {} answers in its fastest mode", result.url))
     );
     let mut rows =
         Rows::new(&["rate/s", "answered/s", "fastest mode", "mean us", "p50 us", "p99 us", "modes"]);
@@ -26,8 +27,7 @@ pub fn tune(result: &TuneResult, style: Style) -> String {
         } else {
             "-".to_owned()
         };
-        let name =
-            step.rate.map_or("all it takes".to_owned(), |rate| grouped(rate, usize::from(rate < 100.0)));
+        let name = step.rate.map_or("maximum".to_owned(), |rate| grouped(rate, usize::from(rate < 100.0)));
         rows.add(
             &name,
             vec![
@@ -42,7 +42,9 @@ pub fn tune(result: &TuneResult, style: Style) -> String {
     }
     text += &rows.text();
     text += &match (&result.fastest, result.rate) {
-        (None, _) => "\nThere is one mode: no rate parts fast answers from slow ones.\n".to_owned(),
+        (None, _) => {
+            "\nResponse times have a single mode: there is no fastest mode to separate.\n".to_owned()
+        }
         (Some(fastest), Some(rate)) => format!(
             "\nUp to {} requests/s, at least {:.0} % of the answers are in the fastest mode ({} to {} us).\n",
             grouped(rate, usize::from(rate < 100.0)),
@@ -50,9 +52,7 @@ pub fn tune(result: &TuneResult, style: Style) -> String {
             grouped(fastest.low_us, 0),
             grouped(fastest.high_us, 0)
         ),
-        (Some(_), None) => {
-            "\nAt none of the rates tried were nearly all answers in the fastest mode.\n".to_owned()
-        }
+        (Some(_), None) => "\nNo rate tried has nearly all answers in the fastest mode.\n".to_owned(),
     };
     text
 }

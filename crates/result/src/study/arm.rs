@@ -41,7 +41,7 @@ pub struct ArmResult {
     pub slices: Slices,
     /// Copies of the arm in a round, each with its own processes; its numbers are means over copies.
     pub copies: u32,
-    /// CPU time of the proxy's whole process per request, less its idle use, us; the sum of several proxies. In the
+    /// CPU time of the proxy's whole process per request, background work included, us; the sum of several proxies. In the
     /// closed loop, or under the first load if there is none. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
     /// Highest rate of the closed loop, requests per second. Null if limited by something other than the proxy.
@@ -132,10 +132,11 @@ pub struct ArmLoad {
     /// Resumed TLS handshakes per second; null likewise.
     #[serde(default)]
     pub resumed_handshakes_per_second: Option<Interval>,
-    /// Share of its processors that the proxy used, 0 to 1; null without a proxy.
+    /// CPU time of the proxies as a share of the slice's time between the readings of counters (`wall_s`), summed over
+    /// threads; null without a proxy.
     #[serde(default)]
     pub proxy_core_share: Option<f64>,
-    /// CPU time of all proxies per request, less their idle use, us. Null without a proxy.
+    /// CPU time of all proxies per request, background work included, us. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
     /// Breakdown of the CPU time of the proxies; null without a proxy, and if the kernel does not report it.
     #[serde(default)]
@@ -279,7 +280,7 @@ impl Interval {
 pub struct HopUse {
     /// Its position: `client`, `server` (sidecars), `gateway` (a front proxy).
     pub name: String,
-    /// Its CPU time per request, less its idle use, us.
+    /// Its CPU time per request, background work included, us.
     pub cpu_us_per_request: Option<Interval>,
     /// Its resident memory at the end of a round, bytes.
     pub memory_bytes: Option<Interval>,
@@ -293,10 +294,11 @@ pub struct HopUse {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyUse {
-    /// Share of its pinned processors that the proxy used under the closed loop, 0 to 1.
+    /// CPU time of the proxies under the closed loop as a share of the slice's time between the readings of counters
+    /// (`wall_s`), summed over threads.
     pub core_share: f64,
-    /// CPU time that the proxy used without load, us per second. Only in results of `hoptax.study/1`: in later ones
-    /// proxies are stopped between slices.
+    /// CPU time that the proxy used without load, us per second. Only in results of `hoptax.study/1`, which subtracted it
+    /// from CPU times. Later versions stop proxies between slices and subtract nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_us_per_second: Option<f64>,
 }

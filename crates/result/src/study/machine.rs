@@ -14,11 +14,11 @@ pub struct GeneratorUse {
     pub own_lag_p50_us: Option<f64>,
     /// 99th percentile of the same.
     pub own_lag_p99_us: Option<f64>,
-    /// Share of the wall time that the generator's thread was on a processor, 0 to 1.
+    /// Share of the recorded time that the generator's thread was on a processor, 0 to 1.
     pub core_share: f64,
     /// Share of the wall time that the processors of generator and origin were busy, 0 to 1.
     pub processors_share: f64,
-    /// Share of the wall time that the generator's thread waited for a processor, 0 to 1.
+    /// Share of the recorded time that the generator's thread waited for a processor, 0 to 1.
     pub run_delay_share: f64,
 }
 

@@ -110,7 +110,7 @@ impl Number<'_> {
 
 impl Finding {
     /// Whether the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
-    pub fn takes_away(&self, place: &Place<'_>) -> bool {
+    pub fn withholds_number(&self, place: &Place<'_>) -> bool {
         let is_arm = |arm: &String| arm == place.arm || Some(arm.as_str()) == place.compared_with;
         self.withholds
             && (place.compared_with.is_some() || !self.costs_alone)

@@ -131,7 +131,7 @@ impl Disturbance {
 
     /// Whether CPU time measured in such a slice is invalid as well. A proxy that waits for its processor is charged
     /// nothing meanwhile.
-    pub fn spoils_cpu_time(self) -> bool {
+    pub fn invalidates_cpu_time(self) -> bool {
         self != Self::RunDelay
     }
 }

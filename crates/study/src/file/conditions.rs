@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::Protocol;
 
-/// Most bytes of a request: the default limit of Envoy's buffers.
-const MOST_REQUEST_BYTES: u64 = 1 << 20;
-/// Most bytes of an answer: the limit of the origin.
-const MOST_RESPONSE_BYTES: u64 = 64 << 20;
-/// Most additional headers. Envoy accepts a hundred headers and the origin 96, and functions add some of their own.
-const MOST_HEADERS: u64 = 50;
-/// Most connections, as for a load.
-const MOST_CONNECTIONS: u64 = 10_000;
-/// Most workers of a proxy.
-const MOST_WORKERS: u64 = 64;
+/// Maximum request size, bytes: the default limit of Envoy's buffers.
+const MAX_REQUEST_BYTES: u64 = 1 << 20;
+/// Maximum response size, bytes: the limit of the origin.
+const MAX_RESPONSE_BYTES: u64 = 64 << 20;
+/// Maximum number of additional headers. Envoy accepts a hundred headers and the origin 96, and functions add more.
+const MAX_HEADERS: u64 = 50;
+/// Maximum number of connections, as for a load.
+const MAX_CONNECTIONS: u64 = 10_000;
+/// Maximum number of workers of a proxy.
+const MAX_WORKERS: u64 = 64;
 
 /// Conditions, each a single value or a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -130,23 +130,23 @@ fn tls_words(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn request_bytes(_: &mut SchemaGenerator) -> Schema {
-    numbers(0, MOST_REQUEST_BYTES)
+    numbers(0, MAX_REQUEST_BYTES)
 }
 
 fn response_bytes(_: &mut SchemaGenerator) -> Schema {
-    numbers(0, MOST_RESPONSE_BYTES)
+    numbers(0, MAX_RESPONSE_BYTES)
 }
 
 fn headers(_: &mut SchemaGenerator) -> Schema {
-    numbers(0, MOST_HEADERS)
+    numbers(0, MAX_HEADERS)
 }
 
 fn connections(_: &mut SchemaGenerator) -> Schema {
-    numbers(1, MOST_CONNECTIONS)
+    numbers(1, MAX_CONNECTIONS)
 }
 
 fn workers(_: &mut SchemaGenerator) -> Schema {
-    numbers(1, MOST_WORKERS)
+    numbers(1, MAX_WORKERS)
 }
 
 /// Schema of one of `words`, or a list of them.

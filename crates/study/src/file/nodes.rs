@@ -45,7 +45,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, a number, a truth value, a list or a mapping")
+        f.write_str("a string, a number, a boolean, a list or a mapping")
     }
 
     fn visit_unit<E: Error>(self) -> Result<Node, E> {

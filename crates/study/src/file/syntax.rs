@@ -32,7 +32,7 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
     let value = positions.root.value.to_value();
     let schema = schema();
     let fault = |what: String| {
-        positions.problems(vec![positions.problem("", format!("{what}; this is a fault of hoptax"))])
+        positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
     };
     let validator = jsonschema::validator_for(&schema).map_err(|error| fault(error.to_string()))?;
     let problems = shape_problems(&validator, &schema, &value, &positions);
@@ -200,7 +200,7 @@ fn permitted_words<'a>(schema: &'a Value, path: &str) -> Vec<&'a str> {
 fn unknown_key(key: &str, known: &[&str]) -> String {
     let hint = hint(key, known.iter().copied());
     if hint.is_empty() {
-        return format!("unknown key `{key}`; known are `{}`", known.join("`, `"));
+        return format!("unknown key `{key}`; valid keys: `{}`", known.join("`, `"));
     }
     format!("unknown key `{key}`{hint}")
 }
@@ -218,7 +218,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
     let instance = error.instance();
     match error.kind() {
         ValidationErrorKind::Required { property } => {
-            format!("{what} lacks the key `{}`", property.as_str().unwrap_or_default())
+            format!("{what} has no key `{}`", property.as_str().unwrap_or_default())
         }
         ValidationErrorKind::Type { kind } => {
             format!("{what} must be {}, not {}", expected_type(kind), shown(instance))
@@ -244,9 +244,9 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         }
         ValidationErrorKind::Minimum { limit } => format!("{what} must be at least {limit}, not {instance}"),
         ValidationErrorKind::Maximum { limit } => format!("{what} must be at most {limit}, not {instance}"),
-        ValidationErrorKind::MinItems { limit } => format!("{what} must have {limit} or more entries"),
+        ValidationErrorKind::MinItems { limit } => format!("{what} must have at least {limit} entries"),
         ValidationErrorKind::MaxItems { limit } => format!("{what} must have at most {limit} entries"),
-        ValidationErrorKind::UniqueItems => format!("{what} has an entry twice"),
+        ValidationErrorKind::UniqueItems => format!("{what} has a duplicate entry"),
         ValidationErrorKind::MinLength { .. } => format!("{what} is empty"),
         _ => format!("{what}: {error}"),
     }
@@ -256,7 +256,7 @@ fn expected_type(kind: &TypeKind) -> String {
     let word = |kind: &str| match kind {
         "integer" => "a whole number",
         "number" => "a number",
-        "string" => "a text",
+        "string" => "a string",
         "array" => "a list",
         "object" => "a mapping",
         "boolean" => "`true` or `false`",

@@ -23,7 +23,7 @@ pub(super) fn plan(
     let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
     // The baseline is required even if it is not named, and comes first so that others can refer to it.
     if has_names && !file.arms.iter().any(|entry| name_of(entry) == BASELINE) {
-        let message = format!("`arms` lacks `{BASELINE}`, with which the others are compared: add it");
+        let message = format!("`arms` has no `{BASELINE}`, which other arms are compared with: add it");
         problems.push(positions.problem("/arms", message));
     }
     let mut planned = Planned { file, catalogue, arms: Vec::new(), named: BTreeMap::new() };
@@ -40,7 +40,7 @@ pub(super) fn plan(
     for (index, entry) in file.arms.iter().enumerate() {
         let pointer = format!("/arms/{index}");
         let messages = if file.arms.iter().take(index).any(|earlier| earlier == entry) {
-            vec![format!("arm `{}` is named twice", name_of(entry))]
+            vec![format!("duplicate arm `{}`", name_of(entry))]
         } else {
             planned.add(index, entry)
         };
@@ -81,8 +81,7 @@ impl Planned<'_> {
         let none = ConditionsSection::default();
         let (name, at) = match entry {
             ArmEntry::Subject(_) if !self.file.conditions.is_empty() => {
-                let message = "a study with `conditions` has no `subject`: that says itself what is spoken; \
-                               make two studies of it";
+                let message = "`subject` cannot be combined with `conditions`, since it sets its own protocol: write two studies";
                 return vec![message.to_owned()];
             }
             ArmEntry::Subject(entry) => {
@@ -137,9 +136,9 @@ impl Planned<'_> {
         let summary = match id.strip_prefix(BASELINE) {
             None | Some("") => "A plain proxy".to_owned(),
             Some(_) if settled.named("").is_empty() => {
-                format!("A plain proxy with `{brought}`, as what is compared with it has")
+                format!("A plain proxy with `{brought}`, like the arms compared with it")
             }
-            Some(rest) => format!("A plain proxy `{}`, as what is compared with it is", rest.trim_start()),
+            Some(rest) => format!("A plain proxy `{}`, like the arms compared with it", rest.trim_start()),
         };
         let id = self.unique(&id);
         self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, settled) });
@@ -168,7 +167,7 @@ impl Planned<'_> {
         let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &settled);
         self.arms.push(Arm {
             subject: SubjectSection { position: Position::Direct, ..arm.subject },
-            summary: "No proxy: the generator speaks to the origin".to_owned(),
+            summary: "No proxy: the generator connects to the origin".to_owned(),
             ..arm
         });
         Ok(())
@@ -179,7 +178,7 @@ impl Planned<'_> {
         let baseline = self.baseline(&settled);
         let id = settled.named(name);
         if !self.arms.iter().any(|arm| arm.id == id) {
-            let summary = "The baseline again, whose true cost is zero".to_owned();
+            let summary = "A copy of the baseline, whose true cost is zero".to_owned();
             self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &settled) });
         }
         Ok(())
@@ -227,12 +226,12 @@ impl Planned<'_> {
         let mut summary = function.summary.clone();
         if is_unloaded {
             id = format!("{id} unloaded");
-            summary = format!("A plain proxy from which a function was taken away: {summary}");
+            summary = format!("A plain proxy after a function was removed: {summary}");
         }
         match self.named.get(&id) {
             // Two entries that yield the same arm.
             Some(Some(earlier)) if index.is_some_and(|index| index != *earlier) => {
-                return Err(vec![format!("arm `{id}` is named twice")]);
+                return Err(vec![format!("duplicate arm `{id}`")]);
             }
             Some(_) => return Ok(()),
             None => self.named.insert(id.clone(), index),
@@ -246,10 +245,10 @@ impl Planned<'_> {
             ..plain_arm(id, ArmKind::Function, Some(baseline), &settled)
         };
         // Functions that the application performs need an application that supports them.
-        let is_told = self.file.application != Application::Go && !arm.application().is_empty();
-        let message = format!("`{}` is done by the application: add `application: go` to the study", arm.id);
+        let is_missing = self.file.application != Application::Go && !arm.application().is_empty();
+        let message = format!("`{}` runs in the application: add `application: go` to the study", arm.id);
         self.arms.push(arm);
-        if is_told { Err(vec![message]) } else { Ok(()) }
+        if is_missing { Err(vec![message]) } else { Ok(()) }
     }
 }
 
@@ -325,19 +324,19 @@ fn subject_arm(
         subject.position == Position::Gateway && subject.protocol == Protocol::Http1 && !subject.is_secure();
     if let Some(front) = subject.proxy.front().filter(|_| !is_plain_front) {
         return Err(format!(
-            "`{}` is measured as a front proxy of plain HTTP/1.1 alone: set `position: gateway`",
+            "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
             front.program()
         ));
     }
     let is_mutual = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.mtls);
     if subject.tls && entries.iter().any(is_mutual) {
         return Err(
-            "a study has `tls` or `mtls`, not both: its origin asks for certificates or does not".to_owned()
+            "`tls` and `mtls` cannot be combined in one study: its origin either requests client certificates or does not".to_owned()
         );
     }
     if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
         return Err(format!(
-            "`arms` lacks `subject: {{position: direct, protocol: {}}}`, with which this is compared: add it",
+            "`arms` has no `subject: {{position: direct, protocol: {}}}`, which this is compared with: add it",
             direct.protocol.as_str()
         ));
     }
@@ -368,7 +367,7 @@ fn summary(subject: SubjectSection) -> String {
         Position::Server => "A sidecar at the origin",
         Position::Both => "A sidecar at the caller and one at the origin",
         Position::Gateway => "A front proxy",
-        Position::GatewayAndBoth => "A front proxy, and behind it a sidecar at each end",
+        Position::GatewayAndBoth => "A front proxy, followed by a sidecar at each end",
     };
     let protocol = match subject.protocol {
         Protocol::Http1 => "HTTP/1.1",
@@ -378,8 +377,8 @@ fn summary(subject: SubjectSection) -> String {
         Protocol::Tcp => "TCP",
     };
     let secure = match (subject.mtls, subject.tls) {
-        (true, _) => ", mutual TLS on every link that a network would carry",
-        (false, true) => ", TLS on every link that a network would carry",
+        (true, _) => ", mutual TLS on every network link",
+        (false, true) => ", TLS on every network link",
         (false, false) => "",
     };
     let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.program()));

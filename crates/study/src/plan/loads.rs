@@ -26,7 +26,7 @@ pub(super) fn plan(
             problems.push(positions.problem(&format!("/loads/{index}{key}"), message));
         };
         if sections.iter().take(index).any(|other| other.name == section.name) {
-            problem("/name", format!("two loads are called `{}`: give each a name of its own", section.name));
+            problem("/name", format!("duplicate load `{}`: give each load its own name", section.name));
         }
         let open = match (section.loop_, rate(section)) {
             (LoopWord::Open, Ok(rate)) => {
@@ -34,13 +34,13 @@ pub(super) fn plan(
                 match arrivals {
                     Ok(arrivals) => Some(Open { rate, arrivals }),
                     Err(error) => {
-                        problem("/arrivals", format!("`arrivals` cannot be used: {error}"));
+                        problem("/arrivals", format!("invalid `arrivals`: {error}"));
                         None
                     }
                 }
             }
             (LoopWord::Open, Err(why)) => {
-                problem("", format!("load `{}` has an open loop {why}", section.name));
+                problem("", format!("load `{}` {why}", section.name));
                 None
             }
             (LoopWord::Closed, _) => {
@@ -58,7 +58,7 @@ pub(super) fn plan(
             }
         };
         if section.caller == Caller::Php && section.loop_ == LoopWord::Open {
-            problem("/caller", "callers in PHP have no schedule: set `loop: closed`".to_owned());
+            problem("/caller", "PHP callers support only a closed loop: set `loop: closed`".to_owned());
         }
         let given = section.slice.as_deref();
         match given.map_or(Ok(DEFAULT_SLICE), humantime::parse_duration) {
@@ -78,7 +78,7 @@ pub(super) fn plan(
                 problem("/slice", format!("`slice` must be from 50ms to 10s, not `{given}`"));
             }
             Err(error) => {
-                problem("/slice", format!("`slice` is no duration: {error}; write it as `200ms`"));
+                problem("/slice", format!("`slice` is not a duration: {error}; write it as `200ms`"));
             }
         }
     }
@@ -92,9 +92,11 @@ fn rate(section: &LoadSection) -> Result<Rate, &'static str> {
         (None, Some(share)) => {
             let percent = share.trim_end_matches('%').parse::<f64>().ok();
             let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 1.0);
-            share.map(Rate::Utilisation).ok_or("and a `utilisation` that is not above 0 % and at most 100 %")
+            share
+                .map(Rate::Utilisation)
+                .ok_or("has an invalid `utilisation`: it must be above 0 % and at most 100 %")
         }
         (None, None) => Ok(Rate::OfSlowest(OF_SLOWEST)),
-        (Some(_), Some(_)) => Err("and both `rate` and `utilisation`: remove one"),
+        (Some(_), Some(_)) => Err("has both `rate` and `utilisation`: remove one"),
     }
 }

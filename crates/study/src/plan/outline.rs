@@ -43,14 +43,14 @@ fn in_words(load: &Load) -> String {
             format!("open loop, {rate} requests/s, {arrivals}")
         }
         Some(Open { rate: Rate::Utilisation(share), arrivals }) => {
-            format!("open loop, {:.0} % of what each arm can take, {arrivals}", share * 100.0)
+            format!("open loop, {:.0} % of the capacity of each arm, {arrivals}", share * 100.0)
         }
         Some(Open { rate: Rate::OfSlowest(share), arrivals }) => {
-            format!("open loop, {:.0} % of what the slowest arm can take, {arrivals}", share * 100.0)
+            format!("open loop, {:.0} % of the capacity of the slowest arm, {arrivals}", share * 100.0)
         }
     };
     let each = load.requests_per_connection.map_or_else(String::new, |requests| {
-        format!(", {requests} request{} on each", if requests == 1 { "" } else { "s" })
+        format!(", {requests} request{} per connection", if requests == 1 { "" } else { "s" })
     });
     let resumption = match load.resumption {
         None => "",

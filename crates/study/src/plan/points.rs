@@ -192,11 +192,11 @@ impl Brings {
     /// Why the function cannot be used with gRPC.
     fn against_grpc(&self) -> Option<&'static str> {
         if self.conditions.body.is_some() {
-            Some("works on the body of its requests")
+            Some("processes the request body")
         } else if self.conditions.query().is_some() {
-            Some("needs a query, for the size of the answer or by itself")
+            Some("needs a query string")
         } else if self.looks_at_path {
-            Some("looks at the path of requests, which is that of the call")
+            Some("matches the request path, which gRPC sets")
         } else {
             None
         }
@@ -227,13 +227,13 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
     let is_grpc = protocol == Protocol::Grpc;
     if let Some(why) = brings.against_grpc().filter(|_| is_grpc) {
         return Err(format!(
-            "`{name}` {why}: it cannot be measured at `protocol: grpc`; write `{{function: '{name}', at: {{protocol: http1}}}}`"
+            "`{name}` does not support `protocol: grpc`, since it {why}: write `{{function: '{name}', at: {{protocol: http1}}}}`"
         ));
     }
     let secured = brings.secures.then_some(TlsWord::None);
     let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
         format!(
-            "`{name}` secures these connections itself: it cannot be measured at `tls: {}`; leave that out",
+            "`{name}` configures TLS of these connections itself and does not support `tls: {}`: remove it",
             tls.as_str()
         )
     })?;
@@ -243,7 +243,7 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
         may("request_bytes"),
         |bytes| {
             format!(
-                "`{name}` works on a body of its own: it cannot be measured at `request_bytes: {bytes}`; leave that out"
+                "`{name}` has its own request body and does not support `request_bytes: {bytes}`: remove it"
             )
         },
     )?;
@@ -254,27 +254,27 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
         |bytes| {
             let query = own.query().unwrap_or_default();
             format!(
-                "`{name}` needs the query `{query}`: it cannot be measured at `response_bytes: {bytes}`; leave that out"
+                "`{name}` needs the query `{query}` and does not support `response_bytes: {bytes}`: remove it"
             )
         },
     )?;
     if let Some(bytes) = response_bytes.filter(|_| is_grpc) {
         return Err(format!(
-            "`{name}` cannot be measured at `protocol: grpc` and `response_bytes: {bytes}`: a call is answered with its own \
-             message; say `request_bytes`"
+            "`{name}`: `protocol: grpc` does not support `response_bytes: {bytes}`, since the response repeats the request \
+             message; set `request_bytes`"
         ));
     }
     // The minimum or any number above it is fine.
     let least = own.min_connections.unwrap_or(0);
     if let Some(number) = by_arm.connections.filter(|number| *number < least) {
         return Err(format!(
-            "`{name}` needs {least} connections: it cannot be measured at `connections: {number}`; ask for more"
+            "`{name}` needs at least {least} connections, not `connections: {number}`: raise the number"
         ));
     }
     let connections = by_arm.connections.or(by_study.connections).filter(|number| *number >= least);
     let workers = choose((by_arm.workers, by_study.workers), brings.workers, false, |number| {
         format!(
-            "`{name}` has {} workers, which is what it is: it cannot be measured at `workers: {number}`; leave that out",
+            "`{name}` sets {} workers and does not support `workers: {number}`: remove it",
             brings.workers.unwrap_or_default()
         )
     })?;

@@ -26,7 +26,7 @@ fn problems(text: &str) -> String {
 }
 
 #[test]
-fn a_load_is_a_rate_or_a_share_of_what_an_arm_can_take() {
+fn a_load_is_a_rate_or_a_share_of_capacity() {
     let with = |keys: &str| {
         planned(&format!(
             "name: test\narms: [baseline, lua]\nloads: [{{name: in-use, loop: open, {keys}}}]\n"
@@ -48,18 +48,18 @@ fn a_load_is_a_rate_or_a_share_of_what_an_arm_can_take() {
 }
 
 #[test]
-fn several_twins_have_names_of_their_own() {
+fn several_identical_arms_have_their_own_names() {
     let plan = plan("baseline, same, same#2, same#3").unwrap();
-    let twins: Vec<&str> =
+    let copies: Vec<&str> =
         plan.arms.iter().filter(|arm| arm.kind == ArmKind::Same).map(|arm| arm.id.as_str()).collect();
-    assert_eq!(twins, ["same", "same#2", "same#3"]);
+    assert_eq!(copies, ["same", "same#2", "same#3"]);
     for wrong in ["same#1", "same#", "same#x"] {
         assert!(problems(&format!("name: test\narms: [baseline, \"{wrong}\"]\n{LOADS}")).contains(wrong));
     }
 }
 
 #[test]
-fn a_function_with_conditions_brings_a_baseline_of_its_own() {
+fn a_function_with_conditions_has_its_own_baseline() {
     let plan = plan("baseline, lua, compress/gzip, fault/delay").unwrap();
     let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
     let own = [
@@ -78,7 +78,7 @@ fn a_function_with_conditions_brings_a_baseline_of_its_own() {
 }
 
 #[test]
-fn what_is_wrong_with_a_subject_is_told_where_it_stands() {
+fn problems_of_a_subject_are_reported_at_their_place() {
     let text = format!(
         "name: test\narms:\n  - subject: {{position: bth, mtls: 1}}\n  - subject: {{postion: both}}\n{LOADS}"
     );
@@ -86,7 +86,7 @@ fn what_is_wrong_with_a_subject_is_told_where_it_stands() {
 }
 
 #[test]
-fn a_subject_is_compared_with_no_proxy_and_the_same_protocol() {
+fn a_subject_is_compared_with_no_proxy_at_the_same_protocol() {
     let subjects = |list: &[&str]| {
         let arms: String = list.iter().map(|one| format!("  - subject: {{{one}}}\n")).collect();
         format!("name: test\narms:\n{arms}{LOADS}")
@@ -107,7 +107,7 @@ fn a_subject_is_compared_with_no_proxy_and_the_same_protocol() {
     // Also at full speed, where an arm without a proxy uses no CPU time.
     assert!(plan.arms.iter().all(|arm| plan.loads.iter().all(|load| arm.takes_part(load))));
     let alone = problems(&subjects(&["position: both", "position: both, mtls: true"]));
-    assert!(alone.contains("lacks `subject: {position: direct, protocol: http1}`"), "{alone}");
+    assert!(alone.contains("has no `subject: {position: direct, protocol: http1}`"), "{alone}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ loads:
 }
 
 #[test]
-fn every_arm_and_load_that_cannot_be_is_reported_at_its_place() {
+fn every_invalid_arm_and_load_is_reported_at_its_place() {
     insta::assert_snapshot!(problems(
         "name: test
 arms:
@@ -180,19 +180,19 @@ loads:
 }
 
 #[test]
-fn what_is_not_yaml_says_where() {
+fn invalid_yaml_is_reported_at_its_place() {
     insta::assert_snapshot!(
         [": [", "name: a\nname: b\n", "\t- x", "- just\n- a list\n"].map(problems).join("\n---\n")
     );
 }
 
 #[test]
-fn what_a_file_does_not_state_is_left_to_the_machine() {
+fn omitted_values_are_chosen_for_the_machine() {
     let plan = planned("name: t\narms: [baseline, same]\nloads:\n  - {name: a, loop: open}\n").unwrap();
     assert!(matches!(plan.loads[0].open, Some(Open { rate: Rate::OfSlowest(_), .. })));
     assert!(plan.needs_capacities());
     assert_eq!(plan.left_open, LeftOpen { rounds: true, slices: BTreeSet::from([0]) });
-    assert!(plan.outline().contains("of what the slowest arm can take"), "{}", plan.outline());
+    assert!(plan.outline().contains("of the capacity of the slowest arm"), "{}", plan.outline());
     let stated = planned(
         "name: t\nrounds: 3\narms: [baseline, same]\nloads:\n  - {name: a, loop: open, rate: 5, slice: 90ms}\n",
     );
@@ -221,7 +221,7 @@ proptest! {
 }
 
 #[test]
-fn what_others_are_compared_with_has_copies() {
+fn baselines_are_replicated() {
     let copies = |arms: &str| -> Vec<(String, usize)> {
         let plan = plan(arms).unwrap();
         let count = |arm: usize| plan.subjects.iter().filter(|subject| subject.arm == arm).count();
@@ -240,7 +240,7 @@ fn what_others_are_compared_with_has_copies() {
 }
 
 #[test]
-fn rounds_and_blocks_have_orders_of_their_own() {
+fn rounds_and_blocks_have_their_own_orders() {
     let plan = plan("direct, baseline, same, lua, rbac, cors, jwt").unwrap();
     let orders: Vec<Vec<usize>> =
         (0..20).flat_map(|round| blocks(&plan, round)).map(|block| block.subjects).collect();

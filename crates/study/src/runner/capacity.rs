@@ -91,7 +91,7 @@ mod tests {
     use crate::file;
 
     #[test]
-    fn the_slowest_arm_that_takes_part_sets_the_rate() {
+    fn the_slowest_arm_under_a_load_sets_its_rate() {
         let text = "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();

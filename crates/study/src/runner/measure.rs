@@ -196,7 +196,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Stores the capacities of the arms in the record.
-    pub(super) fn knows(&mut self, capacities: &BTreeMap<usize, f64>) {
+    pub(super) fn set_capacities(&mut self, capacities: &BTreeMap<usize, f64>) {
         self.record.capacities.clone_from(capacities);
     }
 
@@ -214,7 +214,8 @@ impl<'a> Meter<'a> {
         number: usize,
         stop: &AtomicBool,
     ) -> io::Result<SliceRecord> {
-        let not_planned = || io::Error::other("the plan names a subject or a load that is not there");
+        let not_planned =
+            || io::Error::other("the plan names an unknown subject or load; this is a bug in hoptax");
         let plan::Subject { arm, copy } = *self.plan.subjects.get(number).ok_or_else(not_planned)?;
         let load = self.plan.loads.get(block.load).ok_or_else(not_planned)?;
         let subject = subjects.all.get_mut(number).ok_or_else(not_planned)?;
@@ -269,11 +270,11 @@ impl<'a> Meter<'a> {
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
             recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
-            answered: self.recording.book.answered + self.recording.early_answers,
+            answered: self.recording.book.answered + self.recording.warmup_answers,
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             late_hops_cpu_ns: [0; MAX_HOPS],
-            parts: counts(&after, &before, self.recording.book.answered + self.recording.early_answers),
+            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_answers),
             origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
             // The counter of a killed companion is gone.
             companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),

@@ -24,14 +24,14 @@ pub(super) struct Origins {
     /// The plain TCP origin, if an arm uses TCP.
     tcp: Option<SocketAddr>,
     /// Origins with flags for a single arm, by its id.
-    told: BTreeMap<String, SocketAddr>,
+    own: BTreeMap<String, SocketAddr>,
 }
 
 impl Origins {
     /// The origins behind an arm.
     pub(super) fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
-        if let Some(told) = self.told.get(&arm.id) {
-            return vec![*told];
+        if let Some(own) = self.own.get(&arm.id) {
+            return vec![*own];
         }
         match arm.conditions.protocol {
             Protocol::Tcp => self.tcp.into_iter().collect(),
@@ -49,7 +49,7 @@ pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Res
 }
 
 /// Starts as many origins as the arm with most upstreams needs; other arms use the first of these. Adds one for plain
-/// TCP, which cannot be told from the other protocols by its first byte.
+/// TCP, which the first byte does not distinguish from other protocols.
 pub(super) fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
@@ -84,7 +84,7 @@ pub(super) fn start_origins(
         all.push(start(&format!("origin-{number}"), &[])?);
     }
     let http = all.iter().map(|origin| origin.address).collect();
-    let mut told = BTreeMap::new();
+    let mut own = BTreeMap::new();
     for arm in &plan.arms {
         let flags = arm.application();
         if !flags.is_empty() {
@@ -92,7 +92,7 @@ pub(super) fn start_origins(
                 flags.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect();
             let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
             let origin = start(&format!("origin-{}", arm.folder(0)), &flags)?;
-            told.insert(arm.id.clone(), origin.address);
+            own.insert(arm.id.clone(), origin.address);
             all.push(origin);
         }
     }
@@ -103,5 +103,5 @@ pub(super) fn start_origins(
         tcp = Some(origin.address);
         all.push(origin);
     }
-    Ok((all, Origins { http, tcp, told }))
+    Ok((all, Origins { http, tcp, own }))
 }

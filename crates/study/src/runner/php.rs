@@ -29,9 +29,9 @@ pub(super) fn call(
     record_from_ns: u64,
     recording: &mut Recording,
 ) -> io::Result<TaskUse> {
-    let (script, said) = (setting.directory.join("caller.php"), setting.directory.join("caller.log"));
+    let (script, output) = (setting.directory.join("caller.php"), setting.directory.join("caller.log"));
     fs::write(&script, CALLER)?;
-    fs::write(&said, "")?;
+    fs::write(&output, "")?;
     let arguments: Vec<OsString> = vec![
         script.into(),
         url.into(),
@@ -43,7 +43,7 @@ pub(super) fn call(
         program: "php".into(),
         arguments,
         environment: Vec::new(),
-        log: said.clone(),
+        log: output.clone(),
         processors: setting.placement.generator.clone(),
     };
     let mut callers = Child::start(&spec).map_err(|error| {
@@ -55,16 +55,16 @@ pub(super) fn call(
             break status;
         }
         if now_ns() > deadline_ns {
-            return Err(io::Error::other("the callers in PHP do not end"));
+            return Err(io::Error::other("the PHP callers did not exit in time"));
         }
         std::thread::sleep(POLL);
     };
-    let text = fs::read_to_string(&said)?;
+    let text = fs::read_to_string(&output)?;
     let Some((answers, span_us)) = answers(&text).filter(|_| status.success()) else {
-        let words = last_lines(&said, 8);
-        return Err(io::Error::other(format!("the callers in PHP ended ({status}):\n{words}")));
+        let words = last_lines(&output, 8);
+        return Err(io::Error::other(format!("the PHP callers failed ({status}):\n{words}")));
     };
-    recording.record_said(&answers, record_from_ns + span_us * 1_000);
+    recording.record_external_calls(&answers, record_from_ns + span_us * 1_000);
     Ok(TaskUse::default())
 }
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_callers_say_is_whole_or_nothing() {
+    fn output_of_callers_is_complete_or_invalid() {
         assert_eq!(answers("1500\nfailed\n20\nend 1600\n"), Some((vec![Some(1500), None, Some(20)], 1600)));
         assert_eq!(answers("1500\n"), None);
         assert_eq!(answers("Warning: something\nend 5\n"), None);

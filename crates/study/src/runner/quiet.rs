@@ -16,12 +16,12 @@ use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 use hoptax_stats::median;
 
-use crate::disturbance::{HandoverLimits, stood_still, took_ticks, was_delayed};
+use crate::disturbance::{HandoverLimits, lost_ticks, was_delayed, was_stalled};
 use crate::placement::is_noisier_apart;
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const READ_INTERVAL: Duration = Duration::from_millis(20);
 /// Initial allowance, so that a bad start can be waited out.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
@@ -29,7 +29,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 const LOST_SHARE: f64 = 1.0;
 
 /// Number of slices with a delayed proxy that are always repeated.
-const MOST_DELAYED_AGAIN: u32 = 8;
+const MAX_DELAYED_REPEATS: u32 = 8;
 
 /// Monitors where the host places the processors of generator and proxy.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Quiet {
                 on_wait();
             }
             let began = Instant::now();
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(READ_INTERVAL);
             waited.time += began.elapsed();
             self.allowance = self.allowance.saturating_sub(began.elapsed());
         }
@@ -99,11 +99,11 @@ impl Quiet {
     }
 
     /// Whether the host disturbed this slice and the allowance permits repeating it.
-    pub(super) fn asks_again(&mut self, slice: &SliceRecord) -> bool {
+    pub(super) fn repeats(&mut self, slice: &SliceRecord) -> bool {
         let is_apart = slice.handover_ns.is_some_and(|reading| self.is_too_far(reading));
         self.slices.push(*slice);
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
-        if !is_apart && !took_ticks(slice) && !stood_still(slice) && !self.is_seldom_delayed(slice) {
+        if !is_apart && !lost_ticks(slice) && !was_stalled(slice) && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
             return false;
         }
@@ -119,7 +119,7 @@ impl Quiet {
         let is_delayed = !self.shares_processors && was_delayed(slice);
         self.seen.0 += 1;
         self.seen.1 += u32::from(is_delayed);
-        is_delayed && self.seen.1 <= MOST_DELAYED_AGAIN.max(self.seen.0 / 4)
+        is_delayed && self.seen.1 <= MAX_DELAYED_REPEATS.max(self.seen.0 / 4)
     }
 }
 
@@ -132,8 +132,8 @@ mod tests {
         SliceRecord { wall_s: 0.1, handover_ns: Some(handover_ns), ..SliceRecord::default() }
     }
 
-    fn asks_again(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
-        quiet.asks_again(&SliceRecord { steal_ticks, ..slice(handover_ns) })
+    fn repeats(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
+        quiet.repeats(&SliceRecord { steal_ticks, ..slice(handover_ns) })
     }
 
     fn quiet(readings: &[f64]) -> Quiet {
@@ -142,34 +142,34 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_took_is_measured_again_until_the_time_for_it_is_spent() {
+    fn disturbed_slices_are_measured_again_until_the_time_for_it_is_spent() {
         let mut quiet = quiet(&[]);
-        let again = (0..1000).take_while(|_| asks_again(&mut quiet, 60.0, 1)).count();
+        let again = (0..1000).take_while(|_| repeats(&mut quiet, 60.0, 1)).count();
         // Five seconds of slices of 100 ms.
         assert!((49..=50).contains(&again), "{again}");
-        assert!(!asks_again(&mut quiet, 60.0, 0) && !asks_again(&mut quiet, 60.0, 0));
-        assert!(asks_again(&mut quiet, 60.0, 1), "slices that count earn time for others");
+        assert!(!repeats(&mut quiet, 60.0, 0) && !repeats(&mut quiet, 60.0, 0));
+        assert!(repeats(&mut quiet, 60.0, 1), "slices that count earn time for others");
     }
 
     #[test]
-    fn processors_that_are_mostly_apart_are_measured_where_they_are() {
+    fn processors_that_are_mostly_apart_are_measured_without_waiting() {
         let mut quiet = quiet(&[370.0; 10]);
-        assert!(!asks_again(&mut quiet, 350.0, 0));
-        assert!(!asks_again(&mut quiet, 50.0, 0), "closer is never asked again");
+        assert!(!repeats(&mut quiet, 350.0, 0));
+        assert!(!repeats(&mut quiet, 50.0, 0), "closer is never measured again");
     }
 
     #[test]
-    fn processors_that_are_mostly_close_are_asked_again_when_apart() {
+    fn processors_that_are_mostly_close_are_waited_for_when_apart() {
         let mut quiet = quiet(&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0]);
-        assert!(asks_again(&mut quiet, 370.0, 0));
-        assert!(!asks_again(&mut quiet, 55.0, 0));
+        assert!(repeats(&mut quiet, 370.0, 0));
+        assert!(!repeats(&mut quiet, 55.0, 0));
     }
 
     #[test]
-    fn processors_that_are_close_for_a_third_of_the_slices_are_measured_where_they_are() {
+    fn processors_that_are_close_for_a_third_of_the_slices_are_not_waited_for() {
         let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0]);
-        assert!(!asks_again(&mut quiet, 370.0, 0));
-        assert!(!asks_again(&mut quiet, 55.0, 0));
+        assert!(!repeats(&mut quiet, 370.0, 0));
+        assert!(!repeats(&mut quiet, 55.0, 0));
     }
 
     #[test]
@@ -178,17 +178,17 @@ mod tests {
         let still = SliceRecord { wall_s: 0.1, ..SliceRecord::default() };
         let mut seldom = quiet(&[]);
         let again =
-            (0..200).filter(|number| seldom.asks_again(if number % 10 == 0 { &delayed } else { &still }));
+            (0..200).filter(|number| seldom.repeats(if number % 10 == 0 { &delayed } else { &still }));
         assert_eq!(again.count(), 20);
         let mut always = quiet(&[]);
-        let again = (0..200).filter(|_| always.asks_again(&delayed)).count();
+        let again = (0..200).filter(|_| always.repeats(&delayed)).count();
         assert!(again < 20, "{again}");
     }
 
     #[test]
-    fn a_slice_in_which_the_generator_stood_still_is_measured_again() {
+    fn a_slice_with_a_stalled_generator_is_measured_again() {
         let stalled = SliceRecord { wall_s: 0.2, latest_own_lag_ns: 1_000_000_000, ..SliceRecord::default() };
-        assert!(quiet(&[]).asks_again(&stalled));
+        assert!(quiet(&[]).repeats(&stalled));
     }
 
     #[test]

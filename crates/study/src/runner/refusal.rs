@@ -36,12 +36,12 @@ fn line_of<'a>(fragment: &'a str, reason: &str) -> Option<(usize, &'a str)> {
         let words = text.split(|c| !is_part(c)).filter(|word| word.len() >= SHORTEST_WORD);
         words.map(|word| word.replace('_', "").to_lowercase()).collect()
     };
-    let said = words(reason);
+    let reason_words = words(reason);
     let weight = |line: &str| -> usize {
         let mut own = words(line);
         own.sort_unstable();
         own.dedup();
-        own.iter().filter(|word| said.contains(word)).map(String::len).sum()
+        own.iter().filter(|word| reason_words.contains(word)).map(String::len).sum()
     };
     let best =
         (1..).zip(fragment.lines()).max_by_key(|(number, line)| (weight(line), usize::MAX - number))?;

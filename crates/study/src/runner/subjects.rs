@@ -284,15 +284,15 @@ pub(super) fn proxy_spec(
     };
     // The link before a proxy has its index, the one behind it the next.
     let is_mutual = arm.subject.mtls;
-    let mutual = |link: usize, peer: &str, is_server: bool| {
+    let tls_of_link = |link: usize, peer: &str, is_server: bool| {
         let is_secure = arm.subject.is_secure() && links.get(link).copied().unwrap_or(false);
         lab.filter(|_| is_secure)
-            .map(|lab| lab.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
+            .map(|lab| lab.tls_settings(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
     // A function that sets up TLS does so on the arm's only proxy.
     let of_function = |how: Option<Tls>, peer: &str, is_server: bool| {
         let is_mutual = how? == Tls::Mtls;
-        Some(lab?.mutual(own, peer, is_server || is_mutual, !is_server || is_mutual))
+        Some(lab?.tls_settings(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
     let listener_file = arm.is_unloaded.then(|| directory.join("listener.json"));
     let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
@@ -311,9 +311,9 @@ pub(super) fn proxy_spec(
                 Protocol::WebSocket => Codec::WebSocket,
                 Protocol::Tcp => Codec::Tcp,
             },
-            downstream: mutual(hop, before, true)
+            downstream: tls_of_link(hop, before, true)
                 .or_else(|| of_function(arm.secured().downstream, before, true)),
-            upstream: mutual(hop + 1, behind, false)
+            upstream: tls_of_link(hop + 1, behind, false)
                 .or_else(|| of_function(arm.secured().upstream, behind, false)),
             listener_file,
         },

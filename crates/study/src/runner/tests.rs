@@ -52,7 +52,7 @@ const ARMS: &str = "baseline, same, lua, access-log/file, ext-authz/http, rate-l
                     tracing/opentelemetry, control/burn, compress/gzip";
 
 #[test]
-fn two_runs_of_a_plan_have_the_same_hashes_whatever_their_ports_and_folders() {
+fn two_runs_of_a_plan_have_the_same_hashes_with_other_ports_and_folders() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let one = hashes(ARMS, folders[0].path(), 4_000);
     assert_eq!(one, hashes(ARMS, folders[1].path(), 40_000));
@@ -63,7 +63,7 @@ fn two_runs_of_a_plan_have_the_same_hashes_whatever_their_ports_and_folders() {
 }
 
 #[test]
-fn a_changed_knob_changes_the_hash_of_its_arm_alone() {
+fn a_changed_knob_changes_only_the_hash_of_its_arm() {
     let folder = tempfile::tempdir().unwrap();
     let of = |arms: &str| hashes(arms, folder.path(), 4_000);
     let one = of("baseline, lua, 'route/path{routes=200}'");

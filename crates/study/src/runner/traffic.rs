@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_of_grpc_says_its_length() {
+    fn a_grpc_message_has_a_length_prefix() {
         assert_eq!(framed(b"abc"), [0, 0, 0, 0, 3, b'a', b'b', b'c']);
         assert_eq!(framed(&[b'x'; 300])[..5], [0, 0, 0, 1, 44]);
     }

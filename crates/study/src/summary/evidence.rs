@@ -42,7 +42,7 @@ struct Judged<'a> {
 impl Judged<'_> {
     /// Whether it counts for some measures.
     fn counts(&self) -> bool {
-        !self.by.iter().any(|disturbance| disturbance.spoils_cpu_time())
+        !self.by.iter().any(|disturbance| disturbance.invalidates_cpu_time())
     }
 
     /// Whether it counts for all measures.

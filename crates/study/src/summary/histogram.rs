@@ -44,7 +44,7 @@ mod tests {
     use crate::record::{RoundRecord, SliceRecord};
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_histograms_are_read_back() {
         let mut recording = Recording::new();
         recording.book = Book::default();
         for us in [40, 41, 41, 900, 5_000] {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_histogram_is_empty() {
+    fn an_invalid_histogram_is_empty() {
         for text in ["", "!", "AAAA", "HISTFAAAAB"] {
             assert!(decoded(Some(&Histogram(text.to_owned()))).is_empty(), "{text}");
         }

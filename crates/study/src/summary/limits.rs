@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_gives_what_it_holds_and_what_is_filled_in() {
+    fn a_bucket_admits_its_tokens_and_its_refill() {
         // Full again after two seconds: a hundred at once, and a hundred during the second.
         assert_eq!(ratio(&[(0.0, 7), (3.0, 200)]), Some(1.0));
         assert_eq!(ratio(&[(0.0, 7), (3.0, 250)]), Some(1.25));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_was_asked_for_no_more_than_was_filled_in_stays_full() {
+    fn a_bucket_with_fewer_requests_than_its_refill_stays_full() {
         // Three consecutive slices: at first the limit refuses, then a hundred a second pass, then five hundred are
         // sent.
         let mut record = round(&[(0.0, 7), (3.0, 100), (4.0, 200)]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_slice_of_a_round_says_nothing() {
+    fn the_first_slice_of_a_round_has_no_ratio() {
         assert_eq!(ratio(&[(0.0, 7)]), None);
     }
 }

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_needs_what_its_proxy_grew_by() {
+    fn memory_per_connection_is_the_growth_of_the_proxy() {
         let evidence = rounds(&[0, 0, 0]);
         let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
         let grown = per_connection(&all, "lua").unwrap();

@@ -199,7 +199,7 @@ fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
         let mut planned: BTreeMap<(u32, u32), (bool, bool)> = BTreeMap::new();
         for ((block, copy), by) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside) {
             let counts = planned.entry((*block, *copy)).or_default();
-            counts.0 |= !by.iter().any(|disturbance| disturbance.spoils_cpu_time());
+            counts.0 |= !by.iter().any(|disturbance| disturbance.invalidates_cpu_time());
             counts.1 |= by.is_empty();
             *(if by.is_empty() { &mut slices.used } else { &mut slices.set_aside }) += 1;
             for disturbance in by {
@@ -278,7 +278,7 @@ fn drift(rounds: &Rounds<'_>, result: &StudyResult) -> Option<f64> {
             .flat_map(|(_, sample)| {
                 let values = super::samples::column(sample, &measure::CPU).zip(&sample.set_aside);
                 values
-                    .filter(|(_, by)| !measure::CPU.is_spoilt_by(by))
+                    .filter(|(_, by)| !measure::CPU.is_invalidated_by(by))
                     .filter_map(|(value, _)| value)
                     .collect::<Vec<f64>>()
             })

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_the_difference_in_each_round() {
+    fn an_added_part_is_the_difference_in_each_round() {
         let of = |lua: u64, baseline: u64| round(&[("lua", lua, 6), ("baseline", baseline, 4)]);
         let mut all = vec![of(28, 20), of(48, 40)];
         // A round that has only one of the two arms contributes nothing.
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_of_which_the_kernel_told_nothing_has_no_parts() {
+    fn an_arm_without_kernel_counters_has_no_parts() {
         let mut all = [round(&[("baseline", 20, 4)]), round(&[("baseline", 20, 4)])];
         for sample in all.iter_mut().flat_map(|round| &mut round.samples) {
             sample.parts = None;

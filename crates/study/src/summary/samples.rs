@@ -94,7 +94,7 @@ impl<'a> Rounds<'a> {
             for sample in samples {
                 let wall = column(sample, &crate::measure::WALL);
                 for ((value, wall), by) in column(sample, measure).zip(wall).zip(&sample.set_aside) {
-                    if let Some((value, wall)) = value.zip(wall).filter(|_| !measure.is_spoilt_by(by)) {
+                    if let Some((value, wall)) = value.zip(wall).filter(|_| !measure.is_invalidated_by(by)) {
                         sum += value * wall;
                         seconds += wall;
                     }
@@ -126,7 +126,7 @@ fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -
     let mut values = Vec::new();
     let places = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
     for (index, (value, ((block, copy), by))) in column(sample, measure).zip(places).enumerate() {
-        if let Some(value) = value.filter(|_| !measure.is_spoilt_by(by)) {
+        if let Some(value) = value.filter(|_| !measure.is_invalidated_by(by)) {
             values.push(Counted { block: *block, copy: *copy, value: value / factor(index) });
         }
     }

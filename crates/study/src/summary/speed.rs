@@ -31,10 +31,10 @@ pub(super) fn speed(rounds: &[StudyRound], load: &str) -> Option<Speed> {
         for (place, sample) in round.samples.iter().enumerate().filter(|(_, sample)| sample.load == load) {
             let next = arms.len();
             let arm = *arms.entry(sample.arm.clone()).or_insert(next);
-            let told = sample.began_s.iter().zip(&sample.block).zip(&sample.set_aside);
-            for (index, (value, ((began_s, block), by))) in column(sample, &CPU).zip(told).enumerate() {
+            let places = sample.began_s.iter().zip(&sample.block).zip(&sample.set_aside);
+            for (index, (value, ((began_s, block), by))) in column(sample, &CPU).zip(places).enumerate() {
                 // An arm without a proxy spends no CPU time and carries no information.
-                let value = value.filter(|value| *value > 0.0 && !CPU.is_spoilt_by(by));
+                let value = value.filter(|value| *value > 0.0 && !CPU.is_invalidated_by(by));
                 if let Some(value) = value {
                     let observation = Observation { round: number, block: *block, arm, value };
                     slices.push((*began_s, (number, place, index), observation));

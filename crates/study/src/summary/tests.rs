@@ -122,7 +122,7 @@ fn index(id: &str) -> usize {
 }
 
 #[test]
-fn a_cost_is_the_paired_difference_at_the_usual_speed_whatever_the_machine_drifts() {
+fn a_cost_is_the_paired_difference_at_the_usual_speed_despite_drift() {
     // As measured, the differences are 0.8 and 1.25 times the cost, and their centre is 5.125.
     let lua = index("lua");
     let result = summarised(&rounds(lua, [4.0, 5.0, 6.0]));
@@ -137,7 +137,7 @@ fn a_cost_is_the_paired_difference_at_the_usual_speed_whatever_the_machine_drift
 }
 
 #[test]
-fn what_a_slice_left_undone_is_part_of_its_cost() {
+fn work_that_a_slice_left_is_part_of_its_cost() {
     let lua = index("lua");
     let mut rounds = rounds(lua, [0.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {
@@ -174,7 +174,7 @@ fn the_arm_without_a_proxy_has_no_cpu_time_and_one_round_has_no_interval() {
 }
 
 #[test]
-fn nothing_measured_is_no_number_anywhere() {
+fn an_empty_study_has_no_numbers() {
     let result = summarised(&[]);
     assert_eq!(result.plan.rounds_completed, 0);
     assert!(
@@ -214,7 +214,7 @@ fn drift_compares_the_last_third_of_the_rounds_with_the_first() {
 }
 
 #[test]
-fn every_number_can_be_computed_again_from_the_result_alone() {
+fn every_number_can_be_recomputed_from_the_result_alone() {
     let result = summarised(&rounds(index("lua"), [4.0, 5.0, 6.5]));
     let text = serde_json::to_string(&result).unwrap();
     let mut read: StudyResult = serde_json::from_str(&text).unwrap();
@@ -230,7 +230,7 @@ fn every_number_can_be_computed_again_from_the_result_alone() {
 }
 
 #[test]
-fn where_the_proxy_waited_for_its_processor_only_cpu_time_counts() {
+fn only_cpu_time_counts_if_the_proxy_waited_for_its_processor() {
     let lua = index("lua");
     let mut rounds = rounds(lua, [1.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
@@ -244,7 +244,7 @@ fn where_the_proxy_waited_for_its_processor_only_cpu_time_counts() {
 }
 
 #[test]
-fn what_was_set_aside_is_not_counted_and_kept_apart() {
+fn slices_set_aside_do_not_count_and_are_kept() {
     let mut rounds = rounds(0, [0.0; 3]);
     let disturbed = rounds[0].slices.iter_mut().find(|slice| slice.load == 1).unwrap();
     disturbed.steal_ticks = 1;
@@ -258,7 +258,7 @@ fn what_was_set_aside_is_not_counted_and_kept_apart() {
 }
 
 #[test]
-fn a_study_that_looked_carries_the_quantile_of_its_looks_and_says_its_confidence() {
+fn a_sequential_study_uses_the_quantile_of_its_looks_and_states_its_confidence() {
     let rounds = rounds(index("lua"), [4.0, 5.0, 7.0]);
     let sequential = Some(SequentialPlan {
         target_share: 0.01,
@@ -279,7 +279,7 @@ fn a_study_that_looked_carries_the_quantile_of_its_looks_and_says_its_confidence
 }
 
 #[test]
-fn half_widths_are_shares_of_what_is_compared_with_whatever_the_estimates() {
+fn half_widths_are_shares_of_the_arm_compared_with() {
     let of = |extra_us: [f64; 3]| precision::half_widths(&summarised(&rounds(index("lua"), extra_us)));
     let (small, large) = (of([4.0, 5.0, 7.0]), of([14.0, 15.0, 17.0]));
     // `direct` has no CPU time; `same`, `rbac` and `cors` cost the same in each round.

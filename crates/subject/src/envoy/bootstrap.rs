@@ -13,7 +13,7 @@
 //! | route timeout 15 s, idle timeouts 5 min and 1 h at the default | nobody runs a proxy without their timers |
 //! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated |
 //! | `lb_policy` at the default | round robin; the function `balance/round-robin` states it and adds the origins |
-//! | `stats_config`, flush interval at the default | statistics are kept as usual; their flush every 5 s is idle use, which is subtracted |
+//! | `stats_config`, flush interval at the default | statistics are kept as usual; a flush, every 5 s, counts towards the slice in which it happens or after which it fell due |
 //! | watchdogs that check every 10 s | by default they wake every thread ten times a second, and with a hundred proxies at once they disturb the measured one thousands of times a second: an idle proxy uses 484 us of CPU time per second with them and 211 without. They do not affect requests |
 //! | a limit of downstream connections | Envoy warns at start without one; counting costs per connection, not per request |
 //! | TLS 1.3 with a single key exchange group, X25519, where connections use TLS | 1.40 added X25519MLKEM768 to the defaults; the cost of a handshake must not depend silently on the release |
@@ -22,7 +22,7 @@
 //! | `x-envoy-expected-rq-timeout-ms`, `x-envoy-upstream-service-time`, `server`, `date` at the default | part of the cost of plain proxying |
 //! | limits of buffers and windows at the default | 1 MiB per connection, 16 MiB per HTTP/2 stream: no body of a study reaches them |
 //!
-//! With HTTP/2 and TCP, and with mutual TLS on either side, it is the same except for what these need; HTTP/2 uses
+//! With HTTP/2 and TCP, and with TLS on either side, it is the same except for what these need; HTTP/2 uses
 //! prior knowledge, which Envoy detects from the first bytes.
 //!
 //! A function's [`Fragment`] is merged in at fixed places. Messages that it may extend are [`Merged`]: the part set by
@@ -49,7 +49,7 @@ use messages::{
     OverloadManager, Plain, ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router,
     StaticResources, TcpProxy, Thresholds, Unlimited, UpgradeConfig, VirtualHost, Watchdogs,
 };
-pub use secure::Mutual;
+pub use secure::TlsSettings;
 
 /// The name of the listener and of the HTTP connection manager's statistics: `http.ingress.downstream_rq_total`.
 pub const INGRESS: &str = "ingress";
@@ -72,9 +72,9 @@ pub struct ProxyPlan {
     /// The protocol on both sides.
     pub codec: Codec,
     /// Downstream TLS; plaintext if not given.
-    pub downstream: Option<Mutual>,
+    pub downstream: Option<TlsSettings>,
     /// Upstream TLS; plaintext if not given.
-    pub upstream: Option<Mutual>,
+    pub upstream: Option<TlsSettings>,
     /// The file that Envoy loads its listener from, and reloads when it is replaced; the listener is in the bootstrap
     /// if not given.
     pub listener_file: Option<PathBuf>,
@@ -145,10 +145,7 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
         address: Address::of(&plan.listen),
         filter_chains: [FilterChain {
             filters,
-            transport_socket: plan
-                .downstream
-                .as_ref()
-                .map(|mutual| secure::downstream(mutual, plan.codec, group)),
+            transport_socket: plan.downstream.as_ref().map(|tls| secure::downstream(tls, plan.codec, group)),
         }],
     };
     let listener = merging.extend("listener", &listener, &fragment.listener)?;
@@ -160,13 +157,14 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
         .iter()
         .map(|cluster| merging.extend("clusters", &unlimited, cluster))
         .collect::<Result<Vec<_>, _>>()?;
-    let told = plan.listener_file.as_ref();
+    let listener_file = plan.listener_file.as_ref();
     let bootstrap = Plain {
-        node: told.map(|_| Node { id: INGRESS, cluster: INGRESS }),
-        dynamic_resources: told.map(|path| json!({"lds_config": {"path_config_source": {"path": path}}})),
+        node: listener_file.map(|_| Node { id: INGRESS, cluster: INGRESS }),
+        dynamic_resources: listener_file
+            .map(|path| json!({"lds_config": {"path_config_source": {"path": path}}})),
         admin: Admin { address: Address::loopback(plan.admin_port) },
         static_resources: StaticResources {
-            listeners: if told.is_some() { Vec::new() } else { vec![listener.clone()] },
+            listeners: if listener_file.is_some() { Vec::new() } else { vec![listener.clone()] },
             clusters: std::iter::once(cluster).chain(more).collect(),
         },
         overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
@@ -247,7 +245,7 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
         circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
         load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
         typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
-        transport_socket: plan.upstream.as_ref().map(|mutual| secure::upstream(mutual, plan.codec, group)),
+        transport_socket: plan.upstream.as_ref().map(|tls| secure::upstream(tls, plan.codec, group)),
     }
 }
 

@@ -10,8 +10,8 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use hoptax_host::ask::{AskError, ask};
 use hoptax_host::child::{Child, ChildSpec, last_lines_of};
+use hoptax_host::command::{self, CommandError};
 use serde::Deserialize;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
@@ -68,7 +68,7 @@ pub enum ProxyError {
         source: io::Error,
     },
     /// It rejects its configuration.
-    #[error("Envoy refuses the configuration `{}`:\n{last_lines}", config.display())]
+    #[error("Envoy rejects the configuration `{}`:\n{last_lines}", config.display())]
     Refused {
         /// The configuration.
         config: PathBuf,
@@ -76,17 +76,17 @@ pub enum ProxyError {
         last_lines: String,
     },
     /// It does not finish validating its configuration.
-    #[error("`{}` does not check the configuration `{}`: {source}", program.display(), config.display())]
+    #[error("`{}` cannot validate the configuration `{}`: {source}", program.display(), config.display())]
     Unchecked {
         /// The program.
         program: PathBuf,
         /// The configuration.
         config: PathBuf,
         /// The cause.
-        source: AskError,
+        source: CommandError,
     },
     /// It exited on its own.
-    #[error("the proxy ended by itself ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
+    #[error("the proxy exited ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
     Ended {
         /// Its exit status.
         status: ExitStatus,
@@ -96,8 +96,8 @@ pub enum ProxyError {
         last_lines: String,
     },
     /// Its admin interface does not respond.
-    #[error("Envoy does not tell its statistics ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
-    NotTelling {
+    #[error("cannot read Envoy's statistics ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
+    NoStatistics {
         /// The cause.
         cause: String,
         /// Its log.
@@ -106,7 +106,7 @@ pub enum ProxyError {
         last_lines: String,
     },
     /// It does not listen.
-    #[error("the proxy does not listen after {seconds} s; see its log `{}`", log.display())]
+    #[error("the proxy does not listen after {seconds} s; its log is `{}`", log.display())]
     NotListening {
         /// The time limit.
         seconds: u64,
@@ -222,13 +222,13 @@ impl ProxySpec {
         let program = self.envoy.program.clone();
         let mut command = Command::new(&program);
         command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
-        match ask(command, patience, stop) {
+        match command::run(command, patience, stop) {
             Ok(answer) if answer.status.success() => Ok(()),
             Ok(answer) => {
                 let last_lines = last_lines_of(&answer.text, LOG_LINES);
                 Err(ProxyError::Refused { config: self.config(), last_lines })
             }
-            Err(AskError::Run(source)) => Err(ProxyError::Run { program, source }),
+            Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
             Err(source) => Err(ProxyError::Unchecked { program, config: self.config(), source }),
         }
     }
@@ -310,12 +310,12 @@ impl StartingProxy {
     /// The addresses of admin interface and listener, or what is still missing.
     fn probe(&self) -> Result<(SocketAddr, SocketAddr), String> {
         let text = fs::read_to_string(&self.admin_address_file)
-            .map_err(|_| "it has not opened its admin interface".to_owned())?;
+            .map_err(|_| "its admin interface is not open".to_owned())?;
         let admin: SocketAddr =
-            text.trim().parse().map_err(|_| format!("`{}` is no address", text.trim()))?;
+            text.trim().parse().map_err(|_| format!("`{}` is not an address", text.trim()))?;
         let state = get(admin, "/ready")?;
         if state.trim() != "LIVE" {
-            return Err(format!("its admin interface says {}", state.trim()));
+            return Err(format!("its admin interface reports {}", state.trim()));
         }
         let listeners = get(admin, "/listeners?format=json")?;
         let address = listen_address(&listeners).ok_or("its listener has no port yet")?;
@@ -354,7 +354,7 @@ impl Proxy {
     /// When its admin interface does not respond.
     pub fn statistics(&self, patterns: &[String]) -> Result<Option<Vec<u64>>, ProxyError> {
         let Some(admin) = self.admin else { return Ok(None) };
-        let text = get(admin, "/stats?usedonly").map_err(|cause| ProxyError::NotTelling {
+        let text = get(admin, "/stats?usedonly").map_err(|cause| ProxyError::NoStatistics {
             cause,
             log: self.child.log().to_owned(),
             last_lines: self.child.last_lines(LOG_LINES),
@@ -368,7 +368,7 @@ impl Proxy {
     /// When the kernel does not report whether it is still running.
     pub fn ask_to_end(&mut self) -> Result<(), ProxyError> {
         let path = self.child.log().to_owned();
-        self.child.ask_to_end().map_err(|source| ProxyError::File { path, source })
+        self.child.terminate().map_err(|source| ProxyError::File { path, source })
     }
 
     /// Asks it to end and waits until it has.
@@ -396,9 +396,9 @@ fn check(child: &mut Child) -> Result<(), ProxyError> {
 fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(2))).build().into();
-    let said = |error: ureq::Error| format!("its admin interface does not answer: {error}");
-    let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(said)?;
-    response.body_mut().read_to_string().map_err(said)
+    let failure = |error: ureq::Error| format!("its admin interface does not answer: {error}");
+    let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(failure)?;
+    response.body_mut().read_to_string().map_err(failure)
 }
 
 /// The sum of the statistics whose names match a pattern. A histogram counts as one, since the number of its values is
@@ -484,16 +484,16 @@ mod tests {
 
     /// Without the option Envoy decides by the machine and the control group.
     #[test]
-    fn envoy_is_told_its_number_of_workers_however_it_is_run() {
+    fn every_run_of_envoy_sets_the_number_of_workers() {
         let folder = tempfile::tempdir().unwrap();
-        let spec = scripted(folder.path(), "echo \"$@\" >> \"$0.told\"");
+        let spec = scripted(folder.path(), "echo \"$@\" >> \"$0.arguments\"");
         spec.configure().unwrap();
         spec.validate(&AtomicBool::new(false)).unwrap();
         let error = spec.start().unwrap().wait().unwrap_err();
         assert!(matches!(error, ProxyError::Ended { .. }), "{error}");
-        let told = fs::read_to_string(folder.path().join("envoy.told")).unwrap();
-        assert_eq!(told.lines().count(), 2, "{told}");
-        assert!(told.lines().all(|line| line.contains("--concurrency 3 ")), "{told}");
+        let arguments = fs::read_to_string(folder.path().join("envoy.arguments")).unwrap();
+        assert_eq!(arguments.lines().count(), 2, "{arguments}");
+        assert!(arguments.lines().all(|line| line.contains("--concurrency 3 ")), "{arguments}");
     }
 
     #[test]
@@ -503,13 +503,13 @@ mod tests {
         let check =
             |patience, stop| spec.validate_within(patience, &AtomicBool::new(stop)).unwrap_err().to_string();
         let error = check(Duration::from_millis(50), false);
-        assert!(error.contains("did not end within") && error.contains("bootstrap.json"), "{error}");
+        assert!(error.contains("timed out after") && error.contains("bootstrap.json"), "{error}");
         let error = check(VALIDATION_PATIENCE, true);
         assert!(error.contains("interrupted"), "{error}");
     }
 
     #[test]
-    fn an_envoy_that_ends_is_explained_with_its_own_words_alone() {
+    fn an_envoy_that_exits_is_reported_with_its_log() {
         let folder = tempfile::tempdir().unwrap();
         let ended =
             |script: &str| scripted(folder.path(), script).start().unwrap().wait().unwrap_err().to_string();

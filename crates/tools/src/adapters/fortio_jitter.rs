@@ -1,4 +1,4 @@
-//! Fortio with its jitter: a tenth of the gap either way.
+//! Fortio with jitter: up to a tenth of the gap in both directions.
 
 use super::fortio;
 use crate::Tool;
@@ -8,9 +8,9 @@ pub(super) const TOOL: Tool = Tool {
     command: |offer| {
         let mut line = (fortio::TOOL.command)(offer)?;
         if offer.rate.is_none() {
-            return Err("jitter needs a rate");
+            return Err("jitter requires a rate");
         }
-        // Before the URL, which comes last.
+        // The URL is the last argument.
         line.insert(line.len().saturating_sub(1), "-jitter".to_owned());
         Ok(line)
     },

@@ -1,8 +1,8 @@
-//! h2load: closed, or paced for each connection in steps of ten milliseconds and more.
+//! h2load: a closed loop, or a rate per connection in steps of ten milliseconds and more.
 
 use hoptax_result::Latency;
 
-use super::called;
+use super::command_line;
 use crate::text::{after, number, time_us};
 use crate::{Reported, Tool};
 
@@ -12,8 +12,8 @@ pub(super) const TOOL: Tool = Tool {
     version: "--version",
     command: |offer| {
         let (connections, seconds) = (format!("-c{}", offer.connections), format!("-D{}", offer.seconds));
-        let mut line = called(offer, &["--h1", &connections, &seconds]);
-        if let Some(rate) = offer.rate_of_connection() {
+        let mut line = command_line(offer, &["--h1", &connections, &seconds]);
+        if let Some(rate) = offer.rate_per_connection() {
             line.push(format!("--rps={rate}"));
         }
         line.push(offer.url.to_owned());
@@ -21,8 +21,8 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| {
-        let finished = after(output.text, "finished in ").ok_or("it does not say that it finished")?;
-        let (time, rest) = finished.split_once(',').ok_or("it does not say how long it took")?;
+        let finished = after(output.text, "finished in ").ok_or("`finished in` is missing")?;
+        let (time, rest) = finished.split_once(',').ok_or("the time after `finished in` is missing")?;
         let columns: Vec<f64> = after(output.text, "time for request:")
             .unwrap_or_default()
             .split_whitespace()
@@ -34,7 +34,7 @@ pub(super) const TOOL: Tool = Tool {
             let before = requests.split_once(word)?.0;
             before.rsplit(',').next().and_then(number).map(|count| count as u64)
         };
-        // Each of its threads has some of them.
+        // Clients are printed for each thread.
         let clients = output.text.lines().filter_map(|line| {
             line.strip_prefix("spawning thread #")?.split_once(": ").and_then(|(_, rest)| number(rest))
         });
@@ -53,7 +53,7 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &["quantiles: it has none", "requests in flight at the end", "planned releases"],
+    not_reported: &["quantiles", "requests in flight at the end", "intended starts"],
 };
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! hey: workers in a closed loop, each with a ticker where there is a rate.
+//! hey: workers in a closed loop, each with a ticker if there is a rate.
 
 use hoptax_result::Latency;
 
-use super::{called, words};
+use super::{command_line, words};
 use crate::text::{after, number, time_us};
 use crate::{Reported, Tool};
 
@@ -12,8 +12,8 @@ pub(super) const TOOL: Tool = Tool {
     version: "-h",
     command: |offer| {
         let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
-        let mut line = called(offer, &["-c", &connections, "-z", &seconds]);
-        if let Some(rate) = offer.rate_of_connection() {
+        let mut line = command_line(offer, &["-c", &connections, "-z", &seconds]);
+        if let Some(rate) = offer.rate_per_connection() {
             line.extend(words(&["-q", &rate.to_string()]));
         }
         line.push(offer.url.to_owned());
@@ -28,7 +28,7 @@ pub(super) const TOOL: Tool = Tool {
             let (inner, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
             Some((inner.to_owned(), rest.to_owned()))
         };
-        // A status and how often; an error the other way round.
+        // A line has a status and its count, or the count of an error and its text.
         let statuses = listed("Status code distribution:")
             .map_while(bracketed)
             .filter_map(|(status, rest)| Some((status, number(&rest)? as u64)));
@@ -40,7 +40,7 @@ pub(super) const TOOL: Tool = Tool {
             *if status.as_str() < "4" { &mut answered } else { &mut failed } += count;
         }
         let rate =
-            after(output.text, "Requests/sec:").and_then(number).ok_or("it says nothing of its rate")?;
+            after(output.text, "Requests/sec:").and_then(number).ok_or("`Requests/sec:` is missing")?;
         Ok(Reported {
             connections: None,
             answered: Some(answered),
@@ -58,7 +58,7 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &["planned releases: ticks that come while a worker waits are lost", "p99.9"],
+    not_reported: &["intended starts: ticks during a request are lost", "p99.9"],
 };
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_ended_in_an_error_have_failed() {
+    fn errors_count_as_failed() {
         let text = "Summary:\n  Requests/sec:\t956.2871\n\nStatus code distribution:\n  [200]\t1920 responses\n  [503]\t7 responses\n\n\
                     Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": dial tcp: connect: connection refused\n  \
                     [40]\tGet \"http://127.0.0.1:1\": [200] of 3 responses\n\n";

@@ -1,8 +1,8 @@
-//! hoptax itself, called as any other.
+//! hoptax itself, called like the other tools.
 
 use hoptax_result::Latency;
 
-use super::{called, words};
+use super::{command_line, words};
 use crate::text::{at, json};
 use crate::{RESULT, Reported, Tool};
 
@@ -12,7 +12,7 @@ pub(super) const TOOL: Tool = Tool {
     version: "--version",
     command: |offer| {
         let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
-        let mut line = called(
+        let mut line = command_line(
             offer,
             &["load", "-c", &connections, "-d", &seconds, "--warmup", "0s", "--timeout", "30s"],
         );
@@ -25,7 +25,7 @@ pub(super) const TOOL: Tool = Tool {
     script: None,
     read: |output| {
         let result = json(output.result())?;
-        // What is withheld is still what it measured; that of every answered request stands here.
+        // Withheld quantiles are still available in the outcome `answered`, for every answered request.
         let us = |name: &str| {
             at(&result, &format!("/latency/response/{name}"))
                 .or_else(|| at(&result, &format!("/outcomes/answered/{name}")))
@@ -49,5 +49,5 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &[],
+    not_reported: &[],
 };

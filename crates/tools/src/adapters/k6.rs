@@ -1,8 +1,8 @@
-//! k6: virtual users that run a script.
+//! k6: virtual users that execute a script.
 
 use hoptax_result::Latency;
 
-use super::called;
+use super::command_line;
 use crate::text::{at, json};
 use crate::{RESULT, Reported, SCRIPT, Tool};
 
@@ -11,7 +11,7 @@ pub(super) const TOOL: Tool = Tool {
     program: "k6",
     version: "version",
     command: |offer| {
-        Ok(called(
+        Ok(command_line(
             offer,
             &[
                 "run",
@@ -29,7 +29,7 @@ pub(super) const TOOL: Tool = Tool {
         let (users, seconds) = (offer.connections, offer.seconds);
         let scenario = match offer.rate {
             Some(rate) => {
-                // It takes a whole number of requests for any unit of time.
+                // It supports whole numbers of requests per arbitrary time unit.
                 let (rate, unit) = match offer.whole_rate() {
                     Ok(rate) => (rate, "1s".to_owned()),
                     Err(_) => ("1".to_owned(), format!("{:.0}ns", 1e9 / rate)),
@@ -41,7 +41,7 @@ pub(super) const TOOL: Tool = Tool {
             }
             None => format!("executor: 'constant-vus', vus: {users}, duration: '{seconds}s'"),
         };
-        // A URL as a string of JSON is one of JavaScript, too.
+        // A JSON string is a valid JavaScript string.
         let url = serde_json::Value::from(offer.url);
         format!(
             "import http from 'k6/http';\nexport const options = {{ discardResponseBodies: true, scenarios: {{ load: {{ {scenario} \
@@ -51,7 +51,7 @@ pub(super) const TOOL: Tool = Tool {
     read: |output| {
         let result = json(output.result())?;
         let us = |name: &str| at(&result, &format!("/metrics/http_req_duration/{name}")).map(|ms| ms * 1e3);
-        let requests = at(&result, "/metrics/http_reqs/count").ok_or("it says nothing of its requests")?;
+        let requests = at(&result, "/metrics/http_reqs/count").ok_or("the metric `http_reqs` is missing")?;
         let failed = at(&result, "/metrics/http_req_failed/passes").unwrap_or(0.0);
         Ok(Reported {
             connections: at(&result, "/metrics/vus_max/max").map(|count| count as u32),
@@ -73,9 +73,9 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &[
-        "iterations that found no free user: they are counted as dropped and are in no latency",
-        "time between the planned release and the sending",
+    not_reported: &[
+        "iterations without a free user: they are counted as dropped and are in no latency",
+        "time between the intended start and the sending",
     ],
 };
 

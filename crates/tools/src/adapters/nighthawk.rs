@@ -1,14 +1,14 @@
-//! Nighthawk: an open loop over a pool of Envoy's connections.
+//! Nighthawk: an open loop over a connection pool of Envoy.
 
 use hoptax_result::Latency;
 
 use serde_json::Value;
 
-use super::called;
+use super::command_line;
 use crate::text::{at, json};
 use crate::{Reported, Tool};
 
-/// Its statistic of latency.
+/// Its latency statistic.
 const LATENCY: &str = "benchmark_http_client.request_to_response";
 
 pub(super) const TOOL: Tool = Tool {
@@ -17,11 +17,11 @@ pub(super) const TOOL: Tool = Tool {
     version: "--version",
     command: |offer| {
         if offer.rate.is_none() {
-            return Err("it has no loop without a rate");
+            return Err("requires a rate");
         }
         let (connections, seconds) = (offer.connections.to_string(), offer.seconds.to_string());
         let rate = offer.whole_rate()?;
-        Ok(called(
+        Ok(command_line(
             offer,
             &[
                 "--rps",
@@ -43,14 +43,14 @@ pub(super) const TOOL: Tool = Tool {
     script: None,
     read: |output| {
         let result = json(output.result())?;
-        let results = result.get("results").and_then(Value::as_array).ok_or("it holds no results")?;
+        let results = result.get("results").and_then(Value::as_array).ok_or("`results` is missing")?;
         let named =
             |name: &str| results.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name));
-        let global = named("global").or(results.last()).ok_or("it holds no results")?;
+        let global = named("global").or(results.last()).ok_or("`results` is empty")?;
         let statistics = global.get("statistics").and_then(Value::as_array);
         let latency = statistics
             .and_then(|all| all.iter().find(|one| one.get("id").and_then(Value::as_str) == Some(LATENCY)))
-            .ok_or_else(|| format!("it holds no statistic `{LATENCY}`"))?;
+            .ok_or_else(|| format!("the statistic `{LATENCY}` is missing"))?;
         let counter = |name: &str| {
             let all = global.get("counters")?.as_array()?;
             all.iter()
@@ -83,19 +83,19 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &[
-        "requests that its pool had no connection for: they are counted as overflow and are in no latency",
+    not_reported: &[
+        "requests without a free connection: they are counted as overflow and are in no latency",
         "latency of requests in flight at the end",
-        "time between the planned release and the encoding of a request",
+        "time between the intended start and the encoding of a request",
     ],
 };
 
-/// Protobuf's way to write a duration: `1.5s`.
+/// Parses a Protobuf duration in JSON, `1.5s`; seconds.
 fn seconds(value: &Value) -> Option<f64> {
     value.as_str()?.strip_suffix('s')?.parse().ok()
 }
 
-/// The first of its percentiles at or above `p`: it has no others.
+/// The first listed percentile at or above `p`, microseconds. The list depends on the data and may not contain `p` itself.
 fn percentile(latency: &Value, p: f64) -> Option<f64> {
     let all = latency.get("percentiles")?.as_array()?;
     let one = all.iter().find(|one| at(one, "/percentile").is_some_and(|value| value >= p - 1e-9))?;

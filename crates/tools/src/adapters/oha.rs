@@ -1,12 +1,12 @@
-//! oha: a queue of planned requests that as many workers as connections take from.
+//! oha: a queue of planned requests, served by one worker per connection.
 
 use hoptax_result::Latency;
 
-use super::{called, words};
+use super::{command_line, words};
 use crate::text::{at, json};
 use crate::{Reported, Tool};
 
-/// How it calls requests that it gave up since its time was over.
+/// Its error text for requests that it aborted at the end of the run.
 const IN_FLIGHT: &str = "aborted due to deadline";
 
 pub(super) const TOOL: Tool = Tool {
@@ -16,7 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     command: |offer| {
         let (connections, seconds) = (offer.connections.to_string(), format!("{}s", offer.seconds));
         let mut line =
-            called(offer, &["-c", &connections, "-z", &seconds, "--no-tui", "--output-format", "json"]);
+            command_line(offer, &["-c", &connections, "-z", &seconds, "--no-tui", "--output-format", "json"]);
         if let Some(rate) = offer.rate {
             line.extend(words(&["-q", &rate.to_string(), "--latency-correction"]));
         }
@@ -35,7 +35,7 @@ pub(super) const TOOL: Tool = Tool {
                 counts.sum::<u64>()
             })
         };
-        // What was in flight at the end is no failure: nobody waited for it.
+        // Requests in flight at the end are not failures.
         let errors = result.get("errorDistribution").and_then(|all| all.as_object());
         let errors = errors.into_iter().flatten().filter(|(error, _)| *error != IN_FLIGHT);
         let errors: u64 = errors.filter_map(|(_, count)| count.as_u64()).sum();
@@ -57,8 +57,8 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &[
-        "requests that were planned and not begun at the end",
+    not_reported: &[
+        "requests that were planned but not started at the end",
         "requests in flight at the end",
         "latency of failed requests",
     ],
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_ended_in_an_error_have_failed() {
+    fn errors_count_as_failed() {
         let text = r#"{"statusCodeDistribution": {"200": 10, "503": 2},
             "errorDistribution": {"aborted due to deadline": 16, "connection error": 30, "timeout": 4}}"#;
         let reported = (TOOL.read)(&Output { text, file: None }).unwrap();

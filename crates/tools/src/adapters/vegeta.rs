@@ -1,4 +1,4 @@
-//! vegeta: a constant rate with as many workers as it takes.
+//! vegeta: a constant rate with as many workers as needed.
 
 use hoptax_result::Latency;
 
@@ -11,12 +11,12 @@ pub(super) const TOOL: Tool = Tool {
     program: "vegeta",
     version: "-version",
     command: |offer| {
-        // It takes whole numbers of requests, for a second or for a time of one's own; 0 is no limit.
+        // It supports whole numbers of requests per arbitrary time unit; 0 means no limit.
         let rate = match offer.rate {
             None => "0".to_owned(),
             Some(rate) => offer.whole_rate().unwrap_or_else(|_| format!("1/{:.0}ns", 1e9 / rate)),
         };
-        // It has no limit on connections, only one on idle ones; at rate 0, one on workers is needed.
+        // `-connections` limits only idle connections; without a rate, the number of workers must be limited.
         let limit =
             if offer.rate.is_none() { format!(" -max-workers {}", offer.connections) } else { String::new() };
         let program = offer.program.display();
@@ -31,7 +31,7 @@ pub(super) const TOOL: Tool = Tool {
     read: |output| {
         let result = json(output.result())?;
         let us = |name: &str| at(&result, &format!("/latencies/{name}")).map(|ns| ns / 1e3);
-        let requests = at(&result, "/requests").ok_or("it says nothing of its requests")?;
+        let requests = at(&result, "/requests").ok_or("`requests` is missing")?;
         let share = at(&result, "/success").unwrap_or(1.0);
         Ok(Reported {
             connections: None,
@@ -50,10 +50,10 @@ pub(super) const TOOL: Tool = Tool {
             },
         })
     },
-    unknown: &[
-        "time between the planned release and when a worker took it up",
-        "the number of connections, which it opens as it likes",
-        "p99.9; quantiles are a t-digest's",
+    not_reported: &[
+        "time between the intended start and the start by a worker",
+        "the number of connections, which is unlimited",
+        "p99.9; other quantiles are estimated by a t-digest",
     ],
 };
 

@@ -1,8 +1,8 @@
-//! wrk: a closed loop, as fast as the server answers.
+//! wrk: a closed loop without a rate.
 
 use hoptax_result::Latency;
 
-use super::called;
+use super::command_line;
 use crate::text::{after, number, time_us};
 use crate::{Reported, Tool};
 
@@ -11,8 +11,8 @@ pub(super) const TOOL: Tool = Tool {
     program: "wrk",
     version: "-v",
     command: |offer| match offer.rate {
-        Some(_) => Err("it has no rate"),
-        None => Ok(called(
+        Some(_) => Err("does not support a rate"),
+        None => Ok(command_line(
             offer,
             &[
                 "-t1",
@@ -25,19 +25,17 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| read(output.text, true),
-    unknown: &[
-        "planned releases: each connection sends when it is answered",
-        "requests in flight at the end, and those that took longer than its timeout, are in no latency",
+    not_reported: &[
+        "intended starts: each connection sends the next request after the response",
+        "latency of requests in flight at the end, and of those that exceeded its timeout",
     ],
 };
 
-/// Output of wrk; that of wrk2 has the same shape. `counts_late` says whether its timeouts are answers that came late, as those of
-/// wrk are.
+/// Parses the output of wrk or wrk2, which have the same format. `counts_late` states whether timeouts are late responses, as in
+/// wrk.
 pub(super) fn read(text: &str, counts_late: bool) -> Result<Reported, String> {
-    let total = text
-        .lines()
-        .find_map(|line| line.split_once(" requests in "))
-        .ok_or("it says nothing of its requests")?;
+    let total =
+        text.lines().find_map(|line| line.split_once(" requests in ")).ok_or("`requests in` is missing")?;
     let quantile =
         |mark: &str| text.lines().find_map(|line| line.trim().strip_prefix(mark).and_then(time_us));
     let latency: Vec<&str> = text
@@ -53,7 +51,7 @@ pub(super) fn read(text: &str, counts_late: bool) -> Result<Reported, String> {
     let errors = after(text, "Socket errors:").unwrap_or_default();
     let error = |kind: &str| count(errors.split_once(kind).map(|(_, rest)| rest));
     let unanswered = error("connect ") + error("read ") + error("write ");
-    // An answer that came after the timeout is among its requests, but not in its latency.
+    // wrk counts a response after the timeout as a request, but not in the latency.
     let late = if counts_late { error("timeout ") } else { 0 };
     let connections =
         text.lines().find_map(|line| line.trim().strip_suffix(" connections")?.rsplit(' ').next());
@@ -85,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_answered_or_too_late_has_failed() {
+    fn socket_errors_and_late_responses_count_as_failed() {
         let text = "  2 threads and 16 connections\n  100 requests in 2.00s, 3.87MB read\n  Socket errors: connect 1, read 20, write 300, timeout 4\n  \
                     Non-2xx or 3xx responses: 50\nRequests/sec:  50.00\n";
         let wrk = super::read(text, true).unwrap();

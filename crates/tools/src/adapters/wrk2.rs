@@ -1,6 +1,6 @@
-//! wrk2: each connection has a schedule of its own, and catches up.
+//! wrk2: each connection has its own schedule and catches up with it.
 
-use super::{called, wrk};
+use super::{command_line, wrk};
 use crate::Tool;
 
 pub(super) const TOOL: Tool = Tool {
@@ -8,8 +8,8 @@ pub(super) const TOOL: Tool = Tool {
     program: "wrk2",
     version: "-v",
     command: |offer| match offer.rate {
-        None => Err("it needs a rate"),
-        Some(_) => Ok(called(
+        None => Err("requires a rate"),
+        Some(_) => Ok(command_line(
             offer,
             &[
                 "-t1",
@@ -23,11 +23,11 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| wrk::read(output.text, false),
-    unknown: &[
-        "the first ten seconds, which are in no latency",
+    not_reported: &[
+        "latency of the first ten seconds",
         "requests in flight at the end",
-        "requests that timed out: every two seconds it counts all connections that wait, and may count one again",
-        "waits to the millisecond, which count as latency of the server",
+        "the number of timeouts: every two seconds it counts all waiting connections, some of them repeatedly",
+        "its own waits up to the next millisecond, which it counts as server latency",
     ],
 };
 

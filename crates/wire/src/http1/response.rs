@@ -9,6 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
+use super::malformed::Malformed;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::response::{ExpectedHeader, Response};
@@ -25,26 +26,6 @@ pub enum Progress {
     Partial,
     /// The answer is complete; the reader is ready for the next.
     Complete(Response),
-}
-
-/// Why bytes are not a valid answer.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Malformed {
-    /// The head is not HTTP/1.
-    #[error("the head of the answer is not HTTP/1.1")]
-    Head,
-    /// The head is larger than [`MAX_HEAD_BYTES`] or has more than [`MAX_HEADERS`] fields.
-    #[error("the head of the answer is larger than 64 KiB or has more than 128 fields")]
-    HeadTooLarge,
-    /// `Content-Length` is not a number, is given twice with different values, or is beside `Transfer-Encoding`.
-    #[error("the answer states its length in a way that cannot be trusted")]
-    Length,
-    /// A chunk's size line or end is invalid.
-    #[error("the chunked body of the answer is broken")]
-    Chunk,
-    /// Bytes followed a complete answer.
-    #[error("bytes followed the answer that no request asked for")]
-    Excess,
 }
 
 /// The peer closed the connection in the middle of an answer.

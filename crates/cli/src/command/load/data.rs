@@ -18,15 +18,15 @@ const MAX_BYTES: usize = 1 << 30;
 /// Faults that are told of one file.
 const MAX_FAULTS: usize = 10;
 
-/// The rows of a file.
+/// A CSV file.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct Table {
     name: String,
     fields: Vec<String>,
     rows: Vec<StringRecord>,
 }
 
-impl Rows {
+impl Table {
     /// Reads a file whose first row names the fields.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = format!("data `{}`", path.display());
@@ -229,8 +229,8 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn rows(text: &str) -> Result<Rows, String> {
-        Rows::parse("data".to_owned(), text.as_bytes())
+    fn rows(text: &str) -> Result<Table, String> {
+        Table::parse("data".to_owned(), text.as_bytes())
     }
 
     fn listed(url: &str, header: &str, body: &str) -> Vec<Listed> {
@@ -244,7 +244,7 @@ mod tests {
         vec![(String::new(), Ok(request))]
     }
 
-    fn filled(rows: &Rows, template: &str) -> Vec<String> {
+    fn filled(rows: &Table, template: &str) -> Vec<String> {
         let text = Text::new(template, &rows.fields).unwrap();
         rows.rows.iter().map(|row| text.fill(row)).collect()
     }

@@ -1,4 +1,4 @@
-//! The file of the raw log, written by a thread of its own so that no worker waits for a disk.
+//! Writes the raw log of `hoptax load --log` on its own thread, so that no worker waits for the disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use hoptax_load::log::{self, MAGIC};
 
 use crate::exit::Failure;
 
-/// A log that is being written.
+/// An open log file and its writer thread.
 pub(super) struct LogFile {
     path: PathBuf,
     sender: SyncSender<Vec<u8>>,
@@ -20,7 +20,7 @@ pub(super) struct LogFile {
 impl LogFile {
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         let mut file = File::create(path).map_err(|error| {
-            Failure::environment(format!("cannot make the log `{}`: {error}", path.display()))
+            Failure::environment(format!("cannot create the log `{}`: {error}", path.display()))
         })?;
         let (sender, pieces) = log::channel();
         let writer = thread::spawn(move || {
@@ -36,7 +36,8 @@ impl LogFile {
 
     pub(super) fn finish(self) -> Result<(), Failure> {
         drop(self.sender);
-        let written = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("its writer has ended")));
+        let written =
+            self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer thread has panicked")));
         written.map_err(|error| {
             Failure::environment(format!("cannot write the log `{}`: {error}", self.path.display()))
         })

@@ -1,4 +1,4 @@
-//! Asking a server of gRPC what messages its services take.
+//! Gets the service definitions of a gRPC server by reflection.
 
 use hoptax_load::{AskError, Protocol, RequestSpec, Resolver, Target, ask, on_host_of, without_user};
 use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
@@ -8,10 +8,10 @@ use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 use crate::security;
 
-/// Status of gRPC when a server has no such call.
+/// gRPC status of an unknown method.
 const UNIMPLEMENTED: u16 = 12;
 
-/// The services that are called, as their server tells.
+/// The definitions of the services that the URLs call, from their server.
 pub(super) fn services(arguments: &LoadArguments, resolver: &Resolver) -> Result<Services, Failure> {
     let first = arguments.urls.first().map_or("", |url| &**url);
     let target = |url: &str, body| {
@@ -48,12 +48,12 @@ pub(super) fn services(arguments: &LoadArguments, resolver: &Resolver) -> Result
                 }
                 Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. }) => {
                     return Err(Failure::bad_input(format!(
-                        "`{host}` does not tell its services (it has no reflection); give the proto file with --proto"
+                        "`{host}` does not support gRPC reflection; give the proto file with --proto"
                     )));
                 }
                 answer => {
                     break answer.map_err(|error| {
-                        Failure::bad_input(format!("cannot ask `{host}` for its services: {error}"))
+                        Failure::bad_input(format!("gRPC reflection on `{host}` failed: {error}"))
                     })?;
                 }
             }

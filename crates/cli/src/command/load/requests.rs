@@ -1,4 +1,4 @@
-//! A file of requests, one per line: a path, a method with a path and a body, or JSON as vegeta writes it.
+//! Parses the file of `--requests`: one request per line, as a path, a method with path and body, or JSON as vegeta writes it.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-/// Where a request stands, and the request or what is wrong with it.
+/// The place of a request in its file, and the request or its error.
 pub(super) type Listed = (String, Result<Request, String>);
 
 /// A line of JSON, with the fields of vegeta's targets.
@@ -36,8 +36,8 @@ struct Line {
     body: Option<String>,
 }
 
-/// The requests of a file. `base` says the host of paths; a line
-/// without a method or a header gets those that are given.
+/// Reads the requests of a file. `base` is the host of paths. Lines without a method or a header use `method` and
+/// `headers`.
 pub(super) fn read(
     path: &Path,
     base: &str,
@@ -57,7 +57,7 @@ pub(super) fn read(
     let requests: Vec<_> = read.collect();
     if requests.is_empty() {
         return Err(Failure::bad_input(format!(
-            "requests `{}`: there is none; write one per line, as `/path` or `POST /path BODY`",
+            "requests `{}`: the file has no request; expected one per line, as `/path` or `POST /path BODY`",
             path.display()
         )));
     }
@@ -73,7 +73,7 @@ fn request(line: &str, base: &str, method: &str, headers: &[(String, String)]) -
     let (method, place, body) = if first.starts_with('/') || first.contains("://") {
         if words.next().is_some() {
             return Err(
-                "something follows the path: write a method before a path with a body, as `POST /path BODY`"
+                "unexpected text after the path: a line with a body needs a method, as in `POST /path BODY`"
                     .to_owned(),
             );
         }
@@ -90,11 +90,10 @@ fn request(line: &str, base: &str, method: &str, headers: &[(String, String)]) -
 }
 
 fn of_json(line: &str, base: &str, method: &str, headers: &[(String, String)]) -> Result<Request, String> {
-    let line: Line =
-        serde_json::from_str(line).map_err(|error| format!("it is no request as JSON: {error}"))?;
+    let line: Line = serde_json::from_str(line).map_err(|error| format!("invalid JSON request: {error}"))?;
     let mut own = Vec::new();
     for (name, values) in line.header {
-        let wrong = || format!("the values of header `{name}` must be texts, as `[\"value\"]`");
+        let wrong = || format!("the values of header `{name}` must be strings, as in `[\"value\"]`");
         let values = match values {
             Value::Array(values) => values,
             value => vec![value],
@@ -103,13 +102,13 @@ fn of_json(line: &str, base: &str, method: &str, headers: &[(String, String)]) -
             own.push((name.clone(), value.as_str().ok_or_else(wrong)?.to_owned()));
         }
     }
-    // What a line says of a header takes the place of what is said for all.
+    // A header of the line replaces the header of the same name from the arguments.
     let is_own = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut all: Vec<_> = headers.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
     all.append(&mut own);
     let body = STANDARD
         .decode(line.body.unwrap_or_default())
-        .map_err(|error| format!("its body is not base64: {error}"))?;
+        .map_err(|error| format!("the body is not base64: {error}"))?;
     Ok(Request {
         url: on_host_of(base, &line.url),
         method: line.method.unwrap_or_else(|| method.to_owned()),
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_requests() {
+    fn lines_are_paths_or_methods_with_paths_and_bodies() {
         let is = |line: &str, method: &str, url: &str, body: &str| {
             let read = read(line).unwrap();
             assert_eq!((read.method.as_str(), read.url.as_str()), (method, url), "{line}");
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_has_headers_and_any_body() {
+    fn a_json_line_has_headers_and_a_binary_body() {
         let line =
             r#"{"method": "PUT", "url": "/x", "header": {"X-B": ["1", "2"], "x-c": "3"}, "body": "/wA="}"#;
         let expected = Request {
@@ -161,8 +160,8 @@ mod tests {
             (r#"{"url": "/", "bodi": ""}"#, "unknown field `bodi`"),
             (r#"{"method": "GET"}"#, "missing field `url`"),
             (r#"{"url": "/", "body": "?"}"#, "not base64"),
-            (r#"{"url": "/", "header": {"a": [1]}}"#, "header `a` must be texts"),
-            (r#"{"url""#, "no request as JSON"),
+            (r#"{"url": "/", "header": {"a": [1]}}"#, "header `a` must be strings"),
+            (r#"{"url""#, "invalid JSON request"),
         ] {
             let error = read(line).unwrap_err();
             assert!(error.contains(expected), "{line}: {error}");

@@ -1,4 +1,4 @@
-//! From URLs, bodies and lists of requests to traffic.
+//! Builds the traffic of a load from URLs, bodies and request files.
 
 use std::fs;
 
@@ -8,17 +8,17 @@ use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::Messages;
 
-use super::data::Rows;
+use super::data::Table;
 use super::requests::{Listed, Request};
 use super::{reflection, requests};
 use crate::arguments::{DataOrder, GivenUrl, GrpcStream, LoadArguments};
 use crate::exit::Failure;
 use crate::security;
 
-/// Bytes of a message, where a body is not given and there must be one.
+/// Default body size of TCP and WebSocket, which need a body, bytes.
 const DEFAULT_BYTES: usize = 64;
 
-/// What the flags ask to be sent.
+/// Builds the traffic from the arguments.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let body = body(arguments)?;
     let resolver = resolver(arguments);
@@ -58,7 +58,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     };
     let requests: Vec<Listed> = if let Some(path) = &arguments.requests {
         let [url] = arguments.urls.as_slice() else {
-            return Err(Failure::bad_input("a file of requests goes with one URL, which says the host"));
+            return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
         };
         requests::read(path, url, &arguments.method, &headers)?
     } else {
@@ -73,26 +73,25 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
     let has_cookies =
         requests.iter().flat_map(|(_, request)| request).any(|request| request.headers.iter().any(is_cookie));
-    let mut traffic = match &arguments.data {
-        Some(path) => with_data(&Rows::read(path)?, requests, target, arguments)?,
-        None => {
-            let targets = requests.into_iter().map(|(place, request)| {
-                let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
-                target(&request?).map_err(placed)
-            });
-            weighted(all(targets)?, &arguments.weights)?
-        }
+    let mut traffic = if let Some(path) = &arguments.data {
+        with_data(&Table::read(path)?, requests, target, arguments)?
+    } else {
+        let targets = requests.into_iter().map(|(place, request)| {
+            let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
+            target(&request?).map_err(placed)
+        });
+        weighted(all(targets)?, &arguments.weights)?
     };
     traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
-            "the URLs speak different protocols, {} and {other}: give one run to each",
+            "the URLs use different protocols, {} and {other}: start one load for each",
             traffic.protocol()
         )));
     }
     if arguments.streams > 1 && !traffic.protocol().has_streams() {
         return Err(Failure::bad_input(format!(
-            "--streams is for HTTP/2 and gRPC; a connection of {} carries one request at a time: raise --connections",
+            "--streams requires HTTP/2 or gRPC; a connection of {} carries one request at a time: raise --connections",
             traffic.protocol()
         )));
     }
@@ -131,7 +130,7 @@ fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure>
     Ok(())
 }
 
-/// What knows the addresses of hosts, by the flags.
+/// The resolver of host names.
 fn resolver(arguments: &LoadArguments) -> Resolver {
     let family = match (arguments.ipv4, arguments.ipv6) {
         (true, _) => Some(Family::V4),
@@ -141,7 +140,7 @@ fn resolver(arguments: &LoadArguments) -> Resolver {
     Resolver::new(arguments.resolve.clone(), family)
 }
 
-/// All of them, or everything that is wrong.
+/// All values, or all errors.
 fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
     let (mut fine, mut wrong) = (Vec::new(), Vec::new());
     for one in read {
@@ -155,7 +154,7 @@ fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failu
 
 /// Requests that are filled in from rows.
 fn with_data(
-    rows: &Rows,
+    table: &Table,
     requests: Vec<Listed>,
     target: impl Fn(&Request) -> Result<Target, String>,
     arguments: &LoadArguments,
@@ -169,16 +168,17 @@ fn with_data(
     if !weights.is_empty() {
         check_weights(requests.len(), weights)?;
     }
-    let targets = rows.targets(requests, target)?;
+    let targets = table.targets(requests, target)?;
     let mut traffic = match order {
         DataOrder::InTurn => Traffic::in_turn(targets),
         DataOrder::Random => {
-            let each = if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(rows.len()) };
+            let each =
+                if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(table.len()) };
             Traffic::by_weight(targets, &each)
         }
     };
     traffic.data = Some(DataPlan {
-        rows: rows.len() as u32,
+        rows: table.len() as u32,
         order: match order {
             DataOrder::InTurn => "in-turn",
             DataOrder::Random => "random",
@@ -199,27 +199,25 @@ fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
 fn check_weights(urls: usize, weights: &[f64]) -> Result<(), Failure> {
     if weights.len() != urls {
         return Err(Failure::bad_input(format!(
-            "{} URLs and {} weights: give one weight for each URL, in their order",
+            "{} URLs and {} weights: give one weight for each URL, in the same order",
             urls,
             weights.len()
         )));
     }
     if !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
-        return Err(Failure::bad_input(
-            "weights must be above 0; leave out a URL that is not to be requested",
-        ));
+        return Err(Failure::bad_input("weights must be above 0; remove URLs that are not to be requested"));
     }
     Ok(())
 }
 
-/// The message of a call: the body as it is, or as the proto file says to read it.
+/// The message of a call: the body itself, or the body encoded from JSON by the service definition.
 fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(services) = services else { return Ok(body) };
     let call = services.call(path).map_err(|error| error.to_string())?;
     if messages > 1 && !call.takes_stream() {
-        return Err(format!("`{path}` takes one message, not {messages}: leave out --messages"));
+        return Err(format!("`{path}` accepts one message, not {messages}: remove --messages"));
     }
-    let json = String::from_utf8(body).map_err(|_| "the message is no JSON: it is no text".to_owned())?;
+    let json = String::from_utf8(body).map_err(|_| "the message is not JSON: it is not UTF-8".to_owned())?;
     call.encode(&json).map_err(|error| error.to_string())
 }
 

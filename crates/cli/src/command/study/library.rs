@@ -1,4 +1,4 @@
-//! The studies that come with hoptax, and reading one of them or a file.
+//! The built-in studies, and reading a study by name or path.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::exit::Failure;
 
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
 
-/// Name and text of the study file that `study` names: a path, or a study that comes with hoptax.
+/// File name and text of a study: `study` is a path or the name of a built-in study.
 pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
     let path = Path::new(study);
     let is_path = study.contains('/') || path.extension().is_some() || path.is_file();
@@ -19,7 +19,7 @@ pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
             let names = names();
             let hint = hoptax_nearest::hint(study, names.iter().map(String::as_str));
             Failure::bad_input(format!(
-                "there is no study `{study}`{hint}\nhoptax brings `{}`; for a file of your own, give its path",
+                "unknown study `{study}`{hint}\nbuilt-in studies are `{}`; give the path of your own study file",
                 names.join("`, `")
             ))
         });
@@ -29,7 +29,7 @@ pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
     Ok((study.to_owned(), text))
 }
 
-/// A line for each study: its name and what it asks.
+/// The built-in studies with their summaries, one per line.
 pub(crate) fn list() -> String {
     let summary = |name: &str| {
         let (file, text) = read(name).ok()?;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_study_of_the_library_can_be_planned() {
+    fn every_built_in_study_can_be_planned() {
         let catalogue = Catalogue::load().unwrap();
         assert!(names().contains(&"quick".to_owned()));
         for name in names() {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_tells_which_there_are() {
+    fn an_unknown_name_is_an_error_that_lists_the_studies() {
         let error = read("quik").unwrap_err().to_string();
         assert!(error.contains("`quik`; did you mean `quick`?") && error.contains("`quick"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The files of a study. One that cannot be written stops neither the study nor the others.
+//! Writes the output files of a study. A failure to write one does not affect the others.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use hoptax_report::{csv, html, markdown};
 use hoptax_result::StudyResult;
 
-/// Writes result.json, report.md, report.html, numbers.csv and slices.csv; says what could not be written.
+/// Writes result.json, report.md, report.html, numbers.csv and slices.csv; returns one message for each failure.
 pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let outputs = [
         (

@@ -1,7 +1,7 @@
-//! The folder of a run: what is kept in it while the study goes on, so that one that was killed can be taken up again.
+//! The run folder of a study, which makes it possible to resume the study after a kill.
 //!
-//! `study.yaml` is the study file, `run.json` says what else the rounds depend on, and `rounds/N.json` is a complete round.
-//! While a study runs it holds a lock on the folder.
+//! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and `rounds/N.json` is a complete
+//! round. A running study holds a lock on the folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,26 +23,26 @@ const RUN: &str = "run.json";
 const STUDY: &str = "study.yaml";
 const ROUNDS: &str = "rounds";
 
-/// What the rounds of a study depend on beside its file.
+/// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Facts {
+pub(crate) struct Manifest {
     format: String,
     /// The name of the study file, for messages.
     pub(crate) file_name: String,
     pub(crate) hoptax_version: String,
     pub(crate) envoy_version: String,
-    /// Rounds at most.
+    /// Maximum number of rounds.
     pub(crate) rounds: u32,
-    /// Time that all rounds together may take, seconds.
+    /// Time limit for all rounds, seconds.
     budget_s: Option<f64>,
-    /// The precision at which it ends.
-    until: Option<KeptUntil>,
+    /// Precision at which the study ends.
+    until: Option<StoredUntil>,
     pub(crate) seed: u64,
     /// The name of the study.
     pub(crate) study: String,
-    /// A hash of the plan: its arms with their fragments, and its loads. Seed and number of rounds are no part of it.
+    /// Hash of the plan: arms with their fragments, and loads, without seed and number of rounds.
     plan_hash: String,
-    /// Hashes of the programs that measured and that were measured.
+    /// Hashes of the hoptax and Envoy binaries.
     hoptax_hash: String,
     pub(crate) envoy_hash: String,
     /// The machine.
@@ -50,57 +50,57 @@ pub(crate) struct Facts {
     cpus: u32,
     memory_bytes: u64,
     kernel: String,
-    /// The machine as it was probed before the first round.
+    /// Probe of the machine before the first round.
     pub(crate) machine: MachineProbe,
-    /// Its speeds, where they were measured.
+    /// Speeds of the machine, if measured.
     #[serde(default)]
     pub(crate) speeds: Option<MachineSpeeds>,
-    /// Whether the processors are kept from being halted.
+    /// Whether the processors are kept from halting.
     pub(crate) never_halted: bool,
-    /// When the first round began, RFC 3339 in UTC.
+    /// Start of the first round, RFC 3339 in UTC.
     pub(crate) started_at: String,
-    /// After how many rounds the study was taken up again, each time.
+    /// Number of complete rounds each time the study was resumed.
     pub(crate) resumed_after_rounds: Vec<u32>,
 }
 
-/// A precision that was asked for.
+/// A requested precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct KeptUntil {
+struct StoredUntil {
     target_share: f64,
     since_rounds: u32,
 }
 
-/// A kept round.
+/// The content of `rounds/N.json`.
 #[derive(Serialize, Deserialize)]
-struct KeptRound {
-    /// How long the study had taken then, seconds.
+struct StoredRound {
+    /// Duration of the study until the end of this round, seconds.
     elapsed_s: f64,
     record: RoundRecord,
 }
 
-/// The folder of a run that goes on; nobody else uses it meanwhile.
+/// The locked folder of a running study.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
-    /// Keeps the lock.
+    /// Holds the lock.
     _lock: File,
 }
 
-/// The programs of a study.
+/// Paths of a study's programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Programs<'a> {
     pub(crate) hoptax: &'a Path,
     pub(crate) envoy: &'a Path,
 }
 
-/// The complete rounds of a study that was begun before, and when each of them ended, seconds since it began.
+/// The complete rounds of earlier sessions, and the end of each, seconds since the start of the study.
 #[derive(Debug, Default)]
-pub(crate) struct KeptRounds {
+pub(crate) struct CompleteRounds {
     pub(crate) earlier: Earlier,
     pub(crate) ended_s: Vec<f64>,
 }
 
-impl Facts {
+impl Manifest {
     pub(crate) fn new(
         file_name: String,
         environment: &Environment,
@@ -133,7 +133,7 @@ impl Facts {
         })
     }
 
-    /// What ends the study.
+    /// The condition that ends the study.
     pub(crate) fn length(&self) -> Length {
         let until = self
             .until
@@ -141,36 +141,36 @@ impl Facts {
         Length { rounds: self.rounds, budget_s: self.budget_s, until }
     }
 
-    /// Gives the study another length.
+    /// Changes the length of the study.
     pub(crate) fn set_length(&mut self, length: &Length) {
         self.rounds = length.rounds;
         self.budget_s = length.budget_s;
         self.until = length
             .until
-            .map(|until| KeptUntil { target_share: until.target_share, since_rounds: until.since_rounds });
+            .map(|until| StoredUntil { target_share: until.target_share, since_rounds: until.since_rounds });
     }
 
-    /// What speaks against `other` being another sitting of the same study on this machine, in words.
-    pub(crate) fn differences_of_sitting(&self, other: &Self) -> Vec<String> {
+    /// Reasons why `other` is not another sitting of the same study on this machine; empty if it is one.
+    pub(crate) fn sitting_differences(&self, other: &Self) -> Vec<String> {
         let mut all = self.differences(other);
         if self.never_halted != other.never_halted {
-            all.push("processors that were kept from being halted in one of them".to_owned());
+            all.push("processors kept from halting in one of them only".to_owned());
         }
         all
     }
 
-    /// What of the plan and of the programs differs, in words.
-    pub(crate) fn other_programs(&self, other: &Self) -> Vec<String> {
+    /// Differences in plan and programs, as text.
+    pub(crate) fn program_differences(&self, other: &Self) -> Vec<String> {
         let pairs = [
             ("the study or the catalogue has changed", &self.plan_hash, &other.plan_hash),
-            ("another build of hoptax", &self.hoptax_hash, &other.hoptax_hash),
-            ("another build of Envoy", &self.envoy_hash, &other.envoy_hash),
+            ("a different build of hoptax", &self.hoptax_hash, &other.hoptax_hash),
+            ("a different build of Envoy", &self.envoy_hash, &other.envoy_hash),
         ];
         let differ = pairs.into_iter().filter(|(_, one, other)| one != other);
         differ.map(|(words, ..)| words.to_owned()).collect()
     }
 
-    /// What of `now` differs, in words.
+    /// Differences from `now`, as text.
     fn differences(&self, now: &Self) -> Vec<String> {
         let pairs = [
             ("hoptax", &self.hoptax_version, &now.hoptax_version),
@@ -183,33 +183,30 @@ impl Facts {
             .filter(|(_, then, now)| then != now)
             .map(|(what, then, now)| format!("{what} {then} then, {now} now"))
             .collect();
-        all.extend(self.other_programs(now));
+        all.extend(self.program_differences(now));
         if (self.cpus, self.memory_bytes) != (now.cpus, now.memory_bytes) {
-            all.push("another number of processors or bytes of memory".to_owned());
+            all.push("a different number of processors or memory size".to_owned());
         }
         all
     }
 }
 
-/// The text of the study file that a folder keeps, and what else its rounds depend on.
-pub(crate) fn read(path: &Path) -> Result<(String, Facts), Failure> {
+/// Reads the study file and `run.json` of a run folder.
+pub(crate) fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     let of = |error: &dyn std::fmt::Display| {
-        Failure::bad_input(format!(
-            "`{}` is no folder of a study that can be taken up again: {error}",
-            path.display()
-        ))
+        Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
     };
     let text = fs::read_to_string(path.join(STUDY)).map_err(|error| of(&error))?;
-    let facts = fs::read_to_string(path.join(RUN)).map_err(|error| of(&error))?;
-    let facts: Facts = serde_json::from_str(&facts).map_err(|error| of(&error))?;
-    if facts.format == FORMAT {
-        Ok((text, facts))
+    let manifest = fs::read_to_string(path.join(RUN)).map_err(|error| of(&error))?;
+    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of(&error))?;
+    if manifest.format == FORMAT {
+        Ok((text, manifest))
     } else {
-        Err(of(&format!("it is of format `{}`", facts.format)))
+        Err(of(&format!("unsupported format `{}`", manifest.format)))
     }
 }
 
-/// A hash of what a plan measures, whatever its seed and its number of rounds.
+/// Hash of a plan without its seed and number of rounds.
 fn plan_hash(plan: &Plan) -> String {
     let mut plan = Plan { seed: 0, rounds: 0, ..plan.clone() };
     if let Some(link) = &mut plan.link {
@@ -224,57 +221,57 @@ fn file_hash(path: &Path) -> Result<String, Failure> {
     Ok(sha256(&bytes))
 }
 
-/// Whether a study runs in a folder.
+/// Whether a study is running in a folder.
 pub(crate) fn is_in_use(path: &Path) -> bool {
     lock(path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Locks a folder, for as long as what is returned lives. The folder and not a file in it: files are replaced by others.
+/// Locks a folder until the returned value is dropped. Files in it are replaced, so none of them could hold the lock.
 fn lock(path: &Path) -> io::Result<File> {
     let folder = File::open(path)?;
     flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
     Ok(folder)
 }
 
-/// Refuses a folder that holds what a study would write over, unless that was asked for.
+/// Refuses a folder whose results or rounds a study would overwrite, unless `force` is set.
 pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     let exists = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
     let (is_run, has_rounds) = (exists(RUN), round_file(path, 0).exists());
     let named = path.display();
     let held = match (exists("result.json"), has_rounds) {
-        (true, _) if is_run => format!("a study is in `{named}` already, with its result"),
-        (true, _) => format!("`{named}` holds a result.json that this study would write over"),
-        (false, true) => format!("rounds of a study are in `{named}` already"),
+        (true, _) if is_run => format!("`{named}` already holds a study and its result"),
+        (true, _) => format!("`{named}` holds a result.json that this study would overwrite"),
+        (false, true) => format!("`{named}` already holds rounds of a study"),
         (false, false) => return Ok(()),
     };
     if force {
         return Ok(());
     }
-    let goes_on = if has_rounds {
-        format!("\n  hoptax study --resume {named} --rounds NUMBER   goes on with more rounds")
+    let more_rounds = if has_rounds {
+        format!("\n  hoptax study --resume {named} --rounds NUMBER   adds rounds to it")
     } else {
         String::new()
     };
     Err(Failure::bad_input(format!(
-        "{held}; give another folder with --out, or{goes_on}\n  --force   writes over what is there"
+        "{held}; choose another folder with --out, or use{more_rounds}\n  --force   overwrites it"
     )))
 }
 
-/// The folders in `parent` that hold the result of a study of this name, and what it depended on, in the order of time.
-pub(crate) fn finished(parent: &Path, study: &str) -> Vec<(PathBuf, Facts)> {
+/// The folders in `parent` that hold a result of this study, with their `run.json`, by start time.
+pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let mut found: Vec<(PathBuf, Facts)> = entries
+    let mut found: Vec<(PathBuf, Manifest)> = entries
         .map(|entry| entry.path())
         .filter(|path| path.join("result.json").is_file())
         .filter_map(|path| Some((read(&path).ok()?.1, path)))
-        .filter(|(facts, _)| facts.study == study)
-        .map(|(facts, path)| (path, facts))
+        .filter(|(manifest, _)| manifest.study == study)
+        .map(|(manifest, path)| (path, manifest))
         .collect();
     found.sort_by(|(_, a), (_, b)| a.started_at.cmp(&b.started_at));
     found
 }
 
-/// Writes a file so that it is there whole or as it was.
+/// Replaces a file atomically.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
     fs::write(&unfinished, text)?;
@@ -282,8 +279,8 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 }
 
 impl RunFolder {
-    /// Begins a study in a folder; what another left there is removed.
-    pub(crate) fn begin(path: &Path, study: &str, facts: &Facts) -> Result<Self, Failure> {
+    /// Starts a study in a folder, and removes the rounds of an earlier one.
+    pub(crate) fn create(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let folder = Self::locked(path)?;
         let write = || -> io::Result<()> {
             match fs::remove_dir_all(path.join(ROUNDS)) {
@@ -293,30 +290,34 @@ impl RunFolder {
             replace(&path.join(STUDY), study)
         };
         write().map_err(|error| unusable(path, &error))?;
-        folder.write(facts)?;
+        folder.write(manifest)?;
         Ok(folder)
     }
 
-    /// Takes a study up again, with the complete rounds that its folder keeps.
-    pub(crate) fn resume(path: &Path, then: &Facts, now: &Facts) -> Result<(Self, KeptRounds), Failure> {
+    /// Resumes a study with the complete rounds in its folder.
+    pub(crate) fn resume(
+        path: &Path,
+        then: &Manifest,
+        now: &Manifest,
+    ) -> Result<(Self, CompleteRounds), Failure> {
         let differences = then.differences(now);
         if !differences.is_empty() {
             return Err(Failure::bad_input(format!(
-                "`{}` cannot be taken up again: its rounds were measured with something else ({}); begin anew",
+                "cannot resume `{}`: its rounds differ in their conditions ({}); start a new study",
                 path.display(),
                 differences.join("; ")
             )));
         }
         let folder = Self::locked(path)?;
-        let mut kept = KeptRounds::default();
-        // Rounds follow each other; one that is not whole was being written.
-        while let Ok(text) = fs::read_to_string(round_file(path, kept.ended_s.len() as u32)) {
-            let Ok(round) = serde_json::from_str::<KeptRound>(&text) else { break };
-            kept.earlier.elapsed_s = round.elapsed_s;
-            kept.earlier.rounds.push(round.record);
-            kept.ended_s.push(round.elapsed_s);
+        let mut complete = CompleteRounds::default();
+        // Stop at the first missing round, and at an incomplete one, which was being written.
+        while let Ok(text) = fs::read_to_string(round_file(path, complete.ended_s.len() as u32)) {
+            let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };
+            complete.earlier.elapsed_s = round.elapsed_s;
+            complete.earlier.rounds.push(round.record);
+            complete.ended_s.push(round.elapsed_s);
         }
-        Ok((folder, kept))
+        Ok((folder, complete))
     }
 
     fn locked(path: &Path) -> Result<Self, Failure> {
@@ -329,16 +330,16 @@ impl RunFolder {
         }
     }
 
-    /// Writes what the rounds depend on.
-    pub(crate) fn write(&self, facts: &Facts) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(facts).map_err(Failure::environment)?;
+    /// Writes `run.json`.
+    pub(crate) fn write(&self, manifest: &Manifest) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(manifest).map_err(Failure::environment)?;
         replace(&self.path.join(RUN), &text).map_err(|error| unusable(&self.path, &error))
     }
 
-    /// Keeps a complete round.
-    pub(crate) fn keep(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
-        let kept = serde_json::json!({"elapsed_s": elapsed_s, "record": record});
-        replace(&round_file(&self.path, round), &kept.to_string())
+    /// Stores a complete round.
+    pub(crate) fn store_round(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
+        let stored = serde_json::json!({"elapsed_s": elapsed_s, "record": record});
+        replace(&round_file(&self.path, round), &stored.to_string())
     }
 }
 

@@ -1,4 +1,4 @@
-//! How long a study goes on, by the arguments and what its folder keeps, and what is said of that meanwhile.
+//! Decides when a study ends, from the arguments and its run folder, and forecasts its precision and duration.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use hoptax_study::precision::{Forecast, forecast, forecast_of_more, half_widths}
 use hoptax_study::record::RoundRecord;
 use hoptax_study::summary::{self, Conditions};
 
-use super::expense::Expense;
-use super::run_folder::{Facts, KeptRounds};
+use super::estimate::Estimate;
+use super::run_folder::{CompleteRounds, Manifest};
 use crate::arguments::StudyArguments;
 use crate::exit::Failure;
 
-/// By what share the first round may take longer or shorter than was told before it is told again.
-const TIME_OFF: f64 = 0.2;
+/// Relative error of the estimated first round above which a corrected duration is printed.
+const DURATION_TOLERANCE: f64 = 0.2;
 
-/// Rounds of a study that ends by time or precision alone.
+/// Maximum number of rounds of a study that ends by time or precision.
 const MOST_ROUNDS: u32 = 1000;
 
-/// What ends a study that begins.
+/// The length of a new study.
 pub(super) fn length(arguments: &StudyArguments, rounds_of_file: u32) -> Length {
     Length {
         rounds: rounds(arguments).unwrap_or(rounds_of_file),
@@ -30,46 +30,46 @@ pub(super) fn length(arguments: &StudyArguments, rounds_of_file: u32) -> Length 
     }
 }
 
-/// What ends a study that goes on: as it began, unless the arguments say more.
+/// The length of a resumed study: its previous one, unless the arguments change it.
 pub(super) fn length_of_more(
     arguments: &StudyArguments,
-    facts: &Facts,
-    kept: &KeptRounds,
+    manifest: &Manifest,
+    complete: &CompleteRounds,
 ) -> Result<Length, Failure> {
-    more(arguments, facts.length(), kept)
+    more(arguments, manifest.length(), complete)
 }
 
-fn more(arguments: &StudyArguments, length: Length, kept: &KeptRounds) -> Result<Length, Failure> {
-    let measured = kept.ended_s.len() as u32;
+fn more(arguments: &StudyArguments, length: Length, complete: &CompleteRounds) -> Result<Length, Failure> {
+    let measured = complete.ended_s.len() as u32;
     let Some(rounds) = rounds(arguments) else { return Ok(length) };
     if rounds < measured {
         return Err(Failure::bad_input(format!(
-            "the study has {measured} rounds already: give `--rounds` a larger number"
+            "the study already has {measured} rounds: give `--rounds` a larger number"
         )));
     }
-    // Those who asked for a precision before have looked already.
+    // A study with a precision has been examined before; otherwise, its rounds so far have not.
     let since_rounds = length.until.map_or(measured, |until| until.since_rounds);
     let until = match (arguments.until, arguments.rounds) {
         (Some(target_share), _) => Some(Until { target_share, since_rounds }),
-        // Who gives more time still wants the precision that was asked for; who gives a number wants that many rounds.
+        // A new budget keeps the requested precision; a new number of rounds replaces it.
         (None, None) => length.until,
         (None, Some(_)) => None,
     };
     Ok(Length {
         rounds,
-        budget_s: arguments.budget.map(|budget| kept.earlier.elapsed_s + budget.as_secs_f64()),
+        budget_s: arguments.budget.map(|budget| complete.earlier.elapsed_s + budget.as_secs_f64()),
         until,
     })
 }
 
-/// Rounds at most, if the arguments say anything of a length.
+/// Maximum number of rounds; None if the arguments have no length.
 fn rounds(arguments: &StudyArguments) -> Option<u32> {
     let is_bounded = arguments.budget.is_some() || arguments.until.is_some();
     arguments.rounds.or(is_bounded.then_some(MOST_ROUNDS))
 }
 
-/// How many rounds, as far as that is known beforehand.
-pub(super) fn words(length: &Length) -> String {
+/// The length as text.
+pub(super) fn length_text(length: &Length) -> String {
     let is_open = length.rounds == MOST_ROUNDS && (length.budget_s.is_some() || length.until.is_some());
     let mut ends = Vec::new();
     if let Some(until) = length.until {
@@ -85,34 +85,39 @@ pub(super) fn words(length: &Length) -> String {
     }
 }
 
-/// A study that runs: whether it goes on, and how narrow its intervals will be.
+/// A running study: decides whether another round begins, and forecasts the precision.
 pub(super) struct Session<'a> {
     plan: &'a Plan,
     course: Course,
     began: Instant,
-    /// How long it took before this session, seconds.
+    /// Duration of earlier sessions, seconds.
     earlier_s: f64,
-    /// After how many rounds it next says how narrow the intervals will be.
-    says_next: u32,
-    /// What was told to those who began it.
-    expense: Expense,
+    /// Number of rounds after which the next forecast is printed.
+    next_forecast: u32,
+    /// The estimate printed at the start.
+    estimate: Estimate,
 }
 
 impl<'a> Session<'a> {
-    /// A study of this length that begins now, or goes on now from where `kept` ended.
-    pub(super) fn begin(plan: &'a Plan, length: Length, expense: Expense, kept: &KeptRounds) -> Self {
-        let measured = kept.ended_s.len() as u32;
+    /// Starts a session of a study that has the rounds `complete`.
+    pub(super) fn begin(
+        plan: &'a Plan,
+        length: Length,
+        estimate: Estimate,
+        complete: &CompleteRounds,
+    ) -> Self {
+        let measured = complete.ended_s.len() as u32;
         Self {
             plan,
-            course: Course::new(length, kept.ended_s.clone()),
+            course: Course::new(length, complete.ended_s.clone()),
             began: Instant::now(),
-            earlier_s: kept.earlier.elapsed_s,
-            says_next: measured.max(2),
-            expense,
+            earlier_s: complete.earlier.elapsed_s,
+            next_forecast: measured.max(2),
+            estimate,
         }
     }
 
-    /// Whether another round begins, and what is to be said of the rounds so far. `expected` is told how many rounds there will be.
+    /// Returns whether another round begins, and a note to print. Sets `expected` to the expected total number of rounds.
     pub(super) fn goes_on(
         &mut self,
         rounds: &[RoundRecord],
@@ -123,27 +128,27 @@ impl<'a> Session<'a> {
             self.course.round_ended(elapsed_s);
         }
         let interim = Conditions { sequential: self.course.sequential(), ..Conditions::default() };
-        // Summing up takes a moment: only where somebody asks.
-        let sum_up = || summary::summarise(self.plan, rounds, interim.clone());
-        let goes_on = self.course.goes_on(elapsed_s, || half_widths(&sum_up()));
+        // A summary takes some time, so it is computed on demand.
+        let summarised = || summary::summarise(self.plan, rounds, interim.clone());
+        let goes_on = self.course.goes_on(elapsed_s, || half_widths(&summarised()));
         expected.set(self.course.expected_rounds());
-        let is_time = rounds.len() as u32 >= self.says_next;
-        if !(goes_on && is_time) {
-            return (goes_on, self.said_of_time(elapsed_s).filter(|_| goes_on));
+        let is_due = rounds.len() as u32 >= self.next_forecast;
+        if !(goes_on && is_due) {
+            return (goes_on, self.corrected_duration(elapsed_s).filter(|_| goes_on));
         }
-        // Twice as many rounds tell half as much again.
-        self.says_next = (rounds.len() as u32).saturating_mul(2);
-        (goes_on, said(&sum_up(), self.course.expected_rounds()))
+        // Forecasts change slowly: print the next one after twice as many rounds.
+        self.next_forecast = (rounds.len() as u32).saturating_mul(2);
+        (goes_on, forecast_text(&summarised(), self.course.expected_rounds()))
     }
 
-    /// After the first round, how long all of them will take, where that is not what was told.
-    fn said_of_time(&self, elapsed_s: f64) -> Option<String> {
-        let expected_s = self.expense.first_round_s;
-        let is_as_told = (elapsed_s - expected_s).abs() <= TIME_OFF * expected_s;
-        if self.course.rounds() != 1 || is_as_told || self.course.budget_s().is_some() {
+    /// After the first round, a corrected duration of the study if the estimate was wrong.
+    fn corrected_duration(&self, elapsed_s: f64) -> Option<String> {
+        let expected_s = self.estimate.first_round_s;
+        let is_accurate = (elapsed_s - expected_s).abs() <= DURATION_TOLERANCE * expected_s;
+        if self.course.rounds() != 1 || is_accurate || self.course.budget_s().is_some() {
             return None;
         }
-        let all_s = self.expense.of_rounds_s(self.course.expected_rounds()?) * elapsed_s / expected_s;
+        let all_s = self.estimate.of_rounds_s(self.course.expected_rounds()?) * elapsed_s / expected_s;
         Some(format!(
             "the first round took {}, not {}: the study will take about {}",
             duration(elapsed_s),
@@ -152,14 +157,14 @@ impl<'a> Session<'a> {
         ))
     }
 
-    /// How it came to its end.
+    /// The course of the study, for its result.
     pub(super) fn into_course(self) -> Course {
         self.course
     }
 }
 
-/// What the intervals of a study will be after so many rounds; what they are, where nothing says how many there will be.
-pub(super) fn said(result: &StudyResult, rounds: Option<u32>) -> Option<String> {
+/// Forecast of the interval widths after `rounds` rounds, as text; the current widths if the number of rounds is unknown.
+pub(super) fn forecast_text(result: &StudyResult, rounds: Option<u32>) -> Option<String> {
     let measured = result.plan.rounds_completed;
     let precise = |forecast: &Forecast| format!("±{}", percent(forecast.half_width_share));
     let Some(rounds) = rounds.filter(|rounds| *rounds != measured) else {
@@ -178,14 +183,14 @@ pub(super) fn said(result: &StudyResult, rounds: Option<u32>) -> Option<String> 
     ))
 }
 
-/// A share as a percentage with two digits.
+/// A share as a percentage with two significant digits.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = usize::from(percent < 9.95);
     if percent < 0.095 { format!("{percent:.2} %") } else { format!("{percent:.decimals$} %") }
 }
 
-/// A time as people say it: `55 s`, `6 min`, `1 h 40 min`.
+/// A duration as text: `55 s`, `6 min`, `1 h 40 min`.
 pub(super) fn duration(seconds: f64) -> String {
     let rounded = match seconds {
         short if short < 90.0 => short.round(),
@@ -217,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_say_what_ends_a_study() {
+    fn rounds_budget_and_precision_end_a_study() {
         let of = |line: &str| length(&study(line), 16);
         assert_eq!(of("quick"), Length { rounds: 16, budget_s: None, until: None });
         assert_eq!(of("quick --budget 20m").rounds, MOST_ROUNDS);
@@ -228,28 +233,28 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_goes_on_keeps_its_length_unless_another_is_given() {
+    fn a_resumed_study_keeps_its_length_unless_the_arguments_change_it() {
         let earlier = Earlier { elapsed_s: 100.0, ..Earlier::default() };
-        let kept = KeptRounds { earlier, ended_s: vec![10.0, 55.0, 100.0] };
-        let of = |line: &str, length: &Length| more(&study(line), length.clone(), &kept);
+        let complete = CompleteRounds { earlier, ended_s: vec![10.0, 55.0, 100.0] };
+        let of = |line: &str, length: &Length| more(&study(line), length.clone(), &complete);
         let fixed = length(&study("quick"), 16);
-        let looking = length(&study("quick --until 1%"), 16);
+        let sequential = length(&study("quick --until 1%"), 16);
         assert_eq!(of("--resume x", &fixed).unwrap(), fixed);
-        assert_eq!(of("--resume x", &looking).unwrap(), looking);
+        assert_eq!(of("--resume x", &sequential).unwrap(), sequential);
         assert_eq!(of("--resume x --rounds 30", &fixed).unwrap(), Length { rounds: 30, ..fixed.clone() });
         assert!(of("--resume x --rounds 2", &fixed).is_err(), "there are three");
-        // A budget begins now.
-        let longer = of("--resume x --budget 60s", &looking).unwrap();
-        assert_eq!((longer.budget_s, longer.until), (Some(160.0), looking.until));
-        // Nobody looked at the three rounds of a study of a fixed number.
+        // A budget starts at the resumption.
+        let longer = of("--resume x --budget 60s", &sequential).unwrap();
+        assert_eq!((longer.budget_s, longer.until), (Some(160.0), sequential.until));
+        // The three rounds of a study with a fixed number of rounds have not been examined.
         let asked = of("--resume x --until 2%", &fixed).unwrap();
         assert_eq!(asked.until, Some(Until { target_share: 0.02, since_rounds: 3 }));
-        assert_eq!(of("--resume x --rounds 30", &looking).unwrap().until, None);
+        assert_eq!(of("--resume x --rounds 30", &sequential).unwrap().until, None);
     }
 
     #[test]
-    fn a_length_is_said_in_words() {
-        let of = |line: &str| words(&length(&study(line), 16));
+    fn a_length_is_printed_with_units() {
+        let of = |line: &str| length_text(&length(&study(line), 16));
         assert_eq!(of("quick"), "16 rounds");
         assert_eq!(of("quick --budget 20m"), "as many rounds as fit into 20 min");
         assert_eq!(
@@ -259,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_percentages_are_said_as_people_do() {
+    fn durations_and_percentages_are_rounded_for_reading() {
         assert_eq!(duration(54.6), "55 s");
         assert_eq!(duration(360.0), "6 min");
         assert_eq!(duration(6000.0), "1 h 40 min");

@@ -1,4 +1,4 @@
-//! Several sittings of one study: finding those that lie beside a new one, putting them together, and writing what comes of it.
+//! Combines several sittings of one study: finds those beside a new one, and writes the combined result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,34 +7,38 @@ use hoptax_report::{markdown, terminal};
 use hoptax_result::{SittingsResult, StudyResult};
 use hoptax_study::sittings::{Part, combine, differences};
 
-use super::run_folder::{self, Facts};
+use super::run_folder::{self, Manifest};
 use crate::arguments::StudyArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
 
-/// Puts a new result together with those of its study that lie beside it: same study, same programs, same machine. Others of that
-/// name are told.
-pub(super) fn with_others(directory: &Path, facts: &Facts, result: &StudyResult) -> Result<(), Failure> {
+/// Combines a new result with the other sittings in its parent folder: same study, same programs, same machine. Excluded results
+/// of the same study name are reported.
+pub(super) fn combine_with_stored(
+    directory: &Path,
+    manifest: &Manifest,
+    result: &StudyResult,
+) -> Result<(), Failure> {
     let Some(parent) = directory.parent() else { return Ok(()) };
     let mut parts = vec![Part { folder: folder_name(directory), result: result.clone() }];
-    for (path, then) in run_folder::finished(parent, &facts.study) {
+    for (path, then) in run_folder::results(parent, &manifest.study) {
         if path.file_name() == directory.file_name() || run_folder::is_in_use(&path) {
             continue;
         }
-        let differing = then.differences_of_sitting(facts);
+        let differing = then.sitting_differences(manifest);
         if differing.is_empty() {
             parts.push(read(&path)?);
         } else {
-            print::note(&format!("`{}` is left out: {}", path.display(), differing.join("; ")));
+            print::note(&format!("`{}` is excluded: {}", path.display(), differing.join("; ")));
         }
     }
     write(parts, parent)
 }
 
-/// The last result of a study that lies in `parent` and is another sitting of the one that begins.
-pub(super) fn last(parent: &Path, facts: &Facts) -> Option<StudyResult> {
-    let others = run_folder::finished(parent, &facts.study).into_iter().rev();
-    let mut sittings = others.filter(|(_, then)| then.differences_of_sitting(facts).is_empty());
+/// The latest result in `parent` that is another sitting of this study.
+pub(super) fn latest(parent: &Path, manifest: &Manifest) -> Option<StudyResult> {
+    let others = run_folder::results(parent, &manifest.study).into_iter().rev();
+    let mut sittings = others.filter(|(_, then)| then.sitting_differences(manifest).is_empty());
     sittings.find_map(|(path, _)| read(&path).ok()).map(|part| part.result)
 }
 
@@ -43,7 +47,7 @@ pub(super) fn combine_stored(arguments: &StudyArguments) -> Result<Code, Failure
     let mut parts = Vec::new();
     for folder in &arguments.combine {
         let path = folder.canonicalize().map_err(|error| {
-            Failure::bad_input(format!("there is no folder `{}`: {error}", folder.display()))
+            Failure::bad_input(format!("cannot open the folder `{}`: {error}", folder.display()))
         })?;
         parts.push((path.clone(), read(&path)?));
     }
@@ -56,7 +60,7 @@ pub(super) fn combine_stored(arguments: &StudyArguments) -> Result<Code, Failure
         if let Some((first, other)) = earlier.first() {
             let mut differing = differences(&other.result, &part.result);
             if let (Ok((_, one)), Ok((_, other))) = (run_folder::read(first), run_folder::read(path)) {
-                differing.extend(one.other_programs(&other));
+                differing.extend(one.program_differences(&other));
             }
             if !differing.is_empty() {
                 problems.push(format!(
@@ -72,27 +76,27 @@ pub(super) fn combine_stored(arguments: &StudyArguments) -> Result<Code, Failure
         let problems = problems.join("\n");
         if !arguments.force {
             return Err(Failure::bad_input(format!(
-                "these are no sittings of one study on one machine; `--force` puts them together all the same\n{problems}"
+                "not sittings of one study on one machine; `--force` combines them anyway\n{problems}"
             )));
         }
         print::note(&problems);
     }
     let beside = parts.first().and_then(|(path, _)| path.parent().map(Path::to_owned));
     let folder: PathBuf = arguments.out.clone().or(beside).unwrap_or_default();
-    fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    fs::create_dir_all(&folder).map_err(|error| write_error(&folder, &error))?;
     write(parts.into_iter().map(|(_, part)| part).collect(), &folder)?;
-    Ok(Code::Fine)
+    Ok(Code::Success)
 }
 
 fn read(path: &Path) -> Result<Part, Failure> {
     let file = path.join("result.json");
     let of = |error: &dyn std::fmt::Display| {
-        Failure::bad_input(format!("`{}` is no result of a study: {error}", file.display()))
+        Failure::bad_input(format!("`{}` is not a study result: {error}", file.display()))
     };
     let text = fs::read_to_string(&file).map_err(|error| of(&error))?;
     let result: StudyResult = serde_json::from_str(&text).map_err(|error| of(&error))?;
     if !StudyResult::READABLE.contains(&result.format.as_str()) {
-        return Err(of(&format!("it is of format `{}`", result.format)));
+        return Err(of(&format!("unsupported format `{}`", result.format)));
     }
     Ok(Part { folder: folder_name(path), result })
 }
@@ -101,7 +105,7 @@ fn folder_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Prints the table and writes the files.
+/// Combines the parts, prints the table and writes the output files.
 fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
     let Some(result) = combine(parts) else { return Ok(()) };
     print::result(&terminal::sittings(&result, print::style()))?;
@@ -109,29 +113,29 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n";
     for (ending, text) in [("json", json), ("md", markdown::sittings(&result))] {
         let path = folder.join(format!("{stem}.{ending}"));
-        fs::write(&path, text).map_err(|error| failed(&path, &error))?;
+        fs::write(&path, text).map_err(|error| write_error(&path, &error))?;
     }
-    print::note(&format!("\nthe sittings: {}", folder.join(format!("{stem}.md")).display()));
+    print::note(&format!("\ncombined report: {}", folder.join(format!("{stem}.md")).display()));
     advise(&result);
     Ok(())
 }
 
-/// Says what the intervals hold for, where that is less than one may think.
+/// Prints a note if the intervals do not hold for the machine, or are wide for lack of sittings.
 fn advise(result: &SittingsResult) {
-    let again = format!("`hoptax study {} --again`, some hours later", result.study);
+    let again = format!("run `hoptax study {} --again` some hours later", result.study);
     let stating = (0..result.sittings.len()).filter(|sitting| result.states(*sitting)).count();
     match stating {
-        0 => print::note("no sitting states a cost: the findings of their reports say why"),
+        0 => print::note("no sitting states a cost; the findings in their reports give the reasons"),
         1 => print::note(&format!(
-            "one sitting states costs: its intervals hold for that sitting only; measure another one: {again}"
+            "only one sitting states costs: its intervals hold for that sitting only; {again}"
         )),
         2 => print::note(&format!(
-            "two sittings hardly say by how much sittings differ, so that intervals are wide; measure a third: {again}"
+            "two sittings give a poor estimate of their variation, so intervals are wide; {again}"
         )),
         _ => {}
     }
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
+fn write_error(path: &Path, error: &std::io::Error) -> Failure {
     Failure::environment(format!("cannot write `{}`: {error}", path.display()))
 }

@@ -1,36 +1,36 @@
-//! From the histogram to the rate: at what rate do answers stay in the fastest mode?
+//! Searches the highest rate at which nearly all responses stay in the fastest mode of the response time histogram.
 //!
-//! A service that is asked for as much as it can take often answers in two modes: a fast one while it is uncrowded, and a
-//! slow one beyond. The number of answers per second in the fast mode is a rate that it can take without leaving it; that
-//! is where the search begins. It then climbs while nearly all answers stay fast, and closes in on where they do not.
+//! Under full load, many services respond in two modes: a fast one while they are uncrowded, and a slow one beyond that. The
+//! number of responses per second in the fast mode is a rate that the service can sustain without leaving it; the search
+//! begins there. It doubles the rate while nearly all responses stay fast, and then narrows the limit down.
 
 use hoptax_result::{LoadResult, Mode, TuneStep};
 
-/// Share of the answers that count as nearly all.
+/// Share of responses that counts as nearly all.
 pub(super) const WANTED_SHARE: f64 = 0.95;
-/// By how much the rate climbs from step to step, and falls when the first rate is too much, as a factor.
+/// Factor by which the rate rises between steps, and falls if the first rate is too high.
 const STEP: f64 = 2.0;
-/// Runs after the first.
+/// Maximum number of runs after the first.
 const MOST_STEPS: usize = 14;
-/// How close the largest fast rate and the smallest slow one are at the end, as a factor.
+/// Ratio of the lowest slow rate to the highest fast rate at which the search ends.
 const CLOSE: f64 = 1.2;
-/// How much faster a mode must be to be another, as a factor of the peak.
+/// Maximum ratio of the peaks of two modes that count as different.
 const FASTER: f64 = 0.7;
-/// Share of the largest rate at which it is looked for a faster mode, where there is only one.
+/// Share of the maximum rate at which to look for a faster mode if there is only one.
 const PROBE: f64 = 0.1;
 
-/// What the search found.
+/// Result of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tuned {
     /// The fastest mode of the first run; None when there is only one.
     pub(super) fastest: Option<Mode>,
     /// The runs.
     pub(super) steps: Vec<TuneStep>,
-    /// The largest rate tried at which nearly all answers were in that mode.
+    /// Highest tried rate at which nearly all responses were in that mode.
     pub(super) rate: Option<f64>,
 }
 
-/// Searches; `measure` runs a load at a rate, or as fast as possible.
+/// Runs the search. `measure` runs a load at a rate, or as fast as possible.
 ///
 /// # Errors
 /// When `measure` fails.
@@ -44,13 +44,13 @@ pub(super) fn tune<E>(mut measure: impl FnMut(Option<f64>) -> Result<LoadResult,
             (Some(*fastest), (answered * fastest.share).max(1.0))
         }
         only => {
-            // Asked for all it takes, it may never be fast: a look at a rate that leaves it alone.
+            // Under full load, the service may never be fast: look at a low rate.
             let rate = (answered * PROBE).max(1.0);
             let alone = measure(Some(rate))?;
             let slow = only.first().copied();
             let faster = alone.modes.first().copied();
             let faster = faster.zip(slow).filter(|(fast, slow)| fast.peak_us < FASTER * slow.peak_us);
-            // Whatever lies nearer to the slow mode is not of the fast one.
+            // Responses nearer to the slow mode do not belong to the fast one.
             let faster = faster.map(|(fast, slow)| Mode {
                 high_us: fast.high_us.min((fast.peak_us * slow.peak_us).sqrt()),
                 ..fast
@@ -109,7 +109,7 @@ mod tests {
         Mode { low_us: peak_us * 0.8, peak_us, high_us: peak_us * 1.3, share }
     }
 
-    /// A service that is fast up to `limit` requests per second, and slow for the rest of them.
+    /// A service that is fast up to `limit` requests per second, and slow for requests beyond.
     fn service(limit: f64) -> impl FnMut(Option<f64>) -> Result<LoadResult, ()> {
         move |rate| {
             let mut result = sample::load();
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_search_begins_at_the_fast_answers_per_second_and_closes_in_on_the_limit() {
         let tuned = tune(service(100.0)).unwrap();
-        // A sixth of 300/s were fast: 50/s, then 100/s, then what is too much.
+        // A sixth of 300/s was fast: 50/s, then 100/s, then a rate that is too high.
         let rates: Vec<f64> = tuned.steps.iter().filter_map(|step| step.rate).collect();
         assert!((rates[0] - 50.0).abs() < 0.5 && (rates[1] - 100.0).abs() < 1.0, "{rates:?}");
         let rate = tuned.rate.unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_that_only_shows_when_it_is_left_alone_is_found() {
+    fn a_fast_mode_that_only_shows_at_a_low_rate_is_found() {
         let mut service = service(100.0);
         let tuned = tune(|rate| {
             let mut result = service(rate)?;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_still_too_much_is_halved() {
+    fn a_rate_that_is_still_too_high_is_halved() {
         let mut slow = service(20.0);
         let mut runs = 0;
         let tuned = tune(|rate| {
@@ -170,7 +170,8 @@ mod tests {
             Ok::<_, ()>(result)
         })
         .unwrap();
-        // 150, 75, 37.5, 18.75; then between that and 37.5.
+        // 150, 75, 37.5, 18.75, then between 18.75 and 37.5.
+
         assert!((18.0..=20.0).contains(&tuned.rate.unwrap()), "{:?}", tuned.rate);
     }
 }

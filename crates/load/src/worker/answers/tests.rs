@@ -9,7 +9,7 @@ use crate::target::Target;
 use crate::{Connect, Lifetime, Worker, WorkerSpec};
 
 #[test]
-fn what_this_machine_lacks_is_no_failure_of_the_server() {
+fn local_resource_limits_are_not_failures_of_the_server() {
     for error in [Errno::ADDRNOTAVAIL, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
         assert_eq!(failure_of(&error.into()), Failure::Generator, "{error}");
     }
@@ -18,7 +18,7 @@ fn what_this_machine_lacks_is_no_failure_of_the_server() {
 }
 
 #[test]
-fn an_event_of_a_closed_socket_does_not_reach_the_one_after_it() {
+fn an_event_of_a_closed_socket_does_not_reach_its_successor() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let target = Target::new(&url, "GET", Vec::new(), Vec::new()).unwrap();
@@ -36,12 +36,12 @@ fn an_event_of_a_closed_socket_does_not_reach_the_one_after_it() {
     worker.release(&mut current, now_ns());
     let first = worker.connections.current(lane).unwrap();
     worker.fail(&mut current, first, &ConnectionError::Closed);
-    worker.wake_resting(&mut current, now_ns() + REST_NS);
+    worker.end_backoffs(&mut current, now_ns() + BACKOFF_NS);
     worker.perform(&mut current, now_ns());
     let second = worker.connections.current(lane).unwrap();
     assert!(first != second && first.index() == second.index(), "{first:?} {second:?}");
-    worker.take_event(&mut current, first, epoll::EventFlags::OUT | epoll::EventFlags::HUP);
+    worker.handle_epoll_event(&mut current, first, epoll::EventFlags::OUT | epoll::EventFlags::HUP);
     assert_eq!(worker.connections.state(second), State::Connecting { waiting: 1 });
-    worker.take_event(&mut current, second, epoll::EventFlags::OUT);
+    worker.handle_epoll_event(&mut current, second, epoll::EventFlags::OUT);
     assert!(matches!(worker.connections.state(second), State::Open { in_flight: 1, .. }));
 }

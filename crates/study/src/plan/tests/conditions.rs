@@ -17,7 +17,7 @@ fn planned_with(before: &str, arms: &str) -> Plan {
 }
 
 #[test]
-fn every_arm_is_measured_at_each_condition_against_a_baseline_of_its_own() {
+fn every_arm_is_measured_at_each_condition_against_its_own_baseline() {
     let plan =
         planned_with("conditions: {protocol: [http1, http2], response_bytes: [64, 16384]}", "baseline, jwt");
     let ends = ["", " @ response_bytes=16384", " @ http2", " @ http2, response_bytes=16384"];
@@ -34,7 +34,7 @@ fn every_arm_is_measured_at_each_condition_against_a_baseline_of_its_own() {
 }
 
 #[test]
-fn each_condition_reaches_what_it_is_of() {
+fn each_condition_changes_its_part_of_the_plan() {
     let conditions = "conditions: {tls: mtls, request_bytes: 500, headers: 3, connections: 32, workers: 2}";
     let plan = planned_with(conditions, "baseline, lua");
     let arm = &plan.arms[1];
@@ -47,7 +47,7 @@ fn each_condition_reaches_what_it_is_of() {
 }
 
 #[test]
-fn what_is_usual_keeps_the_plain_id() {
+fn default_conditions_keep_the_plain_id() {
     let usual = "conditions: {protocol: http1, tls: none, request_bytes: 0, response_bytes: 64, headers: 0, connections: 16, workers: 1}";
     let arms = "direct, baseline, same, lua, compress/gzip, fault/delay";
     assert_eq!(ids(usual, arms), ids("", arms));
@@ -58,7 +58,7 @@ fn what_is_usual_keeps_the_plain_id() {
 }
 
 #[test]
-fn what_a_function_brings_goes_before_the_study_and_what_its_arm_says_before_both() {
+fn conditions_of_a_function_override_the_study_and_those_of_its_arm_override_both() {
     let wide = "conditions: {response_bytes: [1024, 16384]}";
     let arms = ids(wide, "baseline, compress/gzip");
     assert_eq!(
@@ -98,7 +98,7 @@ fn no_proxy_has_neither_tls_before_it_nor_workers() {
 }
 
 #[test]
-fn points_come_from_the_file_of_the_function_one_thing_at_a_time() {
+fn points_come_from_the_file_of_the_function_one_condition_at_a_time() {
     assert_eq!(
         ids("points: true", "baseline, rbac, buffer"),
         [
@@ -145,7 +145,7 @@ fn every_point_of_the_catalogue_can_be_planned() {
 }
 
 #[test]
-fn folders_of_arms_differ_whatever_the_conditions() {
+fn folders_of_arms_differ_under_all_conditions() {
     let plan = planned_with(
         "conditions: {protocol: [http1, http2], tls: [none, tls], headers: [0, 20]}\npoints: true",
         "direct, baseline, same, lua, route/path, {function: compress/gzip, at: {headers: 5}}",
@@ -158,7 +158,7 @@ fn folders_of_arms_differ_whatever_the_conditions() {
 }
 
 #[test]
-fn every_point_has_as_many_copies_of_its_baseline_as_its_arms_ask_for() {
+fn every_point_has_as_many_copies_of_its_baseline_as_its_arms_require() {
     let functions = "lua, rbac, cors, jwt, route/header, route/path, route/prefix, csrf, buffer, request-id";
     let plan = planned_with("conditions: {protocol: [http1, http2]}", &format!("baseline, {functions}"));
     let copies = |id: &str| {
@@ -171,7 +171,7 @@ fn every_point_has_as_many_copies_of_its_baseline_as_its_arms_ask_for() {
 }
 
 #[test]
-fn combinations_that_cannot_be_are_told_with_both_sides() {
+fn unsupported_combinations_are_reported_with_both_sides() {
     insta::assert_snapshot!(problems(&format!(
         "name: test
 conditions:
@@ -196,7 +196,7 @@ arms:
 }
 
 #[test]
-fn what_is_wrong_with_the_shape_of_conditions_is_told_where_it_stands() {
+fn malformed_conditions_are_reported_at_their_place() {
     insta::assert_snapshot!(problems(&format!(
         "name: test
 conditions:
@@ -219,7 +219,7 @@ arms:
 }
 
 #[test]
-fn an_outline_shows_what_a_file_comes_to() {
+fn an_outline_lists_loads_and_arms_of_a_plan() {
     let plan = planned_with(
         "conditions: {protocol: [http1, http2]}",
         "direct, baseline, same, lua, {function: rbac, at: {protocol: http1}, points: true}",

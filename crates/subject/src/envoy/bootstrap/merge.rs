@@ -14,12 +14,12 @@ pub struct Merged(Map<String, Value>);
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// The plan has no origin.
-    #[error("cannot make Envoy's bootstrap: the plan names no origin")]
+    #[error("cannot build Envoy's bootstrap: the plan has no origin")]
     NoOrigin,
     /// The fragment sets a field to another value than the plain proxy.
     #[error(
         "the fragment sets `{path}` to {wanted}, but the plain proxy sets it to {plain}: \
-         add `{path}` to `replaces` if that is meant"
+         add `{path}` to `replaces` if that is intended"
     )]
     Conflict {
         /// The field, as a dotted path that begins with its place in the fragment.
@@ -30,7 +30,7 @@ pub enum MergeError {
         wanted: String,
     },
     /// The fragment lists a field in `replaces` that it does not override.
-    #[error("the fragment says that it replaces `{0}`, but nothing is replaced there: remove the line")]
+    #[error("the fragment replaces `{0}`, but nothing is replaced there: remove the line")]
     NothingReplaced(String),
     /// A message of this module does not serialise to a JSON object.
     #[error("cannot write `{place}` of Envoy's bootstrap: {source}")]
@@ -88,14 +88,14 @@ impl<'a> Merge<'a> {
                 (Some(plain), wanted) if plain == wanted => {}
                 (Some(Value::Object(plain)), Value::Object(wanted)) => self.merge(&path, plain, wanted)?,
                 (Some(plain), wanted) => {
-                    let Some(said) = self.replaces.iter().find(|said| **said == path) else {
+                    let Some(stated) = self.replaces.iter().find(|stated| **stated == path) else {
                         return Err(MergeError::Conflict {
                             path,
                             plain: plain.to_string(),
                             wanted: wanted.to_string(),
                         });
                     };
-                    self.replaced.insert(said);
+                    self.replaced.insert(stated);
                     if wanted.is_null() {
                         removed.push(key.clone());
                     } else {

@@ -1,4 +1,5 @@
-//! Mutual TLS between proxies, set up as in a mesh: its own authority, SPIFFE names, verification on both sides.
+//! TLS between proxies, one-way or mutual, set up as in a mesh: its own authority, SPIFFE names, and verification of every
+//! certificate that a side presents.
 
 use std::path::PathBuf;
 
@@ -7,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::Codec;
 
-/// The TLS files of one side, and the expected peer.
+/// TLS of one side of a connection: its files, and the expected peer. One-way TLS if the client has no identity and the
+/// server expects no peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mutual {
+pub struct TlsSettings {
     /// The authority that both sides trust, PEM.
     pub authority: PathBuf,
     /// Its own certificate and key, PEM; none for a client without one.
@@ -21,25 +23,25 @@ pub struct Mutual {
 /// The transport socket of a listener that accepts TLS only.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/tls/v3/tls.proto>
-pub(super) fn downstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
+pub(super) fn downstream(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
     json!({
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
-            "require_client_certificate": mutual.peer.is_some(),
-            "common_tls_context": common(mutual, codec, group),
+            "require_client_certificate": tls.peer.is_some(),
+            "common_tls_context": common(tls, codec, group),
         },
     })
 }
 
 /// The transport socket of a cluster that uses TLS.
-pub(super) fn upstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
+pub(super) fn upstream(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
     json!({
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
             "sni": "localhost",
-            "common_tls_context": common(mutual, codec, group),
+            "common_tls_context": common(tls, codec, group),
         },
     })
 }
@@ -48,7 +50,7 @@ pub(super) fn upstream(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -
 /// Envoy prefers X25519MLKEM768, which makes a handshake more expensive, and requests it from a client that sent a key
 /// share for X25519 only. TLS 1.3 on both sides keeps a handshake at one round trip; its cipher suites are not
 /// configurable.
-fn common(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
+fn common(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
     let mut common = json!({
         "tls_params": {
             "tls_minimum_protocol_version": "TLSv1_3",
@@ -56,13 +58,13 @@ fn common(mutual: &Mutual, codec: Codec, group: KeyExchangeGroup) -> Value {
             "ecdh_curves": [group.envoy_name()],
         },
     });
-    if let Some((certificate, key)) = &mutual.identity {
+    if let Some((certificate, key)) = &tls.identity {
         common["tls_certificates"] =
             json!([{"certificate_chain": {"filename": certificate}, "private_key": {"filename": key}}]);
     }
-    if let Some(peer) = &mutual.peer {
+    if let Some(peer) = &tls.peer {
         common["validation_context"] = json!({
-            "trusted_ca": {"filename": mutual.authority},
+            "trusted_ca": {"filename": tls.authority},
             "match_typed_subject_alt_names": [{"san_type": "URI", "matcher": {"exact": peer}}],
         });
     }

@@ -47,7 +47,7 @@ fn the_router_comes_last() {
 }
 
 #[test]
-fn routes_of_a_function_replace_the_one_that_takes_every_path() {
+fn routes_of_a_function_replace_the_default_route() {
     let manager = connection_manager(&plan(Some(rendered("route/path{routes=3}"))));
     let routes = manager["route_config"]["virtual_hosts"][0]["routes"].as_array().unwrap();
     let paths: Vec<&Value> = routes.iter().map(|route| &route["match"]["path"]).collect();
@@ -97,12 +97,12 @@ fn origins_are_spread_over_the_zones_of_the_function() {
 /// The defaults differ between releases of Envoy.
 #[test]
 fn both_sides_of_tls_state_their_version_and_their_group() {
-    let mutual = Mutual { authority: "ca.pem".into(), identity: None, peer: None };
+    let tls = TlsSettings { authority: "ca.pem".into(), identity: None, peer: None };
     for (fragment, group) in
         [(None, "X25519"), (Some(rendered("tls/terminate{group=x25519mlkem768}")), "X25519MLKEM768")]
     {
         let mut plan = plan(fragment);
-        (plan.downstream, plan.upstream) = (Some(mutual.clone()), Some(mutual.clone()));
+        (plan.downstream, plan.upstream) = (Some(tls.clone()), Some(tls.clone()));
         let resources = json(&plan)["static_resources"].take();
         for socket in [
             &resources["listeners"][0]["filter_chains"][0]["transport_socket"],
@@ -121,7 +121,7 @@ fn both_sides_of_tls_state_their_version_and_their_group() {
 }
 
 #[test]
-fn a_fragment_overwrites_only_what_it_says_it_replaces() {
+fn a_fragment_overwrites_only_the_listed_paths() {
     let mut fragment = Fragment {
         connection_manager: map(serde_json::json!({"generate_request_id": true})),
         ..Fragment::default()

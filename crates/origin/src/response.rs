@@ -1,17 +1,17 @@
-//! Answers: the head as bytes, and a body of any size from one shared text.
+//! HTTP/1.1 response heads, and response bodies of any size for all protocols.
 
 use std::io::Write;
 use std::sync::LazyLock;
 
-/// Size of the text that bodies are cut from, bytes.
+/// Size of the text that bodies consist of, bytes. Longer bodies repeat it.
 const TEXT_BYTES: usize = 64 * 1024;
 
-/// The text of all bodies: made-up words, so that a compressor has as much to do as with ordinary text.
+/// The text of all bodies: generated words, which give a compressor as much work as ordinary text does.
 static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     const SYLLABLES: [&str; 16] =
         ["ba", "ce", "di", "fo", "gu", "ha", "ke", "li", "mo", "nu", "pa", "re", "si", "to", "vu", "za"];
     let mut text = String::with_capacity(TEXT_BYTES + 16);
-    // A multiplicative congruential generator modulo 2^64 (Knuth's MMIX constants): the same text everywhere.
+    // A linear congruential generator modulo 2^64 with Knuth's MMIX constants: the text is the same on every machine.
     let mut state: u64 = 1;
     while text.len() < TEXT_BYTES {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -26,30 +26,30 @@ static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     text.into_bytes()
 });
 
-/// The piece of a body that begins at `offset` and is at most `most` long; never empty unless `most` is 0.
-pub(crate) fn body_piece(offset: u64, most: u64) -> &'static [u8] {
+/// The part of a body at `offset`, at most `max_bytes` long; empty only if `max_bytes` is 0.
+pub(crate) fn body_piece(offset: u64, max_bytes: u64) -> &'static [u8] {
     let at = (offset % TEXT_BYTES as u64) as usize;
     let rest = TEXT.get(at..).unwrap_or_default();
-    rest.get(..(most.min(rest.len() as u64)) as usize).unwrap_or(rest)
+    rest.get(..(max_bytes.min(rest.len() as u64)) as usize).unwrap_or(rest)
 }
 
-/// What becomes of a connection after an answer.
+/// Connection persistence after a response (RFC 9112, section 9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
-    /// It carries another request, as is the rule since HTTP/1.1.
-    Keep,
-    /// The same for a client of HTTP/1.0, which must be told.
-    KeepAndSay,
-    /// It is closed.
+pub(crate) enum Persistence {
+    /// Persistent by default: HTTP/1.1.
+    Implicit,
+    /// Persistent on request: HTTP/1.0, which requires `connection: keep-alive` in the response.
+    Explicit,
+    /// The connection is closed.
     Close,
 }
 
-/// Appends the head of an answer to `output`.
+/// Appends the head of a response to `output`.
 pub(crate) fn write_head(
     output: &mut Vec<u8>,
     status: u16,
     size: u64,
-    after: After,
+    persistence: Persistence,
     headers: &[(String, String)],
 ) {
     // Writing into a Vec cannot fail.
@@ -66,14 +66,14 @@ pub(crate) fn write_head(
     for (name, value) in headers {
         let _ = write!(output, "\r\n{name}: {value}");
     }
-    output.extend_from_slice(match after {
-        After::Keep => b"\r\n\r\n".as_slice(),
-        After::KeepAndSay => b"\r\nconnection: keep-alive\r\n\r\n",
-        After::Close => b"\r\nconnection: close\r\n\r\n",
+    output.extend_from_slice(match persistence {
+        Persistence::Implicit => b"\r\n\r\n".as_slice(),
+        Persistence::Explicit => b"\r\nconnection: keep-alive\r\n\r\n",
+        Persistence::Close => b"\r\nconnection: close\r\n\r\n",
     });
 }
 
-/// Whether an answer with this status has neither body nor length (RFC 9110, section 6.4.1).
+/// Whether a response with this status has no body (RFC 9110, section 6.4.1).
 pub(crate) fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
@@ -87,7 +87,7 @@ fn reason(status: u16) -> &'static str {
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         503 => "Service Unavailable",
-        // A reason may be empty (RFC 9112, section 4).
+        // The reason phrase is optional (RFC 9112, section 4).
         _ => "",
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_of_a_body_join_up() {
+    fn body_pieces_are_contiguous() {
         let size = 3 * TEXT_BYTES as u64 + 17;
         let mut body = Vec::new();
         while (body.len() as u64) < size {
@@ -111,9 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_http() {
+    fn a_head_has_status_length_headers_and_persistence() {
         let mut head = Vec::new();
-        write_head(&mut head, 503, 7, After::Close, &[("x-a".to_owned(), "b".to_owned())]);
+        write_head(&mut head, 503, 7, Persistence::Close, &[("x-a".to_owned(), "b".to_owned())]);
         let expected = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\ncontent-length: 7\r\n\
                         x-a: b\r\nconnection: close\r\n\r\n";
         assert_eq!(String::from_utf8(head).unwrap(), expected);

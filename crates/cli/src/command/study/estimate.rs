@@ -1,4 +1,4 @@
-//! What a study takes of time and memory, told before it begins.
+//! Estimates the duration and the memory of a study before it starts.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -9,36 +9,37 @@ use hoptax_study::plan::Plan;
 use super::session::duration;
 use crate::exit::Failure;
 
-/// What a slice takes beside its length, seconds: 1.7 ms until all answers are in and accounts are read, and 7.8 ms between two
-/// slices (medians of 260 slices of the study `quick`, on two processors of a virtual machine). Proxies settle for 5 ms of these.
+/// Time of a slice in addition to its length, seconds: 1.7 ms until all responses are in and the accounts are read, and 7.8 ms
+/// between two slices, 5 ms of it for the proxies to settle (medians of 260 slices of the study `quick`, on a virtual machine with
+/// two processors).
 const SLICE_OVERHEAD_S: f64 = 0.0095;
-/// What a proxy takes of a round to be started, warmed up and ended, seconds: 5.3 s of each of three rounds, for 25 proxies. All of
-/// them are warmed up for a tenth of a second.
+/// Time per proxy and round to start, warm up and stop, seconds: 5.3 s in each of three rounds, for 25 proxies. The warm-up of all
+/// proxies together takes a tenth of a second.
 const PROXY_S: f64 = 0.21;
-/// What a proxy takes of the first round beside that, in which its configuration is validated, seconds: 0.2 s for 25.
+/// Additional time per proxy in the first round, to validate its configuration, seconds: 0.2 s for 25.
 const VALIDATION_S: f64 = 0.01;
-/// Memory that a proxy has for itself alone, bytes: `RssAnon` of Envoy 1.40.0 with its connections open, the mean of 25 arms of the
-/// study `quick` (15.3 MiB after its start, 17.8 MiB from the first slices on). The 53 MB of its program are shared by all.
+/// Private memory of a proxy, bytes: `RssAnon` of Envoy 1.40.0 with its connections open, the mean of 25 arms of the study `quick`
+/// (15.3 MiB after the start, 17.8 MiB after the first slices). All proxies share the 53 MB of the program.
 const PROXY_BYTES: u64 = 18_700_000;
-/// Memory of everything else, bytes: of the 601 MB by which `MemAvailable` fell while `quick` ran, what its 25 proxies do not account
-/// for. It is hoptax, its origins, the pages that all proxies share, and buffers of the kernel.
+/// All other memory, bytes: `MemAvailable` fell by 601 MB during `quick`; this is the part not due to its 25 proxies. It covers
+/// hoptax, the origins, pages shared by all proxies, and kernel buffers.
 const OWN_BYTES: u64 = 134_000_000;
 
-/// What a study is expected to take.
+/// Expected duration and memory of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Expense {
-    /// The first round, seconds: the configurations are checked in it.
+pub(super) struct Estimate {
+    /// First round, including the validation of configurations, seconds.
     pub(super) first_round_s: f64,
     /// Each later round, seconds.
     pub(super) round_s: f64,
-    /// All processes of a round together, bytes.
+    /// All processes of a round, bytes.
     pub(super) memory_bytes: u64,
-    /// Connections of the generator that are open at once.
+    /// Concurrent connections of the generator.
     pub(super) connections: usize,
 }
 
-impl Expense {
-    /// What a study of this plan takes on a host that does not disturb it; on another its slices wait, and are measured again.
+impl Estimate {
+    /// The estimate for a plan on an undisturbed host. On a disturbed host, slices are delayed and repeated.
     pub(super) fn of(plan: &Plan) -> Self {
         let arm_of = |arm: usize| plan.arms.get(arm);
         let proxies: usize = plan
@@ -75,12 +76,12 @@ impl Expense {
         }
     }
 
-    /// So many rounds, seconds.
+    /// Duration of this number of rounds, seconds.
     pub(super) fn of_rounds_s(&self, rounds: u32) -> f64 {
         if rounds == 0 { 0.0 } else { self.first_round_s + f64::from(rounds - 1) * self.round_s }
     }
 
-    /// How many rounds a study of such a length is likely to take; None where its precision says.
+    /// Expected number of rounds; None if the study ends at a precision.
     pub(super) fn rounds_of(&self, length: &Length) -> Option<u32> {
         let fitting = |budget_s: f64| {
             let others = ((budget_s - self.first_round_s) / self.round_s).max(0.0) as u32;
@@ -90,7 +91,7 @@ impl Expense {
         length.until.is_none().then_some(rounds)
     }
 
-    /// What a study takes that has so many rounds already, in words.
+    /// The estimate as text, for a study with `measured` complete rounds.
     pub(super) fn words(&self, length: &Length, measured: u32) -> String {
         let memory = gigabytes(self.memory_bytes);
         match (length.until, length.budget_s) {
@@ -103,50 +104,50 @@ impl Expense {
     }
 }
 
-/// Refuses a study that is likely to need more memory than there is, unless whoever sits at the terminal wants it all the same.
-pub(super) fn check_memory(expense: &Expense, yes: bool) -> Result<(), Failure> {
+/// Refuses a study that probably needs more memory than is available, unless the user agrees.
+pub(super) fn check_memory(estimate: &Estimate, yes: bool) -> Result<(), Failure> {
     let Some(available) = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes)
     else {
-        // A kernel that does not tell leaves it to whoever begins the study.
+        // The available memory is unknown: start anyway.
         return Ok(());
     };
-    match too_much(expense, available) {
+    match too_much(estimate, available) {
         Some(problem) if !(yes || is_wanted(&problem)) => Err(Failure::environment(format!(
-            "{problem}: take fewer arms, or give `--yes` to begin all the same"
+            "{problem}: reduce the number of arms, or give `--yes` to start anyway"
         ))),
         _ => Ok(()),
     }
 }
 
-/// What is wrong with a study that needs more memory than is available.
-fn too_much(expense: &Expense, available: u64) -> Option<String> {
-    (expense.memory_bytes > available).then(|| {
+/// The error of a study that needs more memory than is available.
+fn too_much(estimate: &Estimate, available: u64) -> Option<String> {
+    (estimate.memory_bytes > available).then(|| {
         format!(
-            "the processes of this study need about {}, and {} are available",
-            gigabytes(expense.memory_bytes),
+            "this study needs about {} of memory, but only {} is available",
+            gigabytes(estimate.memory_bytes),
             gigabytes(available)
         )
     })
 }
 
-/// Asks, where there is somebody to ask.
+/// Asks the user; without a terminal, the answer is no.
 fn is_wanted(problem: &str) -> bool {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return false;
     }
-    // Who cannot be asked has not agreed.
-    let _ = write!(io::stderr(), "hoptax: {problem}; begin all the same? [y/N] ");
+    // A failed write is ignored: without an answer, the study is refused.
+    let _ = write!(io::stderr(), "hoptax: {problem}; start anyway? [y/N] ");
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// What Linux says can be had without swapping, bytes.
+/// Memory available without swapping, according to Linux, bytes.
 fn available_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Bytes with a unit that people read: `0.5 GB`.
+/// Bytes as text: `0.5 GB`.
 pub(super) fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
@@ -157,16 +158,16 @@ mod tests {
 
     use super::*;
 
-    fn of(arms: &str) -> Expense {
+    fn of(arms: &str) -> Estimate {
         let text = format!(
             "name: test\nrounds: 3\narms: [{arms}]\nloads:\n  - {{name: a, loop: closed, blocks: 4, slice: 200ms}}\n"
         );
         let (file, positions) = hoptax_study::file::read("test.yaml", &text).unwrap();
-        Expense::of(&Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap())
+        Estimate::of(&Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap())
     }
 
     #[test]
-    fn a_proxy_more_takes_its_slices_and_its_memory_more() {
+    fn each_proxy_adds_its_slices_its_start_and_its_memory() {
         let (two, three) = (of("baseline, same"), of("baseline, same, lua"));
         let slices_s = 4.0 * (0.2 + SLICE_OVERHEAD_S);
         assert!((three.round_s - two.round_s - slices_s - PROXY_S).abs() < 1e-9, "{two:?} {three:?}");
@@ -182,18 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn available_memory_is_what_the_kernel_says() {
+    fn available_memory_is_read_from_meminfo() {
         assert_eq!(available_bytes("MemFree: 1 kB\nMemAvailable:    2048 kB\n"), Some(2048 * 1024));
         assert_eq!(available_bytes("MemFree: 1 kB\n"), None);
         assert_eq!(available_bytes("MemAvailable: many kB\n"), None);
     }
 
     #[test]
-    fn a_study_that_needs_more_than_is_available_is_told_so() {
-        let expense =
-            Expense { first_round_s: 1.0, round_s: 1.0, memory_bytes: 2_000_000_000, connections: 16 };
-        assert_eq!(too_much(&expense, 2_000_000_000), None);
-        let problem = too_much(&expense, 1_500_000_000).unwrap();
+    fn a_study_that_needs_more_memory_than_is_available_is_an_error() {
+        let estimate =
+            Estimate { first_round_s: 1.0, round_s: 1.0, memory_bytes: 2_000_000_000, connections: 16 };
+        assert_eq!(too_much(&estimate, 2_000_000_000), None);
+        let problem = too_much(&estimate, 1_500_000_000).unwrap();
         assert!(problem.contains("2.0 GB") && problem.contains("1.5 GB"), "{problem}");
     }
 }

@@ -1,0 +1,100 @@
+//! Arguments of `hoptax study`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+use super::values::{self, NeverHalt};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax study                                the study `quick`
+  hoptax study mine.yaml --out results        a study file of your own
+  hoptax study --resume runs/quick-1          continue a study after an interrupt
+
+A run folder holds result.json, report.html, report.md, numbers.csv, slices.csv, and for each arm
+Envoy's configuration and log. Combined sittings go to NAME-sittings.json and NAME-sittings.md
+beside the run folders.
+
+The intervals of one result hold for its sitting only: on another day, the machine may behave
+differently. Two sittings, hours apart, give intervals that hold for the machine. Plan for at least
+three.
+
+Exit codes:
+  0    the verdict is `sound` or `caution`
+  2    invalid input, or the folder holds another result and --force is not given
+  3    Envoy, memory or a folder is missing, or an error ended the study
+  4    the result is void
+  130  interrupted; --resume continues the study")]
+#[expect(clippy::struct_excessive_bools, reason = "command-line flags are independent of each other")]
+pub(crate) struct StudyArguments {
+    /// Study file, or name of a built-in study (see --list)
+    #[arg(value_name = "FILE|NAME", default_value = "quick", value_hint = ValueHint::FilePath)]
+    pub(crate) study: String,
+    /// Run folder for the results [default: runs/NAME-TIME]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
+    #[arg(long, value_name = "VERSION|PATH")]
+    pub(crate) envoy: Option<String>,
+    /// Number of rounds, instead of the study file's; a maximum with --budget or --until
+    ///
+    /// Each round starts all processes again. With --resume, the new total: `--resume runs/quick-1 --rounds 30` adds rounds to a
+    /// study with fewer than 30.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) rounds: Option<u32>,
+    /// Measuring time; the study runs as many complete rounds as fit, at least two
+    ///
+    /// With --resume, the additional time.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) budget: Option<Duration>,
+    /// Measure until nearly all CPU costs are known to within this percentage of their baseline's CPU time
+    ///
+    /// The study examines the widths of its intervals after 8, 10, 13, 17, ... rounds, never its estimates. It ends when 95 of
+    /// 100 intervals are narrow enough, or when --rounds or --budget is reached. The intervals are slightly wider to compensate:
+    /// their coverage remains 95 %.
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    pub(crate) until: Option<f64>,
+    /// Seed of all random orders, instead of the study file's
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Measure another sitting, then combine all sittings of this study on this machine in the same parent folder
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) again: bool,
+    /// Combine existing results without measuring; the output goes to --out or beside the first result
+    ///
+    /// Example: `hoptax study --combine runs/quick-1 runs/quick-2`.
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 1..,
+        value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "with_speeds", "resume", "again"]
+    )]
+    pub(crate) combine: Vec<PathBuf>,
+    /// Keep idle processors from halting, so that wake-ups are fast
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
+    /// Also measure the machine's speeds before the first round (about 12 s)
+    ///
+    /// `hoptax prices` uses them to carry costs between machines.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) with_speeds: bool,
+    /// Continue an interrupted, killed or finished study after the last complete round in its run folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "seed"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// Print loads, arms, baselines, and the expected time and memory, without measuring
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Overwrite the result of another study; combine sittings even if they differ
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Start even if the study probably needs more memory than is available
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// List the built-in studies
+    #[arg(long)]
+    pub(crate) list: bool,
+}

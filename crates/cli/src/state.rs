@@ -1,0 +1,51 @@
+//! Stores the calibration of this machine between runs, and adds it to the environment of results.
+
+use std::path::PathBuf;
+use std::{env, fs, io};
+
+use hoptax_result::{Calibrated, CalibrationResult, Environment};
+
+/// Path of the stored calibration (XDG Base Directory Specification); None without a home directory. Calibrations with
+/// processors kept from halting have their own file, because wake-ups are faster then.
+fn path(never_halted: bool) -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    let name = if never_halted { "calibration-never-halted.json" } else { "calibration.json" };
+    Some(state.join("hoptax").join(name))
+}
+
+/// Stores a calibration and returns its path.
+pub(crate) fn store(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
+    let Some(path) = path(result.never_halted) else { return Ok(None) };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(&path, serde_json::to_vec_pretty(result)?)?;
+    Ok(Some(path))
+}
+
+/// The environment of a result: this program, this machine, and the stored calibration for this halting mode.
+pub(crate) fn environment(never_halted: bool) -> Environment {
+    let mut here = hoptax_host::environment::capture(env!("CARGO_PKG_VERSION"));
+    here.hoptax_commit = option_env!("HOPTAX_COMMIT").map(str::to_owned);
+    here.calibration = calibration(&here, never_halted);
+    here
+}
+
+/// The stored calibration, if it was measured on this machine in its current state. Unreadable files are ignored.
+fn calibration(here: &Environment, never_halted: bool) -> Option<Calibrated> {
+    let stored: CalibrationResult = serde_json::from_slice(&fs::read(path(never_halted)?).ok()?).ok()?;
+    let then = &stored.environment;
+    let is_here = then.cpu_model == here.cpu_model
+        && then.cpus == here.cpus
+        && then.kernel == here.kernel
+        && then.clock_source == here.clock_source;
+    is_here.then(|| Calibrated {
+        measured_at: then.started_at.clone(),
+        floor_p50_us: stored.floor.p50_us,
+        floor_p99_us: stored.floor.p99_us,
+        floors: stored.floors,
+        ceiling: stored.ceiling.map(|ceiling| ceiling.rate),
+        tried: stored.tried,
+    })
+}
