@@ -24,6 +24,8 @@ pub(super) struct Table {
     name: String,
     fields: Vec<String>,
     rows: Vec<StringRecord>,
+    /// Most bytes of encoded requests.
+    max_bytes: usize,
 }
 
 impl Table {
@@ -55,7 +57,7 @@ impl Table {
         if rows.is_empty() {
             return Err(format!("{name}: there is no row after the names of the fields"));
         }
-        Ok(Self { name, fields, rows })
+        Ok(Self { name, fields, rows, max_bytes: MAX_BYTES })
     }
 
     /// How many there are.
@@ -92,13 +94,13 @@ impl Table {
                 if faults.len() >= MAX_FAULTS {
                     return Err(Failure::bad_input(faults.join("\n")));
                 }
-                if bytes > MAX_BYTES {
+                if bytes > self.max_bytes {
                     return Err(Failure::bad_input(format!(
                         "{}: the requests of its {} rows take more than {} MiB, which is the most; {} of them fit: use fewer rows, \
                          fewer requests or shorter bodies",
                         self.name,
                         self.rows.len(),
-                        MAX_BYTES >> 20,
+                        self.max_bytes >> 20,
                         targets.len()
                     )));
                 }
@@ -263,6 +265,23 @@ mod tests {
         });
         let paths: Vec<String> = targets.unwrap().iter().map(|target| target.path().to_owned()).collect();
         assert_eq!(paths, ["/1", "/2"]);
+    }
+
+    #[test]
+    fn more_rows_than_memory_is_for_are_refused() {
+        let mut rows = rows("id\n1\n2\n3\n").unwrap();
+        let refused = |rows: &Table, body: usize| {
+            let requests = listed("http://127.0.0.1/{{id}}", "", &"x".repeat(body));
+            let target = |request: &Request| {
+                Target::new(&request.url, "POST", Vec::new(), request.body.clone())
+                    .map_err(|error| error.to_string())
+            };
+            rows.targets(requests, target).err().map(|error| error.to_string())
+        };
+        rows.max_bytes = 2 << 20;
+        assert_eq!(refused(&rows, 100), None);
+        let error = refused(&rows, 900 << 10).unwrap();
+        assert!(error.contains("3 rows take more than 2 MiB"), "{error}");
     }
 
     #[test]
