@@ -126,7 +126,7 @@ impl Call {
                 match event {
                     Event::Answered { answer, .. } => return Ok(answer),
                     Event::Lost { .. } => return Err(AskError::Lost),
-                    Event::Begun { .. } | Event::Retired { .. } => {}
+                    Event::Begun { .. } | Event::Message { .. } | Event::Retired { .. } => {}
                 }
             }
         }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 const ANSWER: Response =
-    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, has_headers: true };
+    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, is_as_expected: true };
 
 /// One step of a sequence. Numbers select among the candidates.
 #[derive(Clone, Debug)]

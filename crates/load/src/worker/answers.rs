@@ -186,6 +186,19 @@ impl Worker {
                     self.request(slot).first_byte_ns = now;
                 }
             }
+            ProtocolEvent::Message { stream } => {
+                let stream = StreamId(stream);
+                if self.connections.is_in_flight(connection, stream) {
+                    let slot = self.connections.layout().slot(self.connections.lane(connection), stream);
+                    let request = self.request(slot);
+                    let before_ns =
+                        if request.message_ns > 0 { request.message_ns } else { request.written_ns };
+                    request.message_ns = now;
+                    if request.recorded {
+                        current.recording(request.intended_ns).record_message(now.saturating_sub(before_ns));
+                    }
+                }
+            }
             ProtocolEvent::Answered { stream, answer } => {
                 self.answered(current, connection, StreamId(stream), answer, closing, now);
             }
