@@ -19,7 +19,7 @@ pub(crate) use load::LoadArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
-pub(crate) use values::{ArrivalsChoice, NeverHalt, ProtocolChoice};
+pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt, ProtocolChoice};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -128,7 +128,7 @@ pub(crate) struct OriginArguments {
     /// Protocols that TLS negotiates (ALPN), the preferred one first, separated by commas; `none` disables ALPN
     #[arg(long, value_name = "PROTOCOLS", value_enum, value_delimiter = ',', default_values = ["h2", "http/1.1"], requires = "cert")]
     pub(crate) alpn: Vec<Alpn>,
-    /// Serve plain TCP only: respond with the default size to every BYTES received
+    /// Serve plain TCP only, with a response of the default size for each BYTES received
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]
     pub(crate) tcp_request_size: Option<u64>,
 }
@@ -242,6 +242,8 @@ pub(crate) enum SchemaOf {
     Sittings,
     /// The result of `hoptax load`
     Load,
+    /// A line of `hoptax load --every`
+    LoadInterval,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`
@@ -271,7 +273,7 @@ pub(crate) struct CalibrateArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
-    /// Write the result as JSON; `-` is stdout
+    /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }

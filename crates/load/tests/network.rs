@@ -267,7 +267,8 @@ fn no_connection_of_a_ramp_up_is_opened_before_its_time_and_nothing_is_sent_befo
 #[test]
 fn an_interrupt_ends_a_ramp_up() {
     let mut spec = spec(answering(OK));
-    spec.ramp_up = Duration::from_hours(10);
+    // Neither the ramp-up nor the load would end by itself.
+    (spec.ramp_up, spec.duration) = (Duration::from_hours(10), Duration::from_hours(10));
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     thread::spawn(move || {

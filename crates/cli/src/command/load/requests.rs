@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::exit::Failure;
 
 /// One request of a file.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) url: String,
     pub(super) method: String,

@@ -2,12 +2,18 @@
 
 use std::fs;
 
-use hoptax_load::{Dial, Family, Protocol, RequestSpec, Resolver, Sources, Target, Traffic, negotiate};
+use hoptax_load::{
+    Dial, Expectation, Family, Protocol, RequestSpec, Resolver, Sources, Target, Traffic, negotiate,
+};
 use hoptax_proto::Services;
+use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
+use hoptax_wire::http2::Messages;
 
+use super::data::Table;
+use super::requests::{Listed, Request};
 use super::{reflection, requests};
-use crate::arguments::{LoadArguments, ProtocolChoice};
+use crate::arguments::{DataOrder, GivenUrl, GrpcStream, LoadArguments, ProtocolChoice};
 use crate::exit::Failure;
 use crate::security;
 
@@ -16,30 +22,83 @@ const DEFAULT_BYTES: usize = 64;
 
 /// Builds the traffic from the arguments. With `--protocol auto`, the server chooses the protocol.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
-    let given = Given::read(arguments)?;
-    let dial = given.dial.clone();
-    let mut traffic = given.traffic(arguments.protocol.named())?;
+    let body = body(arguments)?;
+    let (resolver, dial) = (resolver(arguments), dial(arguments)?);
+    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
+    let services = match &arguments.proto {
+        Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
+        None if arguments.reflection => Some(reflection::services(arguments, &resolver, &dial)?),
+        None => None,
+    };
+    let target = |protocol: Option<Protocol>, request: &Request| {
+        let asked = |body| RequestSpec {
+            url: &request.url,
+            method: &request.method,
+            headers: request.headers.clone(),
+            body,
+            protocol,
+            deadline: Some(arguments.timeout),
+            server_name: arguments.security.server_name.as_deref(),
+            resolver: Some(&resolver),
+        };
+        let body = request.body.clone();
+        let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
+        match target.protocol {
+            Protocol::Grpc => {
+                let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
+                // A conversation sends its message again itself.
+                let is_conversation = arguments.grpc_stream == Some(GrpcStream::Both);
+                let times = if is_conversation { 1 } else { arguments.messages as usize };
+                Target::from_spec(&asked(framed(&message).repeat(times)))
+            }
+            Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
+                Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
+            }
+            _ => return Ok(target),
+        }
+        .map_err(|error| error.to_string())
+    };
+    let requests: Vec<Listed> = if let Some(path) = &arguments.requests {
+        let [url] = arguments.urls.as_slice() else {
+            return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
+        };
+        requests::read(path, url, &arguments.method, &headers)?
+    } else {
+        let request = |url: &GivenUrl| Request {
+            url: url.to_string(),
+            method: arguments.method.clone(),
+            headers: headers.clone(),
+            body: body.clone(),
+        };
+        arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect()
+    };
+    let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
+    let has_cookies =
+        requests.iter().flat_map(|(_, request)| request).any(|request| request.headers.iter().any(is_cookie));
+    let table = arguments.data.as_deref().map(Table::read).transpose()?;
+    let in_protocol = |protocol: Option<Protocol>| {
+        let (requests, target) = (requests.clone(), |request: &Request| target(protocol, request));
+        if let Some(table) = &table {
+            return with_data(table, requests, target, arguments);
+        }
+        let targets = requests.into_iter().map(|(place, request)| {
+            let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
+            target(&request?).map_err(placed)
+        });
+        weighted(all(targets)?, &arguments.weights)
+    };
+    let mut traffic = in_protocol(arguments.protocol.named())?;
     if arguments.protocol == ProtocolChoice::Auto
         && let Some(first) = traffic.negotiable()
     {
         let security = security::client(&arguments.security, traffic.alpn())?;
         let protocol = negotiate(first, &dial, &security, arguments.timeout).map_err(Failure::environment)?;
         if protocol != traffic.protocol() {
-            traffic = given.traffic(Some(protocol))?;
+            traffic = in_protocol(Some(protocol))?;
         }
     }
-    if traffic.protocol() == Protocol::Http3 {
-        for (is_given, flag) in [
-            (dial.unix_socket.is_some(), "--unix-socket"),
-            (dial.proxy_protocol.is_some(), "--proxy-protocol"),
-        ] {
-            if is_given {
-                return Err(Failure::bad_input(format!("{flag} requires TCP; HTTP/3 uses UDP")));
-            }
-        }
-    }
-    traffic.dial = dial;
-    traffic.expectation = arguments.expect.clone().unwrap_or_default();
+    set_dial(&mut traffic, dial)?;
+    traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
             "the URLs use different protocols, {} and {other}: start one load for each",
@@ -52,6 +111,10 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             traffic.protocol()
         )));
     }
+    traffic.messages = timed_messages(arguments, traffic.protocol())?;
+    if arguments.cookies {
+        keep_cookies(&mut traffic, has_cookies)?;
+    }
     traffic.set_streams(arguments.streams, arguments.answer_size);
     if traffic.is_secure() {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
@@ -59,88 +122,49 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     Ok(traffic)
 }
 
-/// The arguments of the requests, with all files read.
-struct Given<'a> {
-    arguments: &'a LoadArguments,
-    resolver: Resolver,
-    dial: Dial,
-    services: Option<Services>,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-    /// The requests of `--requests`.
-    listed: Option<Vec<requests::Listed>>,
+/// Which messages of gRPC calls are timed.
+fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Option<Messages>, Failure> {
+    Ok(match arguments.grpc_stream {
+        None => None,
+        Some(_) if protocol != Protocol::Grpc => {
+            return Err(Failure::bad_input(format!("--grpc-stream is for gRPC, not {protocol}")));
+        }
+        Some(GrpcStream::Server) => Some(Messages::Whole),
+        Some(GrpcStream::Both) => Some(Messages::InTurn(arguments.messages)),
+    })
 }
 
-impl<'a> Given<'a> {
-    fn read(arguments: &'a LoadArguments) -> Result<Self, Failure> {
-        let body = body(arguments)?;
-        let (resolver, dial) = (resolver(arguments), dial(arguments)?);
-        let services = match &arguments.proto {
-            Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
-            None if arguments.reflection => Some(reflection::services(arguments, &resolver, &dial)?),
-            None => None,
-        };
-        let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
-        let listed = match (&arguments.requests, arguments.urls.as_slice()) {
-            (None, _) => None,
-            (Some(path), [url]) => Some(requests::read(path, url, &arguments.method, &headers)?),
-            (Some(_), _) => {
-                return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
+/// Sets how connections reach the servers, if the protocol can be reached that way.
+fn set_dial(traffic: &mut Traffic, dial: Dial) -> Result<(), Failure> {
+    if traffic.protocol() == Protocol::Http3 {
+        for (is_given, flag) in [
+            (dial.unix_socket.is_some(), "--unix-socket"),
+            (dial.proxy_protocol.is_some(), "--proxy-protocol"),
+        ] {
+            if is_given {
+                return Err(Failure::bad_input(format!("{flag} requires TCP; HTTP/3 uses UDP")));
             }
-        };
-        Ok(Self { arguments, resolver, dial, services, headers, body, listed })
-    }
-
-    /// The requests in a protocol, by default that of each URL.
-    fn traffic(&self, protocol: Option<Protocol>) -> Result<Traffic, Failure> {
-        let Some(listed) = &self.listed else {
-            let (method, headers) = (&self.arguments.method, &self.headers);
-            let targets = all(self
-                .arguments
-                .urls
-                .iter()
-                .map(|url| self.target(protocol, url, method, headers, self.body.clone())))?;
-            return weighted(targets, &self.arguments.weights);
-        };
-        Ok(Traffic::in_turn(all(listed.iter().map(|(place, request)| {
-            let request = request.as_ref().map_err(Clone::clone)?;
-            self.target(protocol, &request.url, &request.method, &request.headers, request.body.clone())
-                .map_err(|error| format!("{place}: {error}"))
-        }))?))
-    }
-
-    fn target(
-        &self,
-        protocol: Option<Protocol>,
-        url: &str,
-        method: &str,
-        headers: &[(String, String)],
-        body: Vec<u8>,
-    ) -> Result<Target, String> {
-        let arguments = self.arguments;
-        let asked = |body| RequestSpec {
-            url,
-            method,
-            headers: headers.to_vec(),
-            body,
-            protocol,
-            deadline: Some(arguments.timeout),
-            server_name: arguments.security.server_name.as_deref(),
-            resolver: Some(&self.resolver),
-        };
-        let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
-        match target.protocol {
-            Protocol::Grpc => {
-                let message = message(self.services.as_ref(), target.path(), arguments.messages, body)?;
-                Target::from_spec(&asked(framed(&message).repeat(arguments.messages as usize)))
-            }
-            Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
-                Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
-            }
-            _ => return Ok(target),
         }
-        .map_err(|error| error.to_string())
     }
+    traffic.dial = dial;
+    Ok(())
+}
+
+/// Has connections keep cookies, unless requests have some already.
+fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure> {
+    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2) {
+        return Err(Failure::bad_input(format!(
+            "--cookies is for HTTP/1.1 and HTTP/2, not {}",
+            traffic.protocol()
+        )));
+    }
+    if has_cookies {
+        return Err(Failure::bad_input(
+            "--cookies and a header `Cookie` would send two such headers: leave one of them out",
+        ));
+    }
+    traffic.keeps_cookies = true;
+    Ok(())
 }
 
 /// The resolver of host names.
@@ -178,21 +202,62 @@ fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failu
     if wrong.is_empty() { Ok(fine) } else { Err(Failure::bad_input(wrong.join("\n"))) }
 }
 
+/// Requests that are filled in from rows.
+fn with_data(
+    table: &Table,
+    requests: Vec<Listed>,
+    target: impl Fn(&Request) -> Result<Target, String>,
+    arguments: &LoadArguments,
+) -> Result<Traffic, Failure> {
+    let (weights, order) = (&arguments.weights, arguments.data_order);
+    if !weights.is_empty() && order == DataOrder::InTurn {
+        return Err(Failure::bad_input(
+            "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
+        ));
+    }
+    if !weights.is_empty() {
+        check_weights(requests.len(), weights)?;
+    }
+    let targets = table.targets(requests, target)?;
+    let mut traffic = match order {
+        DataOrder::InTurn => Traffic::in_turn(targets),
+        DataOrder::Random => {
+            let each =
+                if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(table.len()) };
+            Traffic::by_weight(targets, &each)
+        }
+    };
+    traffic.data = Some(DataPlan {
+        rows: table.len() as u32,
+        order: match order {
+            DataOrder::InTurn => "in-turn",
+            DataOrder::Random => "random",
+        }
+        .to_owned(),
+    });
+    Ok(traffic)
+}
+
 fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
     if weights.is_empty() {
         return Ok(Traffic::in_turn(targets));
     }
-    if weights.len() != targets.len() {
+    check_weights(targets.len(), weights)?;
+    Ok(Traffic::by_weight(targets, weights))
+}
+
+fn check_weights(urls: usize, weights: &[f64]) -> Result<(), Failure> {
+    if weights.len() != urls {
         return Err(Failure::bad_input(format!(
             "{} URLs and {} weights: give one weight for each URL, in the same order",
-            targets.len(),
+            urls,
             weights.len()
         )));
     }
     if !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
         return Err(Failure::bad_input("weights must be above 0; remove URLs that are not to be requested"));
     }
-    Ok(Traffic::by_weight(targets, weights))
+    Ok(())
 }
 
 /// The message of a call: the body itself, or the body encoded from JSON by the service definition.
