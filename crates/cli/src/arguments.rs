@@ -19,7 +19,7 @@ pub(crate) use load::LoadArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
-pub(crate) use values::{ArrivalsChoice, NeverHalt};
+pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -125,7 +125,7 @@ pub(crate) struct OriginArguments {
     /// Require client certificates of the authorities in this PEM file on TLS connections
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
     pub(crate) client_ca: Option<PathBuf>,
-    /// Serve plain TCP only: respond with the default size to every BYTES received
+    /// Serve plain TCP only, with a response of the default size for each BYTES received
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]
     pub(crate) tcp_request_size: Option<u64>,
 }
@@ -239,6 +239,8 @@ pub(crate) enum SchemaOf {
     Sittings,
     /// The result of `hoptax load`
     Load,
+    /// A line of `hoptax load --every`
+    LoadInterval,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`
@@ -268,7 +270,7 @@ pub(crate) struct CalibrateArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
-    /// Write the result as JSON; `-` is stdout
+    /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }

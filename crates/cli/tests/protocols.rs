@@ -154,7 +154,7 @@ fn a_proto_file_defines_how_json_becomes_a_message() {
     };
     bad(&[&url("Sing")], "it has `Unary`, `Bidirectional`");
     bad(&["--body", "{\"pay\": 1}", &url("Unary")], "is no `hoptax.echo.v1.Payload`");
-    bad(&["--messages", "2", &url("Unary")], "takes one message");
+    bad(&["--messages", "2", &url("Unary")], "accepts one message");
 }
 
 /// A server of one connection after another that supports only the older version of reflection, and answers every other call

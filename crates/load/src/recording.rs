@@ -157,6 +157,8 @@ pub struct Recording {
     pub retired: BTreeMap<u32, u64>,
     /// Response times by status, if enabled.
     pub by_status: Option<BTreeMap<u16, Distribution>>,
+    /// Times between the messages of gRPC answers, if enabled.
+    pub messages: Option<Box<Distribution>>,
     /// Kernel timestamps of a sample, if enabled.
     pub stamps: Option<Box<Stamps>>,
     /// Cache of the last counted status, so that the common case does not access the map.
@@ -193,6 +195,7 @@ impl Recording {
             course: None,
             handshakes: Handshakes::default(),
             retired: BTreeMap::new(),
+            messages: None,
             stamps: None,
             by_status: None,
             recent_status: (0, 0),
@@ -240,6 +243,9 @@ impl Recording {
                 *ours.entry(status).or_default() += theirs;
             }
         }
+        if let Some(theirs) = &other.messages {
+            **self.messages.get_or_insert_default() += theirs;
+        }
         if let Some(theirs) = &other.stamps {
             self.stamps.get_or_insert_default().merge(theirs);
         }
@@ -259,7 +265,7 @@ impl Recording {
             }
         }
         self.outcomes.clear();
-        (self.censored, self.course, self.stamps) = (None, None, None);
+        (self.censored, self.course, self.stamps, self.messages) = (None, None, None, None);
         self.handshakes = Handshakes::default();
         self.retired.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
@@ -346,6 +352,11 @@ impl Recording {
             }
         }
         self.last_answer_ns = ended_ns;
+    }
+
+    /// Records the time between two messages of an answer, or from the first byte written to the first message.
+    pub(crate) fn record_message(&mut self, ns: u64) {
+        self.messages.get_or_insert_default().record(ns);
     }
 
     pub(crate) fn record_unsent(&mut self, reason: Unsent) {

@@ -132,6 +132,8 @@ pub(crate) struct InFlight {
     pub(crate) written_ns: u64,
     /// When the first byte of its answer was read; 0 before.
     pub(crate) first_byte_ns: u64,
+    /// When the last message of its answer was read; 0 before, and if messages are not timed.
+    pub(crate) message_ns: u64,
     /// Whether it is recorded: its intended start is after the warm-up.
     pub(crate) recorded: bool,
     /// Whether it waited for a connection.

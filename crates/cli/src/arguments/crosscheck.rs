@@ -50,7 +50,7 @@ pub(crate) struct CrosscheckArguments {
     /// Folder to search for the tools first
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) tools_dir: Option<PathBuf>,
-    /// Write the result as JSON; `-` is stdout
+    /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct ImportArguments {
     /// Output or result file of the tool; `-` is stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Write the result as JSON; `-` is stdout
+    /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }
@@ -97,7 +97,7 @@ pub(crate) struct TuneArguments {
     /// Seed of all random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Write the result as JSON; `-` is stdout
+    /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }

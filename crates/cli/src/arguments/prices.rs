@@ -38,7 +38,6 @@ pub(crate) struct PricesArguments {
     #[arg(long)]
     pub(crate) markdown: bool,
     /// Write the prices as JSON to a file; `-` is stdout
-
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }

@@ -42,10 +42,10 @@ pub(crate) struct SecurityArguments {
 /// TLS version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TlsVersion {
-    /// 1.2
+    /// TLS 1.2
     #[value(name = "1.2")]
     V12,
-    /// 1.3
+    /// TLS 1.3
     #[value(name = "1.3")]
     V13,
 }

@@ -56,6 +56,7 @@ impl Worker {
             current.plan_next(self.picker.pick(&self.traffic));
         }
         current.send_live();
+        current.finish_intervals(now);
         current.recordings().for_each(crate::recording::Recording::flush_recent_status);
     }
 }
