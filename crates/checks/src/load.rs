@@ -71,6 +71,9 @@ fn withhold_times(result: &mut LoadResult) {
             *one = Latency { count: one.count, ..Latency::default() };
         }
     }
+    if let Some(messages) = &mut result.messages {
+        *messages = Latency { count: messages.count, ..Latency::default() };
+    }
     result.response_intervals = QuantileIntervals::default();
     for one in &mut result.percentiles {
         *one = samples::withheld(one);
@@ -82,7 +85,7 @@ fn withhold_times(result: &mut LoadResult) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hoptax_result::{LoadResult, Severity, Verdict};
+    use hoptax_result::{Latency, LoadResult, Severity, Verdict};
 
     use crate::judge_load;
     use crate::thresholds::Limits;
@@ -128,10 +131,15 @@ pub(crate) mod tests {
 
     #[test]
     fn a_void_trial_keeps_its_evidence_and_withholds_its_numbers() {
-        let (_, result) = fired("book", |result| result.book.answered -= 1);
+        let messages = Latency { count: 7, p50_us: Some(1.0), ..Latency::default() };
+        let (_, result) = fired("book", |result| {
+            result.book.answered -= 1;
+            result.messages = Some(messages);
+        });
         assert_eq!(result.verdict, Verdict::Void);
         assert_eq!((result.rate.achieved, result.latency.response.p50_us), (None, None));
         assert_eq!(result.latency.response.count, 200_000);
+        assert_eq!(result.messages, Some(Latency { count: 7, ..Latency::default() }));
         assert!(result.latency.send_lag.p50_us.is_some());
     }
 

@@ -19,7 +19,7 @@ pub(crate) use load::LoadArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use security::{OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
-pub(crate) use values::{ArrivalsChoice, NeverHalt};
+pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -239,6 +239,8 @@ pub(crate) enum SchemaOf {
     Sittings,
     /// The result of `hoptax load`
     Load,
+    /// A line of `hoptax load --every`
+    LoadInterval,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`

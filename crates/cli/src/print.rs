@@ -33,14 +33,22 @@ pub(crate) fn table_or_json(
     value: &impl Serialize,
     table: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
-    let text = || serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::environment);
     if json == Some(Path::new("-")) {
-        return result(&text()?);
+        return result(&json_text(value)?);
     }
     result(&table())?;
-    let Some(path) = json else { return Ok(()) };
-    fs::write(path, text()?)
+    write_json(json, value)
+}
+
+/// Writes the JSON to its file, if there is one.
+pub(crate) fn write_json(file: Option<&Path>, value: &impl Serialize) -> Result<(), Failure> {
+    let Some(path) = file else { return Ok(()) };
+    fs::write(path, json_text(value)?)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+}
+
+fn json_text(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::environment)
 }
 
 /// Prints a note to stderr.

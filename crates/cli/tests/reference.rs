@@ -10,7 +10,17 @@ use support::{root, run};
 
 #[test]
 fn schemas_in_the_repository_match_the_types() {
-    for name in ["study-file", "study", "sittings", "load", "calibration", "crosscheck", "tune", "prices"] {
+    for name in [
+        "study-file",
+        "study",
+        "sittings",
+        "load",
+        "load-interval",
+        "calibration",
+        "crosscheck",
+        "tune",
+        "prices",
+    ] {
         let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
         assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is outdated: run `make schemas`");
     }

@@ -5,12 +5,15 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use hoptax_wire::http2::{Body, Server, ServerEvent};
-use support::{Ran, checked, run};
+use support::{Ran, checked, origin, run};
+
+/// What is expected of a body that is `hop`.
+const HASH: &str = "sha256=87a0acaec00fa34a3166f0b62b7352868c16752bf796a6af3baf0362c62361ed";
 
 /// The requests that a server received.
 type Kept = Arc<Mutex<Vec<String>>>;
@@ -22,13 +25,16 @@ fn keeping() -> (String, Kept) {
     let kept = Kept::default();
     let ours = Arc::clone(&kept);
     thread::spawn(move || {
-        for connection in listener.incoming() {
+        for (number, connection) in listener.incoming().enumerate() {
             let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
             thread::spawn(move || {
                 let mut buffer = vec![0; 65_536];
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nSet-Cookie: session={number}; Path=/\r\n\r\n"
+                );
                 while let Ok(read @ 1..) = connection.read(&mut buffer) {
                     ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
-                    connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                    connection.write_all(answer.as_bytes()).unwrap();
                 }
             });
         }
@@ -56,7 +62,9 @@ fn keeping_fields() -> (String, Kept) {
                         let fields = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
                         let line = format!("{} {}\n", head.method, head.path);
                         ours.lock().unwrap().push(line + &fields.collect::<String>());
-                        let (fields, trailers) = ([(":status", "200")], [("grpc-status", "0")]);
+                        let fields =
+                            [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2; Secure")];
+                        let trailers = [("grpc-status", "0")];
                         server.answer(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
                     }
                     connection.write_all(&output).unwrap();
@@ -233,4 +241,153 @@ fn host_names_are_resolved_as_the_arguments_state() {
     assert!(other.code == Some(2) && other.stderr.contains("has no IPv6 address"), "{}", other.stderr);
     assert_eq!(run(["load", "-4", "-6", &url]).code, Some(2));
     assert!(run(["load", "--resolve", "shop.test:80", &url]).stderr.contains("`HOST:PORT:ADDRESS`"));
+}
+
+#[test]
+fn the_body_of_an_answer_is_what_was_expected_or_a_mismatch() {
+    let (_origin, url) = origin(&[]);
+    let mut connection = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    connection.write_all(b"GET /?size=64&close=true HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    let contains = format!("size=64,contains={}", &answer[answer.len() - 20..]);
+    let (echo, message) =
+        (format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http", "grpc")), ["--body", "hop"]);
+    let socket = url.replace("http", "ws");
+    let json = ["--body", r#"{"id": [7, "x,y"]}"#];
+    for (flags, url, fits, differs) in [
+        (vec![], &url, contains.as_str(), "contains=nothing of that"),
+        (vec!["--protocol", "http2"], &url, contains.as_str(), "json=/a"),
+        (message.to_vec(), &echo, "contains=hop", "contains=top"),
+        (json.to_vec(), &socket, "json=/id/0=7", "json=/id/0=8"),
+        (json.to_vec(), &socket, r#"json=/id=[7,"x,y"]"#, "json=/id/2"),
+        // The hash of `hop`.
+        (
+            message.to_vec(),
+            &socket,
+            HASH,
+            "sha256=0000000000000000000000000000000000000000000000000000000000000000",
+        ),
+    ] {
+        load(&[&flags[..], &["--expect", fits, url]].concat());
+        let other = [
+            "load", "-q", "50", "-d", "200ms", "--warmup", "0s", "-c", "1", "--json", "-", "--expect",
+            differs,
+        ];
+        let ran = run(other.into_iter().chain(flags.iter().copied()).chain([url.as_str()]));
+        let result = checked("load", &ran.stdout);
+        assert_eq!(result["failures"]["mismatch"], result["book"]["sent"], "{differs}: {result}");
+    }
+}
+
+#[test]
+fn rows_of_data_fill_urls_headers_and_bodies_in_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let data = file("users.csv", "id,name\n7,ann\n88,\"b, c\"\n9,d\n");
+    let (address, kept) = keeping();
+    let url = format!("http://{address}/users/{{{{id}}}}?n={{counter}}");
+    let flags =
+        ["-X", "POST", "-H", "x-name: {{name}}", "--body", "{\"a\":{\"id\":{{id}}}}", "--data", &data];
+    let ran = load(&[&flags[..], &[&url]].concat());
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    for (number, request) in requests.iter().enumerate() {
+        let (id, name) = [("7", "ann"), ("88", "b, c"), ("9", "d")][number % 3];
+        assert!(request.starts_with(&format!("POST /users/{id}?n={number:012} HTTP/1.1\r\n")), "{request}");
+        let body = format!("{{\"a\":{{\"id\":{id}}}}}");
+        assert!(request.contains(&format!("x-name: {name}\r\n")), "{request}");
+        assert!(request.contains(&format!("Content-Length: {}\r\n", body.len())), "{request}");
+        assert!(request.ends_with(&format!("\r\n\r\n{body}")), "{request}");
+    }
+    assert!(requests.len() > 3);
+    let plan = &checked("load", &ran.stdout)["plan"];
+    assert_eq!(plan["data"], serde_json::json!({"rows": 3, "order": "in-turn"}));
+    assert_eq!((&plan["url"], &plan["requests"]), (&url.as_str().into(), &3.into()));
+
+    // Lines of a file, and rows that are drawn: not in turn, and all of them.
+    let lines = file("requests", "/a/{{id}}\n/b/{{id}}\n");
+    let drawn = ["--requests", &lines, "--data", &data, "--data-order", "random", "-q", "400"];
+    let sent = |seed: &str| {
+        let short = ["load", "-d", "200ms", "--warmup", "0s", "-c", "1", "--seed", seed];
+        run(short.into_iter().chain(drawn).chain([url.as_str()]));
+        let requests = std::mem::take(&mut *kept.lock().unwrap());
+        requests.iter().map(|request| request.split(' ').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (first, second) = (sent("1"), sent("2"));
+    for path in ["/a/7", "/a/88", "/a/9", "/b/7", "/b/88", "/b/9"] {
+        assert!(first.iter().any(|sent| sent == path), "{path}: {first:?}");
+    }
+    assert_ne!(first, second);
+}
+
+#[test]
+fn rows_of_data_fill_requests_of_http2_and_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data.csv").display().to_string();
+    std::fs::write(&data, "id\nseven\neight\n").unwrap();
+    let (address, kept) = keeping_fields();
+    load(&[
+        "--protocol",
+        "http2",
+        "-H",
+        "x-id: {{id}}",
+        "--data",
+        &data,
+        &format!("http://{address}/{{{{id}}}}"),
+    ]);
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    assert!(requests.len() > 2);
+    for (number, request) in requests.iter().enumerate() {
+        let id = ["seven", "eight"][number % 2];
+        assert!(request.starts_with(&format!("GET /{id}\n")) && request.contains(&format!("x-id: {id}\n")));
+    }
+    let (_origin, url) = origin(&[]);
+    let url = url.replace("http", "ws");
+    load(&["--body", "{{id}}", "--data", &data, "--expect", "size=5", &url]);
+    for (flags, told) in [
+        (vec!["--body", "{{ids}}"], "did you mean `id`?"),
+        (vec!["--body", "x"], "write `{{id}}`"),
+        (vec!["--body", "{{id}}", "--weights", "1"], "--data-order random"),
+    ] {
+        let ran = run(["load", "--data", &data, "http://127.0.0.1:1/"].into_iter().chain(flags));
+        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    assert_eq!(run(["load", "--data-order", "random", "http://127.0.0.1:1/"]).code, Some(2));
+}
+
+#[test]
+fn cookies_of_a_connection_are_sent_back_on_it_alone() {
+    let (address, kept) = keeping();
+    let url = format!("http://{address}/");
+    let short = ["load", "-q", "50", "-d", "300ms", "--warmup", "0s", "-c", "2", "--pool", "round-robin"];
+    let session = ["-X", "POST", "--body", "hop", "--cookies", &url];
+    run(short.into_iter().chain(session));
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    let with = |text: &str| requests.iter().filter(|request| request.contains(text)).count();
+    // The first on each connection has none, and all others have that of their connection.
+    assert!(requests.len() > 4, "{requests:?}");
+    assert_eq!(with("Cookie: "), requests.len() - 2, "{requests:?}");
+    assert!(with("\r\nCookie: session=0\r\n\r\nhop") > 0, "{requests:?}");
+    assert!(with("\r\nCookie: session=1\r\n\r\nhop") > 0, "{requests:?}");
+    load(&[&url]);
+    assert!(!first(&kept).contains("Cookie"));
+
+    let (address, kept) = keeping_fields();
+    let url = format!("http://{address}/");
+    load(&["--protocol", "http2", "--cookies", &url]);
+    let requests = std::mem::take(&mut *kept.lock().unwrap());
+    assert!(!requests[0].contains("cookie") && requests.len() > 1);
+    assert!(requests[1..].iter().all(|request| request.contains("cookie: a=1; b=2\n")), "{requests:?}");
+
+    for (flags, told) in [
+        (vec!["--cookies", "ws://127.0.0.1:1/"], "is for HTTP/1.1 and HTTP/2"),
+        (vec!["--cookies", "-H", "cookie: a=1", "http://127.0.0.1:1/"], "two such headers"),
+    ] {
+        let ran = run(["load"].into_iter().chain(flags));
+        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+    }
 }

@@ -35,7 +35,7 @@ pub enum AskError {
     Refused {
         /// HTTP status.
         status: u16,
-        /// gRPC status, if the answer has one.
+        /// gRPC status, if the response has one.
         grpc_status: Option<u16>,
     },
 }
@@ -44,7 +44,7 @@ fn grpc_text(status: Option<u16>) -> String {
     status.map_or_else(|| "no gRPC status".to_owned(), |status| format!("gRPC status {status}"))
 }
 
-/// Calls `target` on a new connection. Returns the messages of the answer, length-prefixed.
+/// Calls `target` on a new connection. Returns the messages of the response, length-prefixed.
 ///
 /// # Errors
 /// When a step takes longer than `timeout`, or the call fails.
@@ -126,7 +126,7 @@ impl Call {
                 match event {
                     Event::Answered { answer, .. } => return Ok(answer),
                     Event::Lost { .. } => return Err(AskError::Lost),
-                    Event::Begun { .. } | Event::Retired { .. } => {}
+                    Event::Begun { .. } | Event::Message { .. } | Event::Retired { .. } => {}
                 }
             }
         }

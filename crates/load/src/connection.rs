@@ -244,7 +244,7 @@ impl Connections {
             return;
         }
         if !self.is_in_flight(connection, stream) {
-            // An unexpected answer: the rest of the stream cannot be trusted.
+            // An unexpected response: the rest of the stream cannot be trusted.
             return self.fail(connection, Failure::Malformed);
         }
         self.decrement_in_flight(connection, state);
@@ -334,7 +334,7 @@ impl Connections {
                 } else if self.cancels {
                     self.actions.push_back(Action::Cancel { connection, stream });
                 } else {
-                    // The answer may still arrive; only closing the connection discards it.
+                    // The response may still arrive; only closing the connection discards it.
                     self.start_drain(connection);
                 }
                 self.decrement_in_flight(connection, self.state(connection));
@@ -359,7 +359,7 @@ impl Connections {
         let is_idle = |state| matches!(state, State::Open { in_flight: 0, .. });
         let busy: Vec<ConnectionId> = self.live().filter(|one| !is_idle(self.state(*one))).collect();
         for connection in busy {
-            // An answer may still arrive on it, so it cannot be reused.
+            // A response may still arrive on it, so it cannot be reused.
             self.close(connection);
         }
         for slot in self.layout.slots() {

@@ -1,5 +1,5 @@
 //! The course of a trial, from which checks decide whether one number describes all of it: time windows, batches, the
-//! first releases and answers in order, samples of the requests in flight, and response times per connection.
+//! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
 use hdrhistogram::Histogram;
 use rand::rngs::SmallRng;
@@ -12,7 +12,7 @@ use crate::log_histogram::LogHistogram;
 pub(crate) const WINDOWS: usize = 100;
 /// Batches of a trial, for intervals of quantiles: twenty, as in the method of batch means.
 pub(crate) const BATCHES: usize = 20;
-/// Maximum number of individual releases and answers.
+/// Maximum number of individual releases and responses.
 const MAX_KEPT: usize = 16_384;
 /// Mean time between samples of the requests in flight, nanoseconds.
 const SAMPLE_INTERVAL_NS: f64 = 200_000.0;
@@ -53,7 +53,7 @@ pub struct Course {
     /// Difference between each actual gap and the planned one.
     pub(crate) gap_error: Distribution,
     last_lag_ns: Option<u64>,
-    /// Intended starts and response times of the first answers.
+    /// Intended starts and response times of the first responses.
     pub(crate) answers_ns: Vec<(u64, u64)>,
     /// By worker: sum of the sampled requests in flight, and number of samples.
     samples: Vec<(u64, u64)>,

@@ -3,7 +3,7 @@
 //!
 //! They are on the real-time clock and are compared only with readings of that clock. A read that spans several packets
 //! gets the timestamp of the last one. One request is in flight per connection, so the transmit timestamp that is found
-//! after an answer belongs to its request.
+//! after a response belongs to its request.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -84,7 +84,7 @@ impl Stamped {
         Ok(count)
     }
 
-    /// Records a request whose answer is complete.
+    /// Records a request whose response is complete.
     pub(crate) fn finish(mut self, socket: &OwnedFd, stamps: &mut Stamps) {
         while let Ok((_, stamp_ns)) = take(socket, &mut [0], MsgFlags::MSG_ERRQUEUE) {
             self.sent_ns = stamp_ns.or(self.sent_ns);
@@ -159,7 +159,7 @@ mod tests {
         let found = (0..100)
             .map(|_| exchange())
             .find(is_stamped)
-            .expect("one in a hundred answers has a receive timestamp");
+            .expect("one in a hundred responses has a receive timestamp");
         assert_eq!(found.from_wire.count, 1);
         assert!(found.on_wire.max_us.unwrap() < found.from_wire.min_us.unwrap(), "{found:?}");
     }

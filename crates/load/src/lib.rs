@@ -19,6 +19,8 @@ mod distribution;
 mod early_end;
 mod expect;
 mod handshakes;
+pub mod hdr;
+pub mod interval;
 mod kernel;
 mod lifetime;
 pub mod log;

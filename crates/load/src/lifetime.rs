@@ -81,7 +81,7 @@ pub struct Lifetime {
     pub connect: Connect,
     /// Maximum number of requests per connection; None for the server's limit.
     pub requests: Option<RequestsPerConnection>,
-    /// Maximum age. A connection closes at its first answer after it; None for no limit.
+    /// Maximum age. A connection closes at its first response after it; None for no limit.
     pub age: Option<Duration>,
 }
 

@@ -9,10 +9,10 @@
 //! | 16..24 | when it was assigned to a connection (bytes written, or connect started), likewise |
 //! | 24..32 | when the connection opened for it was established, likewise |
 //! | 32..40 | first byte written, likewise |
-//! | 40..48 | first byte of the answer read, likewise |
+//! | 40..48 | first byte of the response read, likewise |
 //! | 48..56 | its end, likewise: last byte read, failure, timeout or end of the run |
 //! | 56..60 | connection, counted from 0 over all workers |
-//! | 60..62 | gRPC status if the answer has one, else HTTP status; 0 without an answer |
+//! | 60..62 | gRPC status if the response has one, else HTTP status; 0 without a response |
 //! | 62 | outcome, see [`Outcome`] |
 //! | 63 | bit 0: it waited for a connection; bit 1: its connection was opened for it |
 //!
@@ -120,13 +120,13 @@ pub struct Entry {
     pub connected_ns: Option<u64>,
     /// First byte written.
     pub written_ns: Option<u64>,
-    /// First byte of the answer read.
+    /// First byte of the response read.
     pub first_byte_ns: Option<u64>,
     /// Last byte read, failure, timeout or end of the run.
     pub ended_ns: Option<u64>,
     /// Its connection, counted from 0 over all workers.
     pub connection: u32,
-    /// Status of the answer; 0 without one.
+    /// Status of the response; 0 without one.
     pub status: u16,
     /// The outcome.
     pub outcome: Outcome,

@@ -9,6 +9,7 @@ use hoptax_wire::Response;
 
 use crate::backlog::{Replay, Turn};
 use crate::early_end::EarlyEnd;
+use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, LogSink, Outcome};
 use crate::recording::{Failure, Recording, Timestamps, Unsent};
 use crate::schedule::Schedule;
@@ -24,7 +25,7 @@ pub(crate) const LIVE_NS: u64 = 500_000_000;
 pub enum Release {
     /// As soon as a connection is free (closed loop).
     Closed,
-    /// A think time after the connection's last answer (closed loop).
+    /// A think time after the connection's last response (closed loop).
     Thinking(Think),
     /// On a schedule, whose times count from the start of the run (open loop).
     Open(Schedule),
@@ -49,7 +50,7 @@ pub struct Run {
     pub parts_from_ns: Vec<u64>,
     /// End of the run: no request starts after it.
     pub end_ns: u64,
-    /// How long to wait for answers after the end.
+    /// How long to wait for responses after the end.
     pub drain_ns: u64,
     /// When requests are sent.
     pub release: Release,
@@ -64,6 +65,10 @@ pub struct Run {
     pub live: Option<SyncSender<LiveSample>>,
     /// Receives a log entry for every recorded request.
     pub log: Option<LogSink>,
+    /// Receives the intervals.
+    pub intervals: Vec<IntervalSink>,
+    /// Number of workers that send intervals.
+    pub workers: usize,
 }
 
 impl Run {
@@ -81,6 +86,8 @@ impl Run {
             requests: None,
             live: None,
             log: None,
+            intervals: Vec::new(),
+            workers: 1,
         }
     }
 }
@@ -88,7 +95,7 @@ impl Run {
 /// Errors and response times since the previous live sample.
 #[derive(Debug)]
 pub struct LiveSample {
-    /// Requests without an answer.
+    /// Requests without a response.
     pub errors: u64,
     /// Response times of answered requests.
     pub response: Histogram<u64>,
@@ -108,17 +115,21 @@ pub(crate) struct Current<'a> {
     first: &'a mut Recording,
     rest: &'a mut [Recording],
     live: Option<LiveSample>,
+    intervals: Vec<IntervalRecorder>,
 }
 
 impl<'a> Current<'a> {
     pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
         let live = run.live.as_ref().map(|_| LiveSample::new());
+        let recorder =
+            |sink: &IntervalSink| IntervalRecorder::new(sink.clone(), run.record_from_ns, run.workers);
         Self {
             next_ns: 0,
             next: Picked::default(),
             planned: 0,
             requests_left: run.requests,
             live,
+            intervals: run.intervals.iter().map(recorder).collect(),
             first,
             rest,
             run,
@@ -251,6 +262,7 @@ impl<'a> Current<'a> {
         if let Some(course) = &mut self.recording(now_ns).course {
             course.sample(now_ns, in_flight, open_connections);
         }
+        self.intervals.iter_mut().for_each(|interval| interval.advance(now_ns));
     }
 
     /// Records the start of a request.
@@ -272,9 +284,10 @@ impl<'a> Current<'a> {
                 course.send(in_flight.intended_ns, in_flight.started_ns);
             }
         }
+        self.intervals.iter_mut().for_each(|interval| interval.record_start(in_flight.started_ns));
     }
 
-    /// Records a complete answer on connection `index`. It may still count as a failure.
+    /// Records a complete response on connection `index`. It may still count as a failure.
     pub(crate) fn record_answer(
         &mut self,
         in_flight: &InFlight,
@@ -296,6 +309,7 @@ impl<'a> Current<'a> {
         }
         if let Some(failure) = failure {
             recording.record_failure(failure, response_ns);
+            self.intervals.iter_mut().for_each(|interval| interval.record_end(outcome, last_byte_ns));
             return self.count_live_error();
         }
         let timestamps = Timestamps {
@@ -309,12 +323,13 @@ impl<'a> Current<'a> {
             connected: in_flight.connected,
         };
         recording.record_answer(&timestamps, index, status);
+        self.intervals.iter_mut().for_each(|interval| interval.record_answer(&timestamps));
         if let Some(live) = &mut self.live {
             live.response.saturating_record(response_ns);
         }
     }
 
-    /// Records a request on connection `index` that ended at `now_ns` without a complete answer.
+    /// Records a request on connection `index` that ended at `now_ns` without a complete response.
     pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, now_ns: u64) {
         let response_ns = now_ns.saturating_sub(in_flight.intended_ns);
         let service_ns = (in_flight.written_ns > 0).then(|| now_ns.saturating_sub(in_flight.written_ns));
@@ -336,6 +351,7 @@ impl<'a> Current<'a> {
             Outcome::Answered | Outcome::Unsent(_) => {}
         }
         self.log(in_flight, index, outcome, 0, now_ns);
+        self.intervals.iter_mut().for_each(|interval| interval.record_end(outcome, now_ns));
         self.count_live_error();
     }
 
@@ -373,6 +389,8 @@ impl<'a> Current<'a> {
             recording.waited_ns += waited_ns;
             recording.record_censored(waited_ns, None);
         }
+        let ended_ns = if reason == Unsent::End { self.run.end_ns } else { intended_ns };
+        self.intervals.iter_mut().for_each(|interval| interval.record_end(Outcome::Unsent(reason), ended_ns));
         if let Some(log) = &mut self.run.log {
             log.write(Entry {
                 intended_ns: (intended_ns - self.run.record_from_ns) as i64,
@@ -400,6 +418,11 @@ impl<'a> Current<'a> {
         if let Some(live) = &mut self.live {
             live.errors += 1;
         }
+    }
+
+    /// Sends the last interval of each recorder.
+    pub(crate) fn finish_intervals(&mut self, now_ns: u64) {
+        self.intervals.drain(..).for_each(|interval| interval.finish(now_ns));
     }
 
     pub(crate) fn send_live(&mut self) {

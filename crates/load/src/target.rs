@@ -229,6 +229,13 @@ impl Target {
         &self.path
     }
 
+    /// Memory size in bytes, without the overhead of the allocator.
+    pub fn memory_bytes(&self) -> usize {
+        let texts = self.url.len() + self.path.len() + self.method.len() + self.upgrade.len();
+        let places = self.places.len() * size_of::<Place>();
+        size_of::<Self>() + texts + places + self.request.memory_bytes()
+    }
+
     /// Fills in the placeholders of one request.
     pub(crate) fn fill(&self, bytes: &mut [u8], counter: u64, random: u64) {
         for place in &self.places {

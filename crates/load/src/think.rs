@@ -1,4 +1,4 @@
-//! Think time: the pause of a closed loop between an answer and the connection's next request.
+//! Think time: the pause of a closed loop between a response and the connection's next request.
 
 use std::fmt;
 use std::str::FromStr;

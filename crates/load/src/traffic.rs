@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hoptax_result::Http2Plan;
-use hoptax_wire::http2::Settings;
+use hoptax_result::{DataPlan, Http2Plan};
+use hoptax_wire::http2::{Messages, Settings};
 #[cfg(feature = "http3")]
 use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
@@ -19,15 +19,22 @@ use crate::target::{Target, varies};
 /// The requests of a load.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    pub(crate) targets: Vec<Target>,
+    /// Shared, because cloning many requests would double their memory.
+    pub(crate) targets: Arc<Vec<Target>>,
     pub(crate) hosts: Vec<Host>,
     /// The host of each target.
     host_of: Vec<usize>,
     order: Order,
     /// Protocol of its connections.
     pub(crate) protocol: ClientProtocol,
-    /// Requirements on every answer.
+    /// Requirements on every response.
     pub expectation: Expectation,
+    /// How the messages of gRPC calls are sent, if they are timed.
+    pub messages: Option<Messages>,
+    /// Whether cookies of responses are sent back on their connection.
+    pub keeps_cookies: bool,
+    /// The data file that the requests were filled in from.
+    pub data: Option<DataPlan>,
 }
 
 /// A destination of connections, and the requests that go to it.
@@ -105,12 +112,15 @@ impl Traffic {
         }
         Encoded::number_fields(targets.iter_mut().map(|target| &mut target.request), varies);
         let mut traffic = Self {
-            targets,
+            targets: Arc::new(targets),
             hosts,
             host_of,
             order,
             protocol: ClientProtocol::Http1,
             expectation: Expectation::default(),
+            messages: None,
+            keeps_cookies: false,
+            data: None,
         };
         traffic.set_streams(1, 1);
         traffic
@@ -131,8 +141,8 @@ impl Traffic {
         self.protocol.alpn()
     }
 
-    /// Sets the number of streams per connection, for protocols with multiplexing, and the size of an answer in bytes, for
-    /// TCP, which does not delimit answers.
+    /// Sets the number of streams per connection, for protocols with multiplexing, and the size of a response in bytes, for
+    /// TCP, which does not delimit responses.
     pub fn set_streams(&mut self, streams: u32, answer_bytes: u64) {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
@@ -184,7 +194,7 @@ impl Traffic {
 
     /// The protocol client of a new connection to a host.
     pub(crate) fn client(&self, host: usize, expected: &Arc<[ExpectedHeader]>) -> Client {
-        match (&self.protocol, self.hosts.get(host)) {
+        let mut client = match (&self.protocol, self.hosts.get(host)) {
             (ClientProtocol::WebSocket { .. }, Some(host)) => {
                 let protocol = ClientProtocol::WebSocket { upgrade: host.upgrade.clone() };
                 Client::new(&protocol, expected)
@@ -195,7 +205,15 @@ impl Traffic {
                 Client::new(&ClientProtocol::Http3(setup), expected)
             }
             (protocol, _) => Client::new(protocol, expected),
+        };
+        client.check_bodies(self.expectation.body.clone());
+        if self.keeps_cookies {
+            client.keep_cookies();
         }
+        if let Some(messages) = self.messages {
+            client.time_messages(messages);
+        }
+        client
     }
 
     /// Number of requests.
@@ -255,6 +273,8 @@ pub(crate) struct Picker {
     next: usize,
     /// Requests to each host so far, in a closed loop.
     turns: Vec<usize>,
+    /// The worker.
+    worker: usize,
     /// Number of this worker's next request. Several workers number their requests in turn.
     counter: u64,
     step: u64,
@@ -274,6 +294,7 @@ impl Picker {
             random: SmallRng::seed_from_u64(seed),
             next: worker as usize,
             turns: Vec::new(),
+            worker: worker as usize,
             counter: u64::from(worker),
             step: u64::from(workers.max(1)),
         }
@@ -291,7 +312,7 @@ impl Picker {
             }
             Order::ByWeight(sums) => {
                 let draw: f64 = self.random.random();
-                sums.iter().position(|sum| draw < *sum).unwrap_or(sums.len().saturating_sub(1))
+                sums.partition_point(|sum| *sum <= draw).min(sums.len().saturating_sub(1))
             }
         };
         self.picked(traffic, target, counter)
@@ -310,14 +331,16 @@ impl Picker {
                 if self.turns.len() <= host {
                     self.turns.resize(host + 1, 0);
                 }
+                // Workers are not coordinated in a closed loop, so each starts at a different part of the list.
+                let first = targets.len() * self.worker / (self.step.max(1) as usize);
                 self.turns.get_mut(host).map_or(0, |turn| {
                     *turn += 1;
-                    (*turn - 1) % targets.len()
+                    (first + *turn - 1) % targets.len()
                 })
             }
             Order::ByWeight(_) => {
                 let draw = self.random.random::<f64>() * share;
-                sums.iter().position(|sum| draw < *sum).unwrap_or(targets.len() - 1)
+                sums.partition_point(|sum| *sum <= draw).min(targets.len() - 1)
             }
         };
         self.picked(traffic, targets.get(number).copied().unwrap_or_default(), counter)
@@ -358,6 +381,9 @@ mod tests {
         let mut picker = Picker::new(1, 0, 2);
         let picked: Vec<usize> = (0..4).map(|_| picker.pick_for(&in_turn, 1).target).collect();
         assert_eq!(picked, [1, 3, 1, 3]);
+        let mut second = Picker::new(1, 1, 2);
+        let picked: Vec<usize> = (0..4).map(|_| second.pick_for(&in_turn, 1).target).collect();
+        assert_eq!(picked, [3, 1, 3, 1], "workers begin apart from each other");
         let by_weight = Traffic::by_weight(targets(&urls), &[1.0, 1e-9, 1.0, 3e-9]);
         let last = (0..10_000).filter(|_| picker.pick_for(&by_weight, 1).target == 3).count();
         assert!((7_300..7_700).contains(&last), "{last}");

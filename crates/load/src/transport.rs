@@ -27,7 +27,7 @@ pub(crate) struct Transport {
     sent: usize,
     /// Plaintext to encrypt when the connection is uncorked.
     plaintext: Vec<u8>,
-    /// Whether output is held back until all answers of a read are handled, to send it with one system call.
+    /// Whether output is held back until all responses of a read are handled, to send it with one system call.
     is_corked: bool,
     /// When the connect started, nanoseconds.
     pub(crate) connect_started_ns: u64,
@@ -285,7 +285,7 @@ impl Transport {
     }
 
     /// Reads once and parses the bytes. The protocol events are left in `scratch`. Returns a handshake that the read
-    /// completed, with its duration in nanoseconds. `is_awaited`: whether an answer or a handshake message is expected.
+    /// completed, with its duration in nanoseconds. `is_awaited`: whether a response or a handshake message is expected.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -353,7 +353,7 @@ impl Transport {
         Ok((if is_end { Read::End } else { Read::Bytes(count) }, handshake))
     }
 
-    /// The server closed the connection. Returns the answer that this completes on a stream; None if none had started.
+    /// The server closed the connection. Returns the response that this completes on a stream; None if none had started.
     pub(crate) fn end(&mut self, stream: StreamId) -> Result<Option<Response>, ProtocolError> {
         Ok(self.client.end(stream.0)?)
     }

@@ -23,6 +23,7 @@ pub use live::LiveLine;
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::early_end::EarlyEnd;
+use crate::interval::IntervalSink;
 use crate::log::LogSink;
 use crate::pace::Pace;
 use crate::pool::Pooling;
@@ -53,6 +54,8 @@ pub struct TrialSpec {
     pub pooling: Pooling,
     /// Receives the raw log in pieces; their concatenation follows [`crate::log::MAGIC`] in a file.
     pub log: Option<SyncSender<Vec<u8>>>,
+    /// Receives intervals while the trial runs.
+    pub intervals: Vec<IntervalSink>,
     /// Worker threads, limited to one per connection.
     pub workers: usize,
     /// Length of the record.
@@ -86,6 +89,7 @@ impl TrialSpec {
             connections: 16,
             pooling: Pooling::default(),
             log: None,
+            intervals: Vec::new(),
             workers: 1,
             duration: Duration::from_secs(10),
             requests: None,
@@ -177,6 +181,8 @@ pub fn run(
                     requests: spec.requests.map(|requests| share(requests, number, workers)),
                     live: live.clone(),
                     log,
+                    intervals: spec.intervals.clone(),
+                    workers,
                 };
                 let barrier = &barrier;
                 scope.spawn(move || -> io::Result<(Vec<Recording>, TaskUse)> {

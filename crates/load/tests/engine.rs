@@ -57,7 +57,7 @@ fn an_open_loop_keeps_its_rate_with_a_slow_server() {
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     let result = run(&spec);
-    // 60 requests are due in 0.3 s; one connection with 50 ms per answer carries six or seven of them.
+    // 60 requests are due in 0.3 s; one connection with 50 ms per response carries six or seven of them.
     assert_eq!(result.book.planned, 60);
     assert!(result.book.sent <= 8 && result.book.unsent >= 52, "{:?}", result.book);
     assert!(result.book.blocked >= 1, "{:?}", result.book);
@@ -69,7 +69,7 @@ fn an_open_loop_keeps_its_rate_with_a_slow_server() {
     );
 }
 
-/// A server that takes 50 ms per answer.
+/// A server that takes 50 ms per response.
 fn slow() -> SocketAddr {
     server(|mut stream| {
         while read_request(&mut stream) {
@@ -112,7 +112,7 @@ fn a_queue_is_limited_to_its_length() {
 
 #[test]
 fn waiting_in_the_warm_up_is_not_recorded() {
-    // The first answer takes 400 ms of the warm-up, in which 80 requests come due on one connection.
+    // The first response takes 400 ms of the warm-up, in which 80 requests come due on one connection.
     let held = Arc::new(AtomicBool::new(false));
     let address = server(move |mut stream| {
         while read_request(&mut stream) {
@@ -132,7 +132,7 @@ fn waiting_in_the_warm_up_is_not_recorded() {
 }
 
 #[test]
-fn the_wait_of_a_request_without_an_answer_counts() {
+fn the_wait_of_a_request_without_a_response_counts() {
     // Nothing is ever answered. The first request times out after 100 ms, and so does each that waited for its connection.
     let mut spec = spec(server(|mut stream| while read_request(&mut stream) {}));
     (spec.connections, spec.open) = (1, Some((Pace::Constant(100.0), Arrivals::Uniform)));
@@ -236,7 +236,7 @@ fn a_connection_carries_its_maximum_number_of_requests() {
 }
 
 #[test]
-fn an_answer_that_violates_a_condition_is_a_failure() {
+fn a_response_that_violates_a_condition_is_a_failure() {
     let mut spec = spec(answering(OK));
     spec.traffic.expectation = "size=3".parse().unwrap();
     let result = run(&spec);
@@ -363,7 +363,7 @@ fn a_reset_is_counted_and_the_connection_is_reopened() {
 }
 
 #[test]
-fn a_server_that_closes_after_each_answer_causes_no_failures() {
+fn a_server_that_closes_after_each_response_causes_no_failures() {
     let address = server(|mut stream| {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok");
@@ -421,7 +421,7 @@ fn a_stopped_trial_ends_early_and_its_book_balances() {
 
 #[test]
 fn a_stopped_trial_covers_the_time_until_the_stop_without_the_drain() {
-    // Answers take 400 ms, so the drain after the stop is a considerable part of the record.
+    // Responses take 400 ms, so the drain after the stop is a considerable part of the record.
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let address = server(move |mut stream| {

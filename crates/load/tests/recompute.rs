@@ -62,7 +62,7 @@ fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distributi
 
 #[test]
 fn every_number_can_be_recomputed_from_the_log() {
-    // Some answers are slow, some are errors, some never arrive, and some connections are closed.
+    // Some responses are slow, some are errors, some never arrive, and some connections are closed.
     let asked = AtomicUsize::new(0);
     let address = server(move |mut stream| {
         while read_request(&mut stream) {

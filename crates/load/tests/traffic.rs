@@ -161,7 +161,7 @@ fn think_time_limits_the_rate_of_a_closed_loop() {
 }
 
 #[test]
-fn missing_answers_turn_a_quantile_into_a_lower_bound() {
+fn missing_responses_turn_a_quantile_into_a_lower_bound() {
     // One request in 25 is never answered.
     let asked = AtomicUsize::new(1);
     let address = server(move |mut stream| {

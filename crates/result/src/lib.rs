@@ -29,9 +29,10 @@ pub use digits::grouped;
 pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{
-    Book, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported, InFlight,
-    KernelStamps, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, Loosened, LowerBounds, Mode,
-    Outliers, Pacing, Percentile, QuantileIntervals, Range, Stage, TlsResult, Waiting, Window,
+    Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
+    InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadInterval, LoadPlan, LoadRate, LoadResult,
+    Loop, Loosened, LowerBounds, Mode, Outliers, Pacing, Percentile, QuantileIntervals, Range, Stage,
+    TlsResult, Waiting, Window,
 };
 pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};

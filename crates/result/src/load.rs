@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Finding, Verdict};
 
 mod evidence;
+mod interval;
 mod latency;
 
 pub use evidence::{
     Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Outliers, Pacing,
     TlsResult, Window,
 };
+pub use interval::{IntervalTimes, LoadInterval};
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 
 /// How requests are released.
@@ -107,6 +109,10 @@ pub struct LoadResult {
     pub response_intervals: QuantileIntervals,
     /// Response time until the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
     pub outcomes: BTreeMap<String, Latency>,
+    /// Times between messages of gRPC answers, and from the first byte written to the first of them; null unless
+    /// `--grpc-stream` is given. The count is that of messages.
+    #[serde(default)]
+    pub messages: Option<Latency>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
     /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial with stages.
@@ -151,6 +157,15 @@ pub struct LoadPlan {
     pub method: String,
     /// Number of distinct requests.
     pub requests: u32,
+    /// The data that these were filled in from; null without data.
+    #[serde(default)]
+    pub data: Option<DataPlan>,
+    /// Whether cookies that answers set were sent back on their connection.
+    #[serde(default)]
+    pub cookies: bool,
+    /// Streams of gRPC whose messages are timed: `server`, or `both=N` with N messages in turn; null for none.
+    #[serde(default)]
+    pub grpc_stream: Option<String>,
     /// Open or closed.
     #[serde(rename = "loop")]
     pub loop_: Loop,
@@ -198,6 +213,16 @@ pub struct LoadPlan {
     pub never_halted: bool,
     /// Tolerated share of failed, timed-out and unfinished requests.
     pub max_error_share: f64,
+}
+
+/// Data that requests were filled in from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataPlan {
+    /// Number of rows.
+    pub rows: u32,
+    /// How rows were chosen: `in-turn` or `random`.
+    pub order: String,
 }
 
 /// HTTP/2 settings.

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
+
+use crate::body::ExpectedBody;
 use crate::encoded::{Encoded, Hidden};
 use crate::http1::{Progress, ResponseReader, Truncated};
-use crate::http2::{Http2, Settings};
+use crate::http2::{Http2, Messages, Settings};
 #[cfg(feature = "http3")]
 use crate::http3::{self, Http3, Setup};
 use crate::response::{Event, ExpectedHeader, ProtocolError, Response};
@@ -99,6 +102,34 @@ impl Client {
         }
     }
 
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        match self {
+            Self::Http1 { reader, .. } => reader.check_bodies(expected),
+            Self::Http2(client) => client.check_bodies(expected),
+            #[cfg(feature = "http3")]
+            Self::Http3(client) => client.check_bodies(expected),
+            Self::Tcp(client) => client.check_bodies(expected),
+            Self::WebSocket(client, _) => client.check_bodies(expected),
+        }
+    }
+
+    /// From now on, cookies that answers set are sent back on this connection. Only HTTP/1.1 and HTTP/2 do so.
+    pub fn keep_cookies(&mut self) {
+        match self {
+            Self::Http1 { reader, .. } => reader.keep_cookies(),
+            Self::Http2(client) => client.keep_cookies(),
+            _ => {}
+        }
+    }
+
+    /// From now on, sends the messages of gRPC calls like this and reports those of answers. Other protocols have none.
+    pub fn time_messages(&mut self, messages: Messages) {
+        if let Self::Http2(client) = self {
+            client.time_messages(messages);
+        }
+    }
+
     /// Appends the protocol's opening bytes.
     pub fn open(&mut self, output: &mut Vec<u8>) {
         match self {
@@ -141,6 +172,9 @@ impl Client {
             Self::Http1 { reader, has_begun } => {
                 reader.begin(request.is_head);
                 *has_begun = false;
+                if let Some(cookies) = reader.cookies() {
+                    return put_with_cookies(bytes, cookies, output);
+                }
             }
             Self::Http2(client) => return client.send(stream, request, bytes, output),
             #[cfg(feature = "http3")]
@@ -244,5 +278,14 @@ impl Client {
             Self::Http3(_) => u32::MAX,
             _ => 1,
         }
+    }
+}
+
+/// Appends a request of HTTP/1.1 with a header `Cookie` at the end of its head.
+fn put_with_cookies(request: &[u8], cookies: &[u8], output: &mut Vec<u8>) {
+    let head_end = memmem::find(request, b"\r\n\r\n").map_or(request.len(), |at| at + 2);
+    let (head, rest) = request.split_at(head_end);
+    for bytes in [head, b"Cookie: ", cookies, b"\r\n", rest] {
+        output.extend_from_slice(bytes);
     }
 }

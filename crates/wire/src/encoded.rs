@@ -59,6 +59,11 @@ impl Encoded {
         Self { bytes, is_head, fields: Vec::new(), body_from: 0 }
     }
 
+    /// Memory that it takes on the heap, bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.fields.len() * size_of::<Field>()
+    }
+
     /// An HTTP/3 request, which is the same on every connection.
     #[cfg(feature = "http3")]
     pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {

@@ -4,7 +4,9 @@
 //! same interface for every protocol, with or without [`tls`]. Server sides exist for the origin where client and
 //! server share code.
 
+mod body;
 mod client;
+mod cookies;
 mod encoded;
 pub mod grpc;
 pub mod http1;
@@ -16,6 +18,7 @@ mod tcp;
 pub mod tls;
 pub mod websocket;
 
+pub use body::{ExpectedBody, ExpectedJson};
 pub use client::{Client, ClientProtocol};
 pub use encoded::{Encoded, Hidden};
 #[cfg(feature = "http3")]

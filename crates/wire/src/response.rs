@@ -15,14 +15,14 @@ pub struct Response {
     pub body_bytes: u64,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// Whether all expected headers were present.
-    pub has_headers: bool,
+    /// Whether all expected headers were present and the body was as expected.
+    pub is_as_expected: bool,
 }
 
 impl Response {
     /// An answer of a protocol that has neither status nor headers.
     pub(crate) fn of_bytes(body_bytes: u64) -> Self {
-        Self { status: 0, grpc_status: None, body_bytes, keep_alive: true, has_headers: true }
+        Self { status: 0, grpc_status: None, body_bytes, keep_alive: true, is_as_expected: true }
     }
 }
 
@@ -49,6 +49,11 @@ impl ExpectedHeader {
 pub enum Event {
     /// The first byte of an answer has arrived.
     Begun {
+        /// Its stream.
+        stream: u32,
+    },
+    /// A message of a gRPC answer is complete; only where messages are timed.
+    Message {
         /// Its stream.
         stream: u32,
     },

@@ -1,24 +1,34 @@
 //! Plain TCP: a request of arbitrary bytes, and an answer of fixed size.
 
+use std::sync::Arc;
+
+use crate::body::{BodyKeeper, ExpectedBody};
 use crate::response::{Event, ProtocolError, Response};
 
 /// A connection without a protocol on top of TCP.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tcp {
     answer_bytes: u64,
     read: u64,
+    body: BodyKeeper,
 }
 
 impl Tcp {
     /// A connection on which every answer has `answer_bytes` bytes, at least
     /// one.
     pub fn new(answer_bytes: u64) -> Self {
-        Self { answer_bytes: answer_bytes.max(1), read: 0 }
+        Self { answer_bytes: answer_bytes.max(1), read: 0, body: BodyKeeper::default() }
     }
 
     /// Prepares for the next answer.
     pub fn begin(&mut self) {
         self.read = 0;
+        self.body.begin();
+    }
+
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        self.body = BodyKeeper::new(expected);
     }
 
     /// Whether an answer has begun.
@@ -38,9 +48,12 @@ impl Tcp {
         if self.read > self.answer_bytes {
             return Err(ProtocolError::Excess);
         }
+        self.body.take(bytes);
         if self.read == self.answer_bytes {
-            events.push(Event::Answered { stream: 0, answer: Response::of_bytes(self.read) });
-            self.read = 0;
+            let is_as_expected = self.body.is_as_expected();
+            let answer = Response { is_as_expected, ..Response::of_bytes(self.read) };
+            events.push(Event::Answered { stream: 0, answer });
+            self.begin();
         }
         Ok(())
     }

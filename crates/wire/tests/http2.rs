@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
+use hoptax_wire::grpc::framed;
+use hoptax_wire::http2::{Body, Http2, Messages, PREFACE, Server, ServerEvent, Settings};
 use hoptax_wire::{Encoded, Event, Loss, ProtocolError, Response};
 use proptest::prelude::*;
 
@@ -112,7 +113,7 @@ fn a_status_of_grpc_is_in_the_trailers() {
         server.answer(id, &[(":status", "200")], Body::Bytes(vec![0; 9]), &[("grpc-status", "5")], output);
     });
     let expected =
-        Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, has_headers: true };
+        Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, is_as_expected: true };
     assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: expected }]);
 }
 
@@ -213,4 +214,77 @@ proptest! {
         let _ = server.feed(&start, &mut Vec::new(), &mut Vec::new());
         let _ = server.feed(&bytes, &mut Vec::new(), &mut Vec::new());
     }
+}
+
+/// A server that answers each message of a call with `per_message` messages as it comes, and ends the call after `most`. Returns
+/// how many messages each read of it brought, and what the client made of the call.
+fn conversation(messages: Messages, per_message: u32, most: u32) -> (Vec<usize>, Vec<Event>) {
+    let mut client = Http2::new(Settings::of_streams(1), None);
+    let mut server = Server::streaming(|_| true);
+    let (mut to_server, mut to_client, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    client.time_messages(messages);
+    client.open(&mut to_server);
+    server.open(&mut to_client);
+    let message = framed(b"hop");
+    let request = request(&message);
+    client.send(0, &request, &request.bytes, &mut to_server);
+    let (mut reads, mut received, mut has_ended) = (Vec::new(), 0, false);
+    while !to_server.is_empty() || !to_client.is_empty() {
+        let mut server_events = Vec::new();
+        server.feed(&std::mem::take(&mut to_server), &mut to_client, &mut server_events).unwrap();
+        for event in server_events {
+            match event {
+                ServerEvent::Opened { stream, .. } => {
+                    server.begin(stream, &[(":status", "200")], &mut to_client);
+                }
+                ServerEvent::Data { stream, data } => {
+                    reads.push(data.len() / message.len());
+                    received += reads[reads.len() - 1] as u32;
+                    (0..per_message).for_each(|_| server.push(stream, &message, &mut to_client));
+                    if received == most && !has_ended {
+                        server.finish(stream, &[("grpc-status", "0")], &mut to_client);
+                        has_ended = true;
+                    }
+                }
+                ServerEvent::Ended { stream } if !has_ended => {
+                    server.finish(stream, &[("grpc-status", "0")], &mut to_client);
+                    has_ended = true;
+                }
+                _ => {}
+            }
+        }
+        server.pump(&mut to_client);
+        client.feed(&std::mem::take(&mut to_client), &mut to_server, &mut events).unwrap();
+    }
+    (reads, events)
+}
+
+/// The messages that were reported, and whether the answer was as expected.
+fn reported(events: &[Event]) -> (usize, Option<bool>) {
+    let messages = events.iter().filter(|event| matches!(event, Event::Message { .. })).count();
+    let answer = events.iter().find_map(|event| match event {
+        Event::Answered { answer, .. } => Some(answer.is_as_expected),
+        _ => None,
+    });
+    (messages, answer)
+}
+
+#[test]
+fn each_message_of_a_conversation_is_sent_after_the_answer_to_the_one_before() {
+    let (reads, events) = conversation(Messages::InTurn(5), 1, u32::MAX);
+    assert_eq!(reads, [1; 5]);
+    assert_eq!(reported(&events), (5, Some(true)));
+    // The server ends the call after the second of five.
+    let (reads, events) = conversation(Messages::InTurn(5), 1, 2);
+    assert!(reads.len() < 5, "{reads:?}");
+    assert_eq!(reported(&events).1, Some(false));
+    // A server that answers nothing, and waits for the end, would wait for ever: nothing more is sent.
+    let (reads, events) = conversation(Messages::InTurn(2), 0, u32::MAX);
+    assert_eq!((reads, reported(&events)), (vec![1], (0, None)));
+}
+
+#[test]
+fn each_message_of_a_stream_of_answers_is_reported() {
+    let (reads, events) = conversation(Messages::Whole, 7, u32::MAX);
+    assert_eq!((reads, reported(&events)), (vec![1], (7, Some(true))));
 }

@@ -9,7 +9,7 @@ fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
 }
 
 fn answer(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
-    Progress::Complete(Response { status, grpc_status: None, body_bytes, keep_alive, has_headers: true })
+    Progress::Complete(Response { status, grpc_status: None, body_bytes, keep_alive, is_as_expected: true })
 }
 
 /// Valid answers with a defined end, and their results.
@@ -95,7 +95,7 @@ fn a_body_without_a_length_ends_with_the_connection() {
             grpc_status: None,
             body_bytes: 9,
             keep_alive: false,
-            has_headers: true
+            is_as_expected: true
         }))
     );
 }
@@ -186,7 +186,7 @@ fn headers_are_looked_for_whatever_their_case() {
     let has = |expected: Vec<ExpectedHeader>| {
         let mut reader = ResponseReader::new(false).expecting(expected.into());
         match reader.feed(b"HTTP/1.1 204 No Content\r\nServer:  envoy \r\nX-A: 1\r\nx-a: 2\r\n\r\n") {
-            Ok(Progress::Complete(answer)) => answer.has_headers,
+            Ok(Progress::Complete(answer)) => answer.is_as_expected,
             other => panic!("{other:?}"),
         }
     };

@@ -92,6 +92,13 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             let count = latency.response.count;
             withhold(latency, |quantile| is_too_few(count, quantile.p, limits));
         }
+        // A call has at least one message, so they are too few only where calls are.
+        if let Some(messages) = &mut result.messages {
+            let count = messages.count;
+            for quantile in QUANTILES.iter().filter(|quantile| is_too_few(count, quantile.p, limits)) {
+                *(quantile.of)(messages) = None;
+            }
+        }
         let count = result.latency.response.count;
         for one in &mut result.percentiles {
             if is_too_few(count, one.percentile / 100.0, limits) {
@@ -179,8 +186,8 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
             "correlated-samples",
             Severity::Info,
             Measured::count(correlation, max, ""),
-            format!("consecutive response times are correlated (rank correlation {correlation:.2})"),
-            "none needed: intervals are computed from batches, which allow for correlation",
+            format!("the rank correlation of consecutive response times is {correlation:.2}"),
+            "no action needed: intervals are computed from batches, which allow for correlation",
         )]
     },
     withhold: None,

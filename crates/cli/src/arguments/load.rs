@@ -11,7 +11,7 @@ use hoptax_load::{
 };
 
 use super::security::SecurityArguments;
-use super::values::{self, ArrivalsChoice, GivenUrl, Headers, NeverHalt};
+use super::values::{self, ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, Headers, NeverHalt};
 
 /// Headings of the help.
 const REQUESTS: &str = "Requests";
@@ -71,6 +71,15 @@ pub(crate) struct LoadArguments {
     /// the URL. Blank lines and lines that begin with `#` are ignored.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["weights", "body", "body_file", "body_size"], help_heading = REQUESTS)]
     pub(crate) requests: Option<PathBuf>,
+    /// Fill `{{field}}` in URLs, header values and bodies from the rows of a CSV file
+    ///
+    /// The first row names the fields. Requests of --requests are filled in too. All rows are encoded before the load starts, in
+    /// at most 1 GiB.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = REQUESTS)]
+    pub(crate) data: Option<PathBuf>,
+    /// Order of the rows of --data
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = DataOrder::InTurn, requires = "data", help_heading = REQUESTS)]
+    pub(crate) data_order: DataOrder,
     /// Requests per second, at most 10,000,000; without a rate, a closed loop sends as fast as possible
     #[arg(short = 'q', long, value_name = "RATE", value_parser = values::rate, help_heading = SCHEDULE)]
     pub(crate) rate: Option<f64>,
@@ -105,6 +114,9 @@ pub(crate) struct LoadArguments {
     /// Messages per gRPC call, for methods that accept a stream; the body is repeated
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = REQUESTS)]
     pub(crate) messages: u32,
+    /// Measure the times between the messages of gRPC responses
+    #[arg(long, value_name = "SIDES", value_enum, help_heading = REQUESTS)]
+    pub(crate) grpc_stream: Option<GrpcStream>,
     /// Number of connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..), help_heading = CONNECTIONS)]
     pub(crate) connections: u32,
@@ -166,6 +178,9 @@ pub(crate) struct LoadArguments {
     /// `@FILE` keeps credentials out of the process list.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
     pub(crate) headers: Vec<Headers>,
+    /// Send cookies that a response sets back on its connection, for HTTP/1.1 and HTTP/2
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) cookies: bool,
     /// Request body
     #[arg(long, value_name = "TEXT", group = "content", help_heading = REQUESTS)]
     pub(crate) body: Option<String>,
@@ -175,11 +190,13 @@ pub(crate) struct LoadArguments {
     /// Send a body of this many bytes
     #[arg(long, value_name = "BYTES", group = "content", value_parser = clap::value_parser!(u32).range(1..=67_108_864), help_heading = REQUESTS)]
     pub(crate) body_size: Option<u32>,
-    /// Expected response; others count as failed: `status=200`, `size=1024` (body bytes), `header=NAME` or `header=NAME:VALUE`
+    /// Expected response; others count as failed: `status=200`, `contains=TEXT`, `json=/POINTER=VALUE`; repeatable
     ///
-    /// Separate several expectations by commas. Without a `status`, any status below 400 is accepted.
+    /// Also `size=1024` (body bytes), `sha256=HEX` (of the body), `header=NAME`, `header=NAME:VALUE` and `json=/POINTER`. Separate
+    /// several expectations by commas; `contains` and `json` extend to the end of their argument. All must hold. Without a
+    /// `status`, any status below 400 is accepted.
     #[arg(long, value_name = "EXPECTATION", help_heading = CHECKS)]
-    pub(crate) expect: Option<Expectation>,
+    pub(crate) expect: Vec<Expectation>,
     /// Maximum share of unanswered requests, 0 to 1; the result is void above it
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]
     pub(crate) max_error_share: f64,
@@ -209,6 +226,18 @@ pub(crate) struct LoadArguments {
     /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax log FILE` prints CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
+    /// Write the percentile distribution of response time to a file, in the text format of `HdrHistogram`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    pub(crate) hgrm: Option<PathBuf>,
+    /// Write histograms of response and service time for every second to a file, an interval log of `HdrHistogram`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    pub(crate) hlog: Option<PathBuf>,
+    /// Print a line of JSON for every interval while the load runs; the table then goes to stderr
+    ///
+    /// A line has the rate, counts, failures by kind, response times and send lags of its interval (`hoptax schema
+    /// load-interval`).
+    #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = OUTPUT)]
+    pub(crate) every: Option<Duration>,
     #[command(flatten)]
     pub(crate) security: SecurityArguments,
     /// Write the result to a file in `OpenMetrics` text format, which Prometheus reads

@@ -29,6 +29,24 @@ pub(crate) enum ArrivalsChoice {
     Trace(PathBuf),
 }
 
+/// Order of the rows of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataOrder {
+    /// One after the other, from the first again after the last
+    InTurn,
+    /// A random row for each request
+    Random,
+}
+
+/// Which messages of gRPC calls are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GrpcStream {
+    /// A stream of messages in the response
+    Server,
+    /// A conversation: each of --messages is sent after the response to the previous one
+    Both,
+}
+
 /// A URL argument; its `Debug` output omits user information.
 #[derive(Clone)]
 pub(crate) struct GivenUrl(String);
@@ -56,6 +74,15 @@ impl fmt::Debug for GivenUrl {
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = duration_or_none(text)?;
     if duration.is_zero() { Err("it must be longer than 0s".to_owned()) } else { Ok(duration) }
+}
+
+/// Shortest interval of `--every`: twice the longest time that a worker sleeps.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// An interval of `--every`.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let interval = duration(text)?;
+    if interval < SHORTEST_INTERVAL { Err("it must be at least 100ms".to_owned()) } else { Ok(interval) }
 }
 
 /// A file name without directories.
@@ -153,6 +180,7 @@ mod tests {
         assert!(duration("10").unwrap_err().contains("`10s`"));
         assert!(duration("ten").unwrap_err().contains("write it as"));
         assert!(duration("0s").is_err());
+        assert!(interval("99ms").unwrap_err().contains("100ms"));
         assert_eq!(duration_or_none("0s"), Ok(Duration::ZERO));
         assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
     }

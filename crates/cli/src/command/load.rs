@@ -1,5 +1,7 @@
 //! `hoptax load`: sends load to a server and records the outcome of every request.
 
+mod data;
+mod intervals;
 mod log_file;
 mod reflection;
 mod requests;
@@ -24,6 +26,7 @@ use crate::arguments::{ArrivalsChoice, LoadArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::{print, progress, state};
+use intervals::IntervalOutputs;
 use log_file::LogFile;
 
 /// Error for open-loop arguments in a closed loop.
@@ -39,10 +42,15 @@ const LONGEST_CLOSED: Duration = Duration::from_hours(1);
 /// Runs the command.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let thresholds = thresholds(&arguments.thresholds)?;
+    if arguments.every.is_some() && arguments.json.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::bad_input("`--every` prints to stdout, so give `--json` a file"));
+    }
     let mut spec = spec(arguments)?;
     allow_connections(spec.connections)?;
     let log = arguments.log.as_deref().map(LogFile::create).transpose()?;
     spec.log = log.as_ref().map(LogFile::sender);
+    let intervals;
+    (intervals, spec.intervals) = IntervalOutputs::begin(arguments)?;
     let interrupt = Interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let spinner = never_halt::spinner_for_servers(servers, arguments.never_halt)?;
@@ -50,7 +58,9 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let environment = state::environment(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
-    let result = trial::run(&spec, environment, interrupt.flag(), Some(&mut show));
+    // Lines of JSON tell the same, and both on one terminal would be unreadable.
+    let on_live = arguments.every.is_none().then_some(&mut show as &mut dyn FnMut(&trial::LiveLine));
+    let result = trial::run(&spec, environment, interrupt.flag(), on_live);
     line.finish_and_clear();
     drop(spinner);
     let mut result = result.map_err(Failure::environment)?;
@@ -59,11 +69,19 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     // The writer thread ends when the last sender is dropped.
     drop(spec);
     let logged = log.map_or(Ok(()), LogFile::finish);
-    write(arguments.json.as_deref(), &result)?;
+    let intervals_written = intervals.finish();
+    if arguments.every.is_some() {
+        // Lines of JSON have stdout for themselves.
+        print::note(&terminal::load(&result, print::style()));
+        print::write_json(arguments.json.as_deref(), &result)?;
+    } else {
+        write(arguments.json.as_deref(), &result)?;
+    }
     if let Some(path) = &arguments.openmetrics {
         write_file(path, &openmetrics::load(&result))?;
     }
     logged?;
+    intervals_written?;
     Ok(match Code::of(result.verdict) {
         _ if interrupt.is_requested() => Code::Interrupted,
         Code::Success if !all_pass => Code::ConditionFailed,

@@ -4,7 +4,8 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    CalibrationResult, CrosscheckResult, LoadResult, PricesResult, SittingsResult, StudyResult, TuneResult,
+    CalibrationResult, CrosscheckResult, LoadInterval, LoadResult, PricesResult, SittingsResult, StudyResult,
+    TuneResult,
 };
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
@@ -18,6 +19,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
         SchemaOf::Sittings => schemars::schema_for!(SittingsResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
+        SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
         SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),

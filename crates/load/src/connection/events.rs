@@ -56,7 +56,7 @@ pub(crate) enum Event {
         connection: ConnectionId,
         /// Its stream.
         stream: StreamId,
-        /// Its answer.
+        /// Its response.
         answer: Response,
     },
     /// A request has failed. Its connection continues.

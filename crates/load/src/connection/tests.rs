@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 const ANSWER: Response =
-    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, has_headers: true };
+    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, is_as_expected: true };
 
 /// One step of a sequence. Numbers select among the candidates.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ enum Step {
     BreakWrites(usize),
     /// The next opens fail.
     BreakOpens(usize),
-    /// An answer on a stream without a request.
+    /// A response on a stream without a request.
     UnexpectedAnswer(usize),
     /// Events of a closed connection.
     StaleEvents(usize),

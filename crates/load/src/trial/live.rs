@@ -14,13 +14,13 @@ pub struct LiveLine {
     pub elapsed_s: f64,
     /// Planned time of the trial, including the warm-up, seconds.
     pub total_s: f64,
-    /// Answers per second.
+    /// Responses per second.
     pub rate: f64,
     /// Median response time, microseconds.
     pub p50_us: f64,
     /// 99th percentile of response time, microseconds.
     pub p99_us: f64,
-    /// Requests without an answer, since the start of the record.
+    /// Requests without a response, since the start of the record.
     pub errors: u64,
 }
 

@@ -9,7 +9,7 @@ use hoptax_result::{
     Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
-use hoptax_wire::http2::ERROR_CODES;
+use hoptax_wire::http2::{ERROR_CODES, Messages};
 
 use super::{Recorded, TrialSpec};
 use crate::course::Course;
@@ -55,6 +55,7 @@ pub(super) fn result(
         fail_on: Vec::new(),
         response_intervals: course.as_ref().map(|course| intervals(course, &all)).unwrap_or_default(),
         outcomes: outcomes(&all),
+        messages: all.messages.as_ref().map(|messages| messages.summary()),
         modes: found_modes(&all),
         windows: course.as_ref().map(|course| windows(course)).unwrap_or_default(),
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
@@ -81,6 +82,12 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         protocol: spec.traffic.protocol().to_string(),
         method: first.map(|target| target.method.clone()).unwrap_or_default(),
         requests: spec.traffic.len() as u32,
+        data: spec.traffic.data.clone(),
+        cookies: spec.traffic.keeps_cookies,
+        grpc_stream: spec.traffic.messages.map(|messages| match messages {
+            Messages::Whole => "server".to_owned(),
+            Messages::InTurn(times) => format!("both={times}"),
+        }),
         loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
         arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: spec.connections as u32,

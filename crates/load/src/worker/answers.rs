@@ -106,7 +106,7 @@ impl Worker {
             if !self.scratch.events.is_empty() {
                 let events = std::mem::take(&mut self.scratch.events);
                 self.handle_goaway(current, connection, &events, now);
-                // With several answers in one read, the next requests are sent together.
+                // With several responses in one read, the next requests are sent together.
                 if has_streams && let Some(transport) = self.transports.get_mut(connection) {
                     transport.cork();
                 }
@@ -133,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// Handles GOAWAY before the answers of the same read, as an answer starts the next request.
+    /// Handles GOAWAY before the responses of the same read, as a response starts the next request.
     fn handle_goaway(
         &mut self,
         current: &mut Current,
@@ -186,6 +186,19 @@ impl Worker {
                     self.request(slot).first_byte_ns = now;
                 }
             }
+            ProtocolEvent::Message { stream } => {
+                let stream = StreamId(stream);
+                if self.connections.is_in_flight(connection, stream) {
+                    let slot = self.connections.layout().slot(self.connections.lane(connection), stream);
+                    let request = self.request(slot);
+                    let before_ns =
+                        if request.message_ns > 0 { request.message_ns } else { request.written_ns };
+                    request.message_ns = now;
+                    if request.recorded {
+                        current.recording(request.intended_ns).record_message(now.saturating_sub(before_ns));
+                    }
+                }
+            }
             ProtocolEvent::Answered { stream, answer } => {
                 self.answered(current, connection, StreamId(stream), answer, closing, now);
             }
@@ -201,7 +214,7 @@ impl Worker {
                     now,
                 );
             }
-            // Handled before the answers of the same read.
+            // Handled before the responses of the same read.
             ProtocolEvent::Retired { .. } => {}
         }
     }
@@ -216,7 +229,7 @@ impl Worker {
         now: u64,
     ) {
         if !self.connections.is_in_flight(connection, stream) {
-            // The state machine treats an unexpected answer as a protocol error.
+            // The state machine treats an unexpected response as a protocol error.
             return self.connections.handle(Event::Answered { connection, stream, answer });
         }
         let layout = self.connections.layout();
@@ -233,7 +246,7 @@ impl Worker {
             .lifetime
             .age
             .is_some_and(|age| u128::from(now.saturating_sub(transport.opened_ns)) >= age.as_nanos());
-        // After an answer to a partly written request, the state of the connection is unknown.
+        // After a response to a partly written request, the state of the connection is unknown.
         let is_desynchronized = layout.streams == 1 && !transport.has_sent(stream);
         if closing || !answer.keep_alive || is_expired || is_desynchronized {
             self.connections.handle(Event::Drain(connection));

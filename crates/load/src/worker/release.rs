@@ -154,6 +154,7 @@ impl Worker {
             connected_ns: 0,
             written_ns: 0,
             first_byte_ns: 0,
+            message_ns: 0,
             recorded: due.intended_ns >= current.run.record_from_ns,
             blocked,
             connected: self.connections.current(lane).is_none(),

@@ -210,6 +210,9 @@ fn latencies(result: &LoadResult) -> String {
     if latency.connect.count > 0 {
         rows.add("connect", quantiles(&latency.connect));
     }
+    if let Some(messages) = &result.messages {
+        rows.add("per message", quantiles(messages));
+    }
     for (outcome, failed) in result.outcomes.iter().filter(|(outcome, _)| *outcome != "answered") {
         rows.add(outcome, quantiles(failed));
     }

@@ -1,5 +1,5 @@
-//! Chunked bodies (RFC 9112, section 7.1): sizes, extensions and trailers are parsed, data is only
-//! counted.
+//! Chunked bodies (RFC 9112, section 7.1): sizes, extensions and trailers are parsed, data is
+//! counted and passed on.
 
 use super::malformed::Malformed;
 
@@ -50,12 +50,26 @@ impl ChunkedBody {
     /// # Errors
     /// When the chunks are invalid, or a line is longer than 16 KiB.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<ChunkedProgress, Malformed> {
+        self.feed_to(bytes, |_| {})
+    }
+
+    /// Like [`Self::feed`], and passes the data to `each`.
+    ///
+    /// # Errors
+    /// As [`Self::feed`].
+    pub fn feed_to(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<ChunkedProgress, Malformed> {
         let mut at = 0;
         let mut data_bytes = 0;
         while let Some(&byte) = bytes.get(at) {
             if let State::Data(left) = self.state {
                 let taken = ((bytes.len() - at) as u64).min(left);
+                let from = at;
                 at += taken as usize;
+                each(bytes.get(from..at).unwrap_or_default());
                 data_bytes += taken;
                 self.state =
                     if taken == left { State::DataCarriageReturn } else { State::Data(left - taken) };

@@ -10,6 +10,8 @@ use thiserror::Error;
 
 use super::chunked::{ChunkedBody, ChunkedProgress};
 use super::malformed::Malformed;
+use crate::body::{BodyKeeper, ExpectedBody};
+use crate::cookies::Cookies;
 use crate::response::{ExpectedHeader, Response};
 
 /// Maximum size of an answer's head. Envoy's own default limit is 60 KiB.
@@ -40,6 +42,9 @@ pub struct ResponseReader {
     /// Whether the request was a `HEAD`, whose answer has no body regardless of its headers.
     request_was_head: bool,
     expected: Option<Arc<[ExpectedHeader]>>,
+    kept: BodyKeeper,
+    /// If they are sent back.
+    cookies: Option<Box<Cookies>>,
 }
 
 #[derive(Debug, Default)]
@@ -79,10 +84,26 @@ impl ResponseReader {
         Self { expected: Some(headers).filter(|headers| !headers.is_empty()), ..self }
     }
 
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        self.kept = BodyKeeper::new(expected);
+    }
+
+    /// From now on, cookies that answers set are sent back on this connection.
+    pub fn keep_cookies(&mut self) {
+        self.cookies.get_or_insert_default();
+    }
+
+    /// The value of the header `Cookie` of the next request, if it is to have one.
+    pub(crate) fn cookies(&self) -> Option<&[u8]> {
+        self.cookies.as_ref()?.header()
+    }
+
     /// Resets the reader for the answer to a request, which is a `HEAD` if `request_is_head`.
     pub fn begin(&mut self, request_is_head: bool) {
         self.state = State::Head;
         self.head.clear();
+        self.kept.begin();
         self.request_was_head = request_is_head;
     }
 
@@ -115,17 +136,21 @@ impl ResponseReader {
                             let taken = (bytes.len() as u64).min(*left);
                             *left -= taken;
                             answer.body_bytes += taken;
-                            bytes = bytes.get(taken as usize..).unwrap_or_default();
+                            let (data, rest) = bytes.split_at(taken as usize);
+                            self.kept.take(data);
+                            bytes = rest;
                             *left == 0
                         }
                         Body::Chunked(chunked) => {
-                            let ChunkedProgress { consumed, data_bytes, complete } = chunked.feed(bytes)?;
+                            let ChunkedProgress { consumed, data_bytes, complete } =
+                                chunked.feed_to(bytes, |data| self.kept.take(data))?;
                             answer.body_bytes += data_bytes;
                             bytes = bytes.get(consumed..).unwrap_or_default();
                             complete
                         }
                         Body::UntilClose => {
                             answer.body_bytes += bytes.len() as u64;
+                            self.kept.take(bytes);
                             return Ok(Progress::Partial);
                         }
                     };
@@ -147,20 +172,28 @@ impl ResponseReader {
     pub fn end(&mut self) -> Result<Option<Response>, Truncated> {
         match std::mem::take(&mut self.state) {
             State::Head if self.head.is_empty() => Ok(None),
-            State::Body { answer, body: Body::UntilClose } => Ok(Some(answer)),
+            State::Body { answer, body: Body::UntilClose } => Ok(Some(self.judged(answer))),
             State::Head | State::Body { .. } => Err(Truncated),
         }
     }
 
     fn complete(&mut self, answer: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
-        if rest.is_empty() { Ok(Progress::Complete(answer)) } else { Err(Malformed::Excess) }
+        if rest.is_empty() { Ok(Progress::Complete(self.judged(answer))) } else { Err(Malformed::Excess) }
+    }
+
+    /// A complete answer, with the result of the check of its body.
+    fn judged(&mut self, answer: Response) -> Response {
+        let is_as_expected = answer.is_as_expected && self.kept.is_as_expected();
+        self.kept.begin();
+        Response { is_as_expected, ..answer }
     }
 
     /// Parses a head at the front of `bytes` (after earlier pieces) and advances `bytes` past it.
     fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
         if self.head.is_empty() {
-            let Some(head) = parse_head(bytes, self.request_was_head, self.expected.as_deref())? else {
+            let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
+            let Some(head) = parse_head(bytes, self.request_was_head, expected, cookies)? else {
                 return self.keep_head(bytes);
             };
             *bytes = bytes.get(head.bytes..).unwrap_or_default();
@@ -170,7 +203,8 @@ impl ResponseReader {
         // Bytes beyond the limit cannot be part of an acceptable head, but may be body: do not look at them.
         let taken = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(before) + 1);
         self.head.extend_from_slice(bytes.get(..taken).unwrap_or_default());
-        let Some(head) = parse_head(&self.head, self.request_was_head, self.expected.as_deref())? else {
+        let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
+        let Some(head) = parse_head(&self.head, self.request_was_head, expected, cookies)? else {
             return if self.head.len() > MAX_HEAD_BYTES { Err(Malformed::HeadTooLarge) } else { Ok(None) };
         };
         *bytes = bytes.get(head.bytes.saturating_sub(before)..).unwrap_or_default();
@@ -192,6 +226,7 @@ fn parse_head(
     bytes: &[u8],
     request_was_head: bool,
     expected: Option<&[ExpectedHeader]>,
+    cookies: Option<&mut Cookies>,
 ) -> Result<Option<Head>, Malformed> {
     if bytes.is_empty() {
         return Ok(None);
@@ -241,6 +276,10 @@ fn parse_head(
             }
         }
     }
+    if let Some(cookies) = cookies {
+        let set = response.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("set-cookie"));
+        set.for_each(|header| cookies.set(header.value));
+    }
     let interim = (100..200).contains(&status) && status != 101;
     let no_body = request_was_head || interim || matches!(status, 101 | 204 | 304);
     let body = if no_body {
@@ -259,12 +298,12 @@ fn parse_head(
         }
     };
     keep_alive &= !matches!(body, Some(Body::UntilClose)) && status != 101;
-    let has_headers = expected.is_none_or(|expected| {
+    let is_as_expected = expected.is_none_or(|expected| {
         expected
             .iter()
             .all(|one| response.headers.iter().any(|header| one.is(header.name.as_bytes(), header.value)))
     });
-    let answer = Response { status, grpc_status: None, body_bytes: 0, keep_alive, has_headers };
+    let answer = Response { status, grpc_status: None, body_bytes: 0, keep_alive, is_as_expected };
     Ok(Some(Head { bytes: head_bytes, answer, body, interim }))
 }
 

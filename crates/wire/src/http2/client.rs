@@ -5,9 +5,12 @@ use std::sync::Arc;
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::Decoder;
-use super::request::FieldTable;
+use super::messages::{Call, Messages};
+use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
+use crate::body::{BodyKeeper, ExpectedBody};
+use crate::cookies::Cookies;
 use crate::encoded::Encoded;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
@@ -53,6 +56,11 @@ struct State {
     max_streams: u32,
     /// The bodies of answers, if the connection keeps them.
     kept: Option<Vec<u8>>,
+    expected_body: Option<Arc<ExpectedBody>>,
+    /// If they are sent back.
+    cookies: Option<Box<Cookies>>,
+    /// If messages are timed.
+    messages: Option<Messages>,
 }
 
 /// A request in flight; `id` is 0 if there is none.
@@ -70,6 +78,10 @@ struct Stream {
     received_bytes: u32,
     /// The rest of the request's body.
     unsent: Vec<u8>,
+    /// The body of the answer, if it is checked.
+    body: BodyKeeper,
+    /// Its messages, if they are timed.
+    call: Option<Box<Call>>,
 }
 
 impl Http2 {
@@ -88,6 +100,9 @@ impl Http2 {
                 next_id: 1,
                 max_streams: u32::MAX,
                 kept: None,
+                expected_body: None,
+                cookies: None,
+                messages: None,
             },
         }
     }
@@ -108,6 +123,21 @@ impl Http2 {
     pub fn keeping_bodies(mut self) -> Self {
         self.state.kept = Some(Vec::new());
         self
+    }
+
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        self.state.expected_body = expected;
+    }
+
+    /// From now on, cookies that answers set are sent back on this connection.
+    pub fn keep_cookies(&mut self) {
+        self.state.cookies.get_or_insert_default();
+    }
+
+    /// From now on, sends the messages of calls like this and reports those of answers.
+    pub fn time_messages(&mut self, messages: Messages) {
+        self.state.messages = Some(messages);
     }
 
     /// The bodies received, concatenated.
@@ -190,6 +220,8 @@ impl State {
             window_bytes: self.session.first_window_bytes,
             // Reuse the buffer.
             unsent: std::mem::take(&mut stream.unsent),
+            body: BodyKeeper::new(self.expected_body.clone()),
+            call: self.messages.map(|messages| Box::new(Call::new(messages, body))),
             ..Stream::default()
         };
         stream.unsent.clear();
@@ -201,6 +233,9 @@ impl State {
         put_head(output, 0, kind::HEADERS, flag::END_HEADERS | end, id);
         let block_from = output.len();
         self.table.put(request, bytes, output);
+        if let Some(cookies) = self.cookies.as_ref().and_then(|cookies| cookies.header()) {
+            put_cookies(cookies, output);
+        }
         let length = output.len() - block_from;
         if length <= MAX_PAYLOAD_BYTES {
             output[from..from + 3].copy_from_slice(&(length as u32).to_be_bytes()[1..]);
@@ -228,6 +263,7 @@ impl State {
     fn send_body(&mut self, slot: usize, body: Option<&[u8]>, output: &mut Vec<u8>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         let kept = std::mem::take(&mut stream.unsent);
+        let is_last = stream.call.as_ref().is_none_or(|call| !call.is_open());
         let mut rest = body.unwrap_or(&kept);
         while !rest.is_empty() {
             let window = self.session.window_bytes.min(stream.window_bytes).max(0) as usize;
@@ -236,7 +272,7 @@ impl State {
                 break;
             }
             let (piece, behind) = rest.split_at(length);
-            let end = if behind.is_empty() { flag::END_STREAM } else { 0 };
+            let end = if behind.is_empty() && is_last { flag::END_STREAM } else { 0 };
             put_head(output, length, kind::DATA, end, stream.id);
             output.extend_from_slice(piece);
             self.session.window_bytes -= length as i64;
@@ -337,6 +373,7 @@ impl State {
             return Err(ProtocolError::Http2("data before headers"));
         }
         stream.body_bytes += data.len() as u64;
+        stream.body.take(data);
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(data);
             if kept.len() > MAX_KEPT_BYTES {
@@ -346,6 +383,15 @@ impl State {
         let updates = (!end).then_some(stream.id);
         let own_window_bytes = self.settings.stream_window_bytes;
         receive_on_stream(&mut stream.received_bytes, length, own_window_bytes, updates, output)?;
+        if let Some(call) = &mut stream.call {
+            for _ in 0..call.receive(data) {
+                events.push(Event::Message { stream: slot as u32 });
+                if let Some(message) = call.next() {
+                    stream.unsent.extend_from_slice(message);
+                }
+            }
+            self.send_body(slot, None, output);
+        }
         if end {
             self.finish(slot, output, events);
         }
@@ -363,11 +409,17 @@ impl State {
         let slot = self.known(id)?;
         let (mut status, mut grpc_status, mut length, mut matched) = (0, None, None, 0_u64);
         let expected = self.expected.as_deref().unwrap_or_default();
+        let mut cookies = self.cookies.as_deref_mut();
         let each = |name: &[u8], value: &[u8]| {
             match name {
                 b":status" => status = decimal(value).unwrap_or(0) as u16,
                 b"grpc-status" => grpc_status = Some(decimal(value).map_or(u16::MAX, |status| status as u16)),
                 b"content-length" => length = decimal(value),
+                b"set-cookie" => {
+                    if let Some(cookies) = &mut cookies {
+                        cookies.set(value);
+                    }
+                }
                 _ => {}
             }
             for (bit, header) in expected.iter().enumerate() {
@@ -405,7 +457,8 @@ impl State {
     /// The server has sent the complete answer.
     fn finish(&mut self, slot: usize, output: &mut Vec<u8>, events: &mut Vec<Event>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
-        if !stream.unsent.is_empty() {
+        let is_open = stream.call.as_ref().is_some_and(|call| call.is_open());
+        if !stream.unsent.is_empty() || is_open {
             // The server answered without the rest of the request.
             put_number(output, kind::RST_STREAM, stream.id, CANCEL);
             stream.unsent.clear();
@@ -418,9 +471,12 @@ impl State {
             grpc_status: stream.grpc_status,
             body_bytes: stream.body_bytes,
             keep_alive: true,
-            has_headers: stream.matched & all == all,
+            is_as_expected: stream.matched & all == all
+                && stream.body.is_as_expected()
+                && stream.call.as_ref().is_none_or(|call| call.is_answered()),
         };
         stream.id = 0;
+        (stream.body, stream.call) = (BodyKeeper::default(), None);
         let stream = slot as u32;
         events.push(if wrong_length {
             Event::Lost { stream, loss: Loss::Malformed }

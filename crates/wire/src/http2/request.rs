@@ -1,9 +1,19 @@
 //! Request encoding: header fields are encoded once, and each connection indexes them in its dynamic table.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::hpack::{ENTRY_BYTES, TABLE_BYTES, put_integer, put_string, static_index};
 use crate::encoded::Encoded;
+
+/// Index of `cookie` in the static table (RFC 7541, appendix A).
+const COOKIE_INDEX: usize = 32;
+
+/// Appends a header field with the cookies of a connection, which is never indexed.
+pub(super) fn put_cookies(cookies: &[u8], output: &mut Vec<u8>) {
+    put_integer(output, 0x10, 4, COOKIE_INDEX);
+    put_string(output, cookies);
+}
 
 /// A header field of a request.
 #[derive(Clone, Debug)]
@@ -50,17 +60,14 @@ impl Encoded {
     /// Numbers the fields of all requests of a load, so that connections can index those that requests share. Fields
     /// for whose bytes `varies` is true differ in each request and are not indexed.
     pub fn number_fields<'a>(requests: impl Iterator<Item = &'a mut Self>, varies: impl Fn(&[u8]) -> bool) {
-        let mut known: Vec<(usize, Vec<u8>)> = Vec::new();
+        // By the index of the name and the rest of the field: a load may have very many requests.
+        let mut known: HashMap<(usize, Vec<u8>), usize> = HashMap::new();
         for request in requests {
             for field in &mut request.fields {
                 let rest = request.bytes.get(field.rest.clone()).unwrap_or_default();
-                let key = (field.named, rest.to_vec());
-                field.number = (!varies(rest)).then(|| {
-                    known.iter().position(|one| *one == key).unwrap_or_else(|| {
-                        known.push(key);
-                        known.len() - 1
-                    })
-                });
+                let next = known.len();
+                field.number =
+                    (!varies(rest)).then(|| *known.entry((field.named, rest.to_vec())).or_insert(next));
             }
         }
     }

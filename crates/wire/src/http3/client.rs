@@ -15,6 +15,7 @@ use super::frame::{OneWay, opening};
 use super::quic::{self, Ended};
 use super::response::ResponseReader;
 use super::{REQUEST_CANCELLED, code_of_http2};
+use crate::body::ExpectedBody;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Quic};
 use crate::tls::{self, Handshake, ServerName};
 
@@ -46,6 +47,7 @@ pub struct Http3 {
     is_open: bool,
     handshake: Option<Handshake>,
     expected: Option<Arc<[ExpectedHeader]>>,
+    expected_body: Option<Arc<ExpectedBody>>,
     streams: Box<[Stream]>,
     one_way: Vec<(StreamId, OneWay)>,
     /// A pending datagram of the endpoint itself.
@@ -76,6 +78,7 @@ impl Http3 {
             is_open: false,
             handshake: None,
             expected,
+            expected_body: None,
             streams: (0..setup.streams).map(|_| Stream::default()).collect(),
             one_way: Vec::new(),
             reply: Vec::new(),
@@ -91,6 +94,11 @@ impl Http3 {
         if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(Quic::Version)) }
     }
 
+    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        self.expected_body = expected;
+    }
+
     /// Whether requests may be sent.
     pub fn is_open(&self) -> bool {
         self.is_open
@@ -104,7 +112,8 @@ impl Http3 {
     /// Sends a request on a free stream, as far as there is room.
     pub fn send(&mut self, stream: u32, bytes: &[u8], is_head: bool) {
         if let Some(one) = self.streams.get_mut(stream as usize) {
-            *one = Stream { unsent: bytes.to_vec(), is_head, ..Stream::default() };
+            let answer = ResponseReader::checking(self.expected_body.clone());
+            *one = Stream { unsent: bytes.to_vec(), is_head, answer, ..Stream::default() };
             if let Some((_, connection)) = &mut self.connection {
                 one.go_on(connection);
             }

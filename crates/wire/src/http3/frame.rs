@@ -59,8 +59,8 @@ pub(super) fn opening() -> Vec<u8> {
 /// A parsed piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// A number of bytes of data.
-    Data(u64),
+    /// Data.
+    Data(&'a [u8]),
     /// A whole frame of another type in use.
     Whole(u64, &'a [u8]),
 }
@@ -110,7 +110,7 @@ impl FrameReader {
             let missing = missing - taken.len() as u64;
             self.current = (missing > 0).then_some((kind, missing));
             if kind == kind::DATA {
-                each(Piece::Data(taken.len() as u64))?;
+                each(Piece::Data(taken))?;
             } else if is_looked_at(kind) {
                 self.payload.extend_from_slice(taken);
                 if missing == 0 {
@@ -186,7 +186,7 @@ mod tests {
         for &to in cuts.iter().chain([&bytes.len()]) {
             let each = |piece: Piece<'_>| {
                 match piece {
-                    Piece::Data(bytes) => data += bytes,
+                    Piece::Data(bytes) => data += bytes.len() as u64,
                     Piece::Whole(kind, payload) => whole.push((kind, payload.to_vec())),
                 }
                 Ok(())

@@ -1,7 +1,10 @@
 //! Parsing of one answer from the bytes of its stream.
 
+use std::sync::Arc;
+
 use super::frame::{FrameReader, Piece, kind};
 use super::qpack;
+use crate::body::{BodyKeeper, ExpectedBody};
 use crate::response::{ExpectedHeader, ProtocolError, Response};
 
 /// An incremental parser of an answer.
@@ -13,9 +16,15 @@ pub struct ResponseReader {
     body_bytes: u64,
     /// Bit set of the expected headers that have arrived.
     matched: u64,
+    body: BodyKeeper,
 }
 
 impl ResponseReader {
+    /// A reader that checks the body.
+    pub fn checking(body: Option<Arc<ExpectedBody>>) -> Self {
+        Self { body: BodyKeeper::new(body), ..Self::default() }
+    }
+
     /// Whether the answer has begun.
     pub fn has_begun(&self) -> bool {
         self.status > 0
@@ -26,11 +35,12 @@ impl ResponseReader {
     /// # Errors
     /// When they are not a valid answer.
     pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), ProtocolError> {
-        let Self { frames, status, length, body_bytes, matched } = self;
+        let Self { frames, status, length, body_bytes, matched, body } = self;
         frames.feed(bytes, |piece| match piece {
             Piece::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
             Piece::Data(bytes) => {
-                *body_bytes += bytes;
+                *body_bytes += bytes.len() as u64;
+                body.take(bytes);
                 Ok(())
             }
             Piece::Whole(kind::HEADERS, block) => {
@@ -64,7 +74,7 @@ impl ResponseReader {
             grpc_status: None,
             body_bytes: self.body_bytes,
             keep_alive: true,
-            has_headers: self.matched & all == all,
+            is_as_expected: self.matched & all == all && self.body.is_as_expected(),
         })
     }
 }
@@ -119,8 +129,8 @@ mod tests {
     fn an_answer_is_its_status_its_body_and_its_headers() {
         let head = [(":status", "200"), ("content-length", "5"), ("x-a", "1")];
         let answer = read(&[&[(":status", "103")], &head], b"hello").unwrap().unwrap();
-        assert_eq!((answer.status, answer.body_bytes, answer.has_headers), (200, 5, true));
-        assert!(!read(&[&[(":status", "200")]], b"hello").unwrap().unwrap().has_headers);
+        assert_eq!((answer.status, answer.body_bytes, answer.is_as_expected), (200, 5, true));
+        assert!(!read(&[&[(":status", "200")]], b"hello").unwrap().unwrap().is_as_expected);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The client side: an upgrade, and then one message in flight at a time.
 
+use std::sync::Arc;
+
 use super::frame::{FrameReader, Opcode, put_frame};
 use super::upgrade::{KEY, accept_key};
+use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
 use crate::response::{Event, ProtocolError, Response};
 
@@ -17,6 +20,7 @@ pub struct WebSocket {
     frames: FrameReader,
     has_begun: bool,
     message_bytes: u64,
+    message: BodyKeeper,
     control: Vec<u8>,
 }
 
@@ -36,10 +40,16 @@ impl WebSocket {
         self.is_open
     }
 
+    /// From now on, answers state whether their message matches. Messages are kept only for that.
+    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
+        self.message = BodyKeeper::new(expected);
+    }
+
     /// Prepares for the answer to the next message.
     pub fn begin(&mut self) {
         self.has_begun = false;
         self.message_bytes = 0;
+        self.message.begin();
     }
 
     /// Whether the answer has begun.
@@ -83,8 +93,11 @@ impl WebSocket {
                 events.push(Event::Begun { stream: 0 });
             }
             self.message_bytes += frame.payload.len() as u64;
+            self.message.take(frame.payload);
             if frame.is_whole && frame.is_last {
-                events.push(Event::Answered { stream: 0, answer: Response::of_bytes(self.message_bytes) });
+                let is_as_expected = self.message.is_as_expected();
+                let answer = Response { is_as_expected, ..Response::of_bytes(self.message_bytes) };
+                events.push(Event::Answered { stream: 0, answer });
                 self.begin();
             }
         }

@@ -2,12 +2,16 @@
 
 use std::fs;
 
-use hoptax_load::{Family, Protocol, RequestSpec, Resolver, Target, Traffic};
+use hoptax_load::{Expectation, Family, Protocol, RequestSpec, Resolver, Target, Traffic};
 use hoptax_proto::Services;
+use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
+use hoptax_wire::http2::Messages;
 
+use super::data::Table;
+use super::requests::{Listed, Request};
 use super::{reflection, requests};
-use crate::arguments::LoadArguments;
+use crate::arguments::{DataOrder, GivenUrl, GrpcStream, LoadArguments};
 use crate::exit::Failure;
 use crate::security;
 
@@ -24,22 +28,26 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         None if arguments.reflection => Some(reflection::services(arguments, &resolver)?),
         None => None,
     };
-    let target = |url: &str, method: &str, headers: &[(String, String)], body: Vec<u8>| {
+    let target = |request: &Request| {
         let asked = |body| RequestSpec {
-            url,
-            method,
-            headers: headers.to_vec(),
+            url: &request.url,
+            method: &request.method,
+            headers: request.headers.clone(),
             body,
             protocol: arguments.protocol,
             deadline: Some(arguments.timeout),
             server_name: arguments.security.server_name.as_deref(),
             resolver: Some(&resolver),
         };
+        let body = request.body.clone();
         let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
         match target.protocol {
             Protocol::Grpc => {
                 let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
-                Target::from_spec(&asked(framed(&message).repeat(arguments.messages as usize)))
+                // A conversation sends its message again itself.
+                let is_conversation = arguments.grpc_stream == Some(GrpcStream::Both);
+                let times = if is_conversation { 1 } else { arguments.messages as usize };
+                Target::from_spec(&asked(framed(&message).repeat(times)))
             }
             Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
                 Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
@@ -48,22 +56,33 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         }
         .map_err(|error| error.to_string())
     };
-    let mut traffic = if let Some(path) = &arguments.requests {
+    let requests: Vec<Listed> = if let Some(path) = &arguments.requests {
         let [url] = arguments.urls.as_slice() else {
             return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
         };
-        let requests = requests::read(path, url, &arguments.method, &headers)?;
-        Traffic::in_turn(all(requests.into_iter().map(|(place, request)| {
-            let request = request?;
-            target(&request.url, &request.method, &request.headers, request.body)
-                .map_err(|error| format!("{place}: {error}"))
-        }))?)
+        requests::read(path, url, &arguments.method, &headers)?
     } else {
-        let targets =
-            all(arguments.urls.iter().map(|url| target(url, &arguments.method, &headers, body.clone())))?;
-        weighted(targets, &arguments.weights)?
+        let request = |url: &GivenUrl| Request {
+            url: url.to_string(),
+            method: arguments.method.clone(),
+            headers: headers.clone(),
+            body: body.clone(),
+        };
+        arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect()
     };
-    traffic.expectation = arguments.expect.clone().unwrap_or_default();
+    let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
+    let has_cookies =
+        requests.iter().flat_map(|(_, request)| request).any(|request| request.headers.iter().any(is_cookie));
+    let mut traffic = if let Some(path) = &arguments.data {
+        with_data(&Table::read(path)?, requests, target, arguments)?
+    } else {
+        let targets = requests.into_iter().map(|(place, request)| {
+            let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
+            target(&request?).map_err(placed)
+        });
+        weighted(all(targets)?, &arguments.weights)?
+    };
+    traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
             "the URLs use different protocols, {} and {other}: start one load for each",
@@ -76,11 +95,39 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             traffic.protocol()
         )));
     }
+    traffic.messages = match arguments.grpc_stream {
+        None => None,
+        Some(_) if traffic.protocol() != Protocol::Grpc => {
+            return Err(Failure::bad_input(format!("--grpc-stream is for gRPC, not {}", traffic.protocol())));
+        }
+        Some(GrpcStream::Server) => Some(Messages::Whole),
+        Some(GrpcStream::Both) => Some(Messages::InTurn(arguments.messages)),
+    };
+    if arguments.cookies {
+        keep_cookies(&mut traffic, has_cookies)?;
+    }
     traffic.set_streams(arguments.streams, arguments.answer_size);
     if traffic.is_secure() {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
     }
     Ok(traffic)
+}
+
+/// Has connections keep cookies, unless requests have some already.
+fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure> {
+    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2) {
+        return Err(Failure::bad_input(format!(
+            "--cookies is for HTTP/1.1 and HTTP/2, not {}",
+            traffic.protocol()
+        )));
+    }
+    if has_cookies {
+        return Err(Failure::bad_input(
+            "--cookies and a header `Cookie` would send two such headers: leave one of them out",
+        ));
+    }
+    traffic.keeps_cookies = true;
+    Ok(())
 }
 
 /// The resolver of host names.
@@ -105,21 +152,62 @@ fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failu
     if wrong.is_empty() { Ok(fine) } else { Err(Failure::bad_input(wrong.join("\n"))) }
 }
 
+/// Requests that are filled in from rows.
+fn with_data(
+    table: &Table,
+    requests: Vec<Listed>,
+    target: impl Fn(&Request) -> Result<Target, String>,
+    arguments: &LoadArguments,
+) -> Result<Traffic, Failure> {
+    let (weights, order) = (&arguments.weights, arguments.data_order);
+    if !weights.is_empty() && order == DataOrder::InTurn {
+        return Err(Failure::bad_input(
+            "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
+        ));
+    }
+    if !weights.is_empty() {
+        check_weights(requests.len(), weights)?;
+    }
+    let targets = table.targets(requests, target)?;
+    let mut traffic = match order {
+        DataOrder::InTurn => Traffic::in_turn(targets),
+        DataOrder::Random => {
+            let each =
+                if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(table.len()) };
+            Traffic::by_weight(targets, &each)
+        }
+    };
+    traffic.data = Some(DataPlan {
+        rows: table.len() as u32,
+        order: match order {
+            DataOrder::InTurn => "in-turn",
+            DataOrder::Random => "random",
+        }
+        .to_owned(),
+    });
+    Ok(traffic)
+}
+
 fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
     if weights.is_empty() {
         return Ok(Traffic::in_turn(targets));
     }
-    if weights.len() != targets.len() {
+    check_weights(targets.len(), weights)?;
+    Ok(Traffic::by_weight(targets, weights))
+}
+
+fn check_weights(urls: usize, weights: &[f64]) -> Result<(), Failure> {
+    if weights.len() != urls {
         return Err(Failure::bad_input(format!(
             "{} URLs and {} weights: give one weight for each URL, in the same order",
-            targets.len(),
+            urls,
             weights.len()
         )));
     }
     if !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
         return Err(Failure::bad_input("weights must be above 0; remove URLs that are not to be requested"));
     }
-    Ok(Traffic::by_weight(targets, weights))
+    Ok(())
 }
 
 /// The message of a call: the body itself, or the body encoded from JSON by the service definition.

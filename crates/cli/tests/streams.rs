@@ -1,0 +1,58 @@
+//! Streams of gRPC whose messages are timed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::{checked, origin, run};
+
+/// The result of a short load.
+fn load(flags: &[&str]) -> Value {
+    let short =
+        ["load", "-q", "50", "-d", "400ms", "--warmup", "0s", "-c", "2", "--streams", "2", "--json", "-"];
+    let ran = run(short.into_iter().chain(flags.iter().copied()));
+    assert!(!ran.stdout.is_empty(), "{flags:?}: {}", ran.stderr);
+    checked("load", &ran.stdout)
+}
+
+#[test]
+fn every_message_of_a_stream_or_a_conversation_is_timed() {
+    let (_origin, url) = origin(&[]);
+    let url = url.replace("http://", "grpc://");
+    let echo = format!("{url}/hoptax.echo.v1.Echo/ServerStream");
+    // The origin of tests answers three times.
+    let result = load(&["--grpc-stream", "server", "--body", "hop", &echo]);
+    let answered = result["book"]["answered"].as_u64().unwrap();
+    assert!(answered > 0 && result["book"]["answered"] == result["book"]["sent"], "{result}");
+    assert_eq!(result["messages"]["count"], 3 * answered, "{result}");
+
+    // This service answers each message as it comes.
+    let folder = tempfile::tempdir().unwrap();
+    let message = folder.path().join("message").display().to_string();
+    fs::write(&message, [0x12, 0]).unwrap();
+    let talk = format!("{url}/envoy.service.ext_proc.v3.ExternalProcessor/Process");
+    let flags = ["--grpc-stream", "both", "--messages", "20", "--body-file", &message];
+    let result = load(&[&flags[..], &["--expect", "size=140", &talk]].concat());
+    let answered = result["book"]["answered"].as_u64().unwrap();
+    assert!(answered > 0 && result["book"]["answered"] == result["book"]["sent"], "{result}");
+    assert_eq!(result["messages"]["count"], 20 * answered, "{result}");
+    assert_eq!(result["plan"]["grpc_stream"], "both=20");
+    // Messages follow each other, so their times add up to no more than those of the calls.
+    // A result withholds times where the machine was too busy for them.
+    let sum = |of: &Value| Some(of["mean_us"].as_f64()? * of["count"].as_f64()?);
+    if let (Some(messages), Some(calls)) = (sum(&result["messages"]), sum(&result["latency"]["service"])) {
+        assert!(messages > 0.0 && messages <= calls * 1.001, "{messages} {calls}");
+    }
+}
+
+#[test]
+fn messages_are_timed_only_where_that_is_asked_for_and_possible() {
+    let (_origin, url) = origin(&[]);
+    let grpc = format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http://", "grpc://"));
+    assert_eq!(load(&["--body", "hop", &grpc])["messages"], Value::Null);
+    let ran = run(["load", "--grpc-stream", "both", &url]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("is for gRPC"), "{}", ran.stderr);
+}

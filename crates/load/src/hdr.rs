@@ -1,0 +1,127 @@
+//! Text formats of `HdrHistogram`, which other tools plot and merge: the percentile distribution (`.hgrm`) and the interval log
+//! (`.hlog`).
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
+};
+
+use crate::interval::{Interval, Part, join};
+
+/// Nanoseconds per millisecond, the unit of both formats.
+const NS_PER_MS: f64 = 1e6;
+/// Lines for each halving of the distance to 100 %, as in the tools of `HdrHistogram`.
+const TICKS_PER_HALF_DISTANCE: u32 = 5;
+/// Sub-buckets of a histogram of three significant digits.
+const SUB_BUCKETS: u32 = 2048;
+
+/// The percentile distribution of times in nanoseconds, printed in milliseconds as `outputPercentileDistribution` of the Java
+/// library does. Without times it has no lines between header and footer.
+pub fn percentile_distribution(times: &Histogram<u64>) -> String {
+    let mut text =
+        format!("{:>12} {:>14} {:>10} {:>14}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
+    let mut count = 0;
+    for step in times.iter_quantiles(TICKS_PER_HALF_DISTANCE) {
+        count += step.count_since_last_iteration();
+        let value_ms = step.value_iterated_to() as f64 / NS_PER_MS;
+        let quantile = step.quantile_iterated_to();
+        let _ = write!(text, "{value_ms:12.3} {quantile:14.12} {count:10}");
+        if quantile < 1.0 {
+            let _ = write!(text, " {:14.2}", 1.0 / (1.0 - quantile));
+        }
+        text.push('\n');
+    }
+    let (mean_ms, deviation_ms) = (times.mean() / NS_PER_MS, times.stdev() / NS_PER_MS);
+    let max_ms = times.max() as f64 / NS_PER_MS;
+    let (total, buckets) = (times.len(), times.buckets());
+    let _ = writeln!(text, "#[Mean    = {mean_ms:12.3}, StdDeviation   = {deviation_ms:12.3}]");
+    let _ = writeln!(text, "#[Max     = {max_ms:12.3}, Total count    = {total:12}]");
+    let _ = writeln!(text, "#[Buckets = {buckets:12}, SubBuckets     = {SUB_BUCKETS:12}]");
+    text
+}
+
+/// Writes the percentile distribution of response time over all intervals, when all senders are dropped.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_percentile_distribution(
+    parts: impl IntoIterator<Item = Part>,
+    file: &mut impl Write,
+) -> io::Result<()> {
+    let mut all = crate::distribution::histogram();
+    join(parts, |interval| {
+        all += &interval.response;
+        Ok::<(), io::Error>(())
+    })?;
+    file.write_all(percentile_distribution(&all).as_bytes())
+}
+
+/// Writes an interval log (format 1.3) with two histograms of each interval, tagged `response` and `service`. Histograms hold
+/// nanoseconds; the maximum beside each is in milliseconds. Timestamps count from `StartTime`, the start of the record.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_interval_log(parts: impl IntoIterator<Item = Part>, file: &mut impl Write) -> io::Result<()> {
+    let mut parts = parts.into_iter().peekable();
+    let started = parts.peek().map_or_else(SystemTime::now, Part::record_started);
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("[Histogram log format version 1.3]")
+        .with_start_time(started)
+        .with_max_value_divisor(NS_PER_MS)
+        .begin_log_with(file, &mut serializer)?;
+    join(parts, |interval| write_interval(&mut log, interval))
+}
+
+fn write_interval<W: Write>(
+    log: &mut IntervalLogWriter<'_, '_, W, V2DeflateSerializer>,
+    interval: &Interval,
+) -> io::Result<()> {
+    let from = Duration::from_nanos(interval.from_ns);
+    let length = Duration::from_nanos(interval.to_ns.saturating_sub(interval.from_ns));
+    for (tag, times) in [("response", &interval.response), ("service", &interval.service)] {
+        log.write_histogram(times, from, length, Tag::new(tag)).map_err(|error| match error {
+            IntervalLogWriterError::IoError(error) => error,
+            error @ IntervalLogWriterError::SerializeError(_) => io::Error::other(error),
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distribution_has_the_columns_and_the_footer_of_hdrhistogram() {
+        let mut times = crate::distribution::histogram();
+        for us in 1..=1_000_u64 {
+            times.record(us * 1_000).unwrap();
+        }
+        let text = percentile_distribution(&times);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "       Value     Percentile TotalCount 1/(1-Percentile)");
+        assert_eq!((lines[1], lines[2]), ("", "       0.001 0.000000000000          1           1.00"));
+        assert!(lines.contains(&"       0.500 0.500000000000        500           2.00"), "{text}");
+        let footer = &lines[lines.len() - 4..];
+        assert_eq!(footer[0].split_whitespace().collect::<Vec<_>>(), ["1.000", "1.000000000000", "1000"]);
+        assert!(
+            footer[1].starts_with("#[Mean    =        0.50") && footer[1].contains(", StdDeviation   = ")
+        );
+        assert_eq!(footer[2], "#[Max     =        1.000, Total count    =         1000]");
+        assert!(
+            footer[3].starts_with("#[Buckets = ") && footer[3].ends_with("SubBuckets     =         2048]")
+        );
+    }
+
+    #[test]
+    fn without_times_there_are_no_lines() {
+        let text = percentile_distribution(&crate::distribution::histogram());
+        assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 2, "{text}");
+    }
+}

@@ -1,0 +1,52 @@
+//! One line of `hoptax load --every`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An interval of a load, printed while the load runs. Only recorded requests count, not those of the warm-up: counts summed
+/// over all lines are those of the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadInterval {
+    /// `hoptax.load-interval/1`.
+    pub format: String,
+    /// Wall-clock time of its end, seconds since 1970.
+    pub unix_s: f64,
+    /// Start, seconds since the start of the record.
+    pub from_s: f64,
+    /// End, seconds since the start of the record. Answers after the end of the record are in further intervals; the last one is
+    /// shorter than the others.
+    pub to_s: f64,
+    /// Answers per second.
+    pub rate: f64,
+    /// Requests whose sending began in the interval.
+    pub sent: u64,
+    /// Requests whose expected answer was complete in the interval.
+    pub answered: u64,
+    /// Requests that ended otherwise in the interval, by kind, with `timed-out` and `unfinished`.
+    pub failures: BTreeMap<String, u64>,
+    /// Requests that were not sent, by reason: `busy`, `late` or `end`.
+    pub unsent: BTreeMap<String, u64>,
+    /// Requests in flight at its end.
+    pub in_flight: u64,
+    /// Response time of the answered requests; null without any.
+    pub response: Option<IntervalTimes>,
+    /// Send lag of the answered requests; null without any.
+    pub send_lag: Option<IntervalTimes>,
+}
+
+/// Quantiles of one interval. With fewer than a hundred answers, p99 is the maximum.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IntervalTimes {
+    /// Median, microseconds.
+    pub p50_us: f64,
+    /// 90th percentile, microseconds.
+    pub p90_us: f64,
+    /// 99th percentile, microseconds.
+    pub p99_us: f64,
+    /// Maximum, microseconds.
+    pub max_us: f64,
+}
