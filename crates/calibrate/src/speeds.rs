@@ -1,6 +1,6 @@
 //! The speeds of a machine: its time for the elementary operations that make up the cost of a function.
 //!
-//! The cost of a function on one machine says little about another: computation may be a fifth slower there while a
+//! The cost of a function on one machine predicts little about another: computation may be a fifth slower there while a
 //! system call takes three times as long. Each kind of work is therefore measured by itself, on the processor that a
 //! study would give to the proxy.
 //!

@@ -189,7 +189,7 @@ pub(crate) enum EnvoyCommand {
 #[command(after_help = "\
 Examples:
   hoptax functions                  all functions, by family
-  hoptax functions show jwt         configuration, parameters and listed price
+  hoptax functions show jwt         configuration, knobs and listed price
   hoptax functions --json")]
 pub(crate) struct FunctionsArguments {
     #[command(subcommand)]
@@ -201,7 +201,7 @@ pub(crate) struct FunctionsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FunctionsAction {
-    /// Show the configuration fragment, the parameters and the listed price of a function
+    /// Show the configuration fragment, the knobs and the listed price of a function
     Show {
         /// Function id
         id: String,
@@ -227,8 +227,8 @@ Examples:
   hoptax schema study-file > study-file.json   for editors that validate study files
   hoptax schema load                           the result of `hoptax load --json`")]
 pub(crate) struct SchemaArguments {
-    /// Format
-    #[arg(value_enum)]
+    /// File or result to describe
+    #[arg(value_name = "FORMAT", value_enum)]
     pub(crate) of: SchemaOf,
 }
 

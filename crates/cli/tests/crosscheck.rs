@@ -121,9 +121,9 @@ fn invalid_arguments_of_a_crosscheck_are_rejected() {
 fn an_imported_result_states_what_the_tool_does_not_report() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrk.txt");
-    let said = "Running 2s test\n    Latency     1.01ms   13.51us   1.52ms   86.68%\n     50%    1.01ms\n     99%    1.05ms\n\
+    let output = "Running 2s test\n    Latency     1.01ms   13.51us   1.52ms   86.68%\n     50%    1.01ms\n     99%    1.05ms\n\
                 \n  31456 requests in 2.00s, 4.56MB read\nRequests/sec:  15725.63\n";
-    fs::write(&file, said).unwrap();
+    fs::write(&file, output).unwrap();
     let imported = run(["import", "wrk", file.to_str().unwrap(), "--json", "-"]);
     let result = checked("load", &imported.stdout);
     assert_eq!((&result["verdict"], &result["imported"]["tool"]), (&"caution".into(), &"wrk".into()));

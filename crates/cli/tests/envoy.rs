@@ -314,11 +314,11 @@ fn rate_limits_pass_the_configured_number_of_requests() {
 #[test]
 fn the_filter_binaries_match_their_recorded_hashes() {
     let folder = support::root().join("filters");
-    let said = fs::read_to_string(folder.join("hoptax_filters.wasm.sha256")).unwrap();
+    let recorded = fs::read_to_string(folder.join("hoptax_filters.wasm.sha256")).unwrap();
     let checked =
         std::process::Command::new("sha256sum").arg(folder.join("hoptax_filters.wasm")).output().unwrap();
     let hash = String::from_utf8(checked.stdout).unwrap();
-    assert_eq!(hash.split(' ').next(), said.split(' ').next());
+    assert_eq!(hash.split(' ').next(), recorded.split(' ').next());
 }
 
 #[test]

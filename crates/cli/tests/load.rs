@@ -446,9 +446,9 @@ fn an_ipv6_host_is_reached_or_reported_as_unreachable() {
         assert!(result["book"]["answered"].as_u64().unwrap() > 0);
     }
     // No machine has a route to the documentation prefix.
-    let told = run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]);
-    assert_eq!(told.code, Some(3), "{}", told.stderr);
-    assert!(told.stderr.contains("2001:db8::1"), "{}", told.stderr);
+    let ran = run(["load", "-d", "300ms", "--timeout", "1s", "http://[2001:db8::1]/"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2001:db8::1"), "{}", ran.stderr);
 }
 
 /// Number of open sockets of a process.

@@ -156,7 +156,7 @@ fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
     std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
     assert!(stderr.contains("round 1 of 1000, 0 % done") && stderr.contains("round 2 of 1000"), "{stderr}");
     let result = study.result();
-    assert_eq!(result["plan"]["ended_early"], "it was interrupted");
+    assert_eq!(result["plan"]["ended_early"], "interrupted");
     assert!(result["plan"]["rounds_completed"].as_u64() >= Some(2));
     assert!(children.iter().all(|child| !is_alive(*child)));
 }

@@ -1,4 +1,4 @@
-//! The conditions that an answer must meet to count as answered.
+//! The conditions that a response must meet to count as answered.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::recording::Failure;
 
-/// Conditions on every answer. By default the status must be below 400.
+/// Conditions on every response. By default the status must be below 400.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
     /// Permitted statuses; empty for any below 400.
@@ -18,9 +18,9 @@ pub struct Expectation {
     pub size: Option<u64>,
     /// Required headers.
     pub headers: Vec<ExpectedHeader>,
-    /// Conditions on the body. Bodies are kept and checked only if there are any, which takes CPU time of the generator.
+    /// Conditions on the body. With any, bodies are stored and checked, which costs CPU time of the generator.
     pub body: Option<Arc<ExpectedBody>>,
-    /// Whether answers are gRPC, whose status must be 0.
+    /// Whether responses are gRPC, whose status must be 0.
     pub(crate) is_grpc: bool,
 }
 
@@ -49,7 +49,7 @@ impl Expectation {
         self.headers.clone().into()
     }
 
-    /// The failure of an answer that does not meet the conditions.
+    /// The failure of a response that does not meet the conditions.
     pub(crate) fn failure(&self, answer: &Response) -> Option<Failure> {
         let as_expected = self.statuses.contains(&answer.status);
         match answer.status {
@@ -179,12 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_violates_a_condition_is_a_failure() {
+    fn a_response_that_violates_a_condition_is_a_failure() {
         assert_eq!(failure("status=200,size=10", 200, 10), None);
         assert_eq!(failure("size=10", 200, 9), Some(Failure::Mismatch));
         assert_eq!(failure("status=200", 204, 0), Some(Failure::Mismatch));
         assert_eq!(failure("status=200", 503, 0), Some(Failure::Status5xx));
-        assert_eq!(failure("status=429", 429, 0), None, "a permitted error status is an answer");
+        assert_eq!(failure("status=429", 429, 0), None, "a permitted error status counts as answered");
         assert_eq!(failure("status=429,size=1", 429, 0), Some(Failure::Mismatch));
         let without = Response { is_as_expected: false, ..answer(200, 10) };
         assert_eq!(Expectation::default().failure(&without), Some(Failure::Mismatch));

@@ -13,7 +13,7 @@ use hdrhistogram::serialization::interval_log::{
 
 use crate::interval::{Interval, Part, join};
 
-/// Nanoseconds of a millisecond, the unit of both formats.
+/// Nanoseconds per millisecond, the unit of both formats.
 const NS_PER_MS: f64 = 1e6;
 /// Lines for each halving of the distance to 100 %, as in the tools of `HdrHistogram`.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
@@ -45,7 +45,7 @@ pub fn percentile_distribution(times: &Histogram<u64>) -> String {
     text
 }
 
-/// Writes the percentile distribution of response time over all intervals, when all senders are gone.
+/// Writes the percentile distribution of response time over all intervals, when all senders are dropped.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -1,8 +1,7 @@
-//! Counts and times of a load in intervals of equal length, handed over while it runs: for output per second and for
-//! histogram logs.
+//! Counts and times of a load per interval, reported while it runs: for periodic output and for histogram logs.
 //!
-//! Each worker sends a [`Part`] at the end of every interval. [`join`] adds the parts of all workers. An event belongs to the
-//! interval in which it happened: a request to that of its first byte sent, an answer to that of its last byte. Only recorded
+//! Each worker sends a [`Part`] at the end of every interval. [`join`] adds the parts of all workers. An event counts in the
+//! interval in which it happens: a request when its first byte is sent, a response when its last byte is read. Only recorded
 //! requests count, so the sum over all intervals is the result of the load.
 
 use std::collections::BTreeMap;
@@ -17,12 +16,12 @@ use crate::distribution::histogram;
 use crate::log::Outcome;
 use crate::recording::Timestamps;
 
-/// Where the intervals of a trial go, and how long each is.
+/// Receiver and length of the intervals of a trial.
 #[derive(Clone, Debug)]
 pub struct IntervalSink {
     /// Length of an interval. [`Duration::MAX`] makes the whole record one interval.
     pub length: Duration,
-    /// Takes the parts of all workers. A worker never waits for it.
+    /// Receives the parts of all workers. A worker never blocks on it.
     pub sender: Sender<Part>,
 }
 
@@ -33,13 +32,13 @@ pub struct Interval {
     record_from_ns: u64,
     /// Start, since the start of the record.
     pub from_ns: u64,
-    /// End, since the start of the record. The last interval ends with the last answer, or when no answer is awaited any more.
+    /// End, since the start of the record. The last interval ends with the last response, or at the end of the drain.
     pub to_ns: u64,
     /// Requests sent.
     pub sent: u64,
     /// Requests answered as expected.
     pub answered: u64,
-    /// Requests that ended otherwise, by [`Outcome::label`].
+    /// Requests with another outcome, by [`Outcome::label`].
     pub failures: BTreeMap<String, u64>,
     /// Requests that were not sent, by reason.
     pub unsent: BTreeMap<&'static str, u64>,
@@ -93,7 +92,7 @@ impl Interval {
         self.send_lag += &other.send_lag;
     }
 
-    /// The line of JSON output for it.
+    /// The interval as a line of JSON output.
     pub fn line(&self) -> LoadInterval {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let started = self.record_started().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -146,19 +145,19 @@ impl Part {
     }
 }
 
-/// Adds the parts of all workers and gives each complete interval to `take`, in order, until all senders are gone.
+/// Adds the parts of all workers and passes each complete interval to `take`, in order, until all senders are dropped.
 ///
-/// A worker that has ended is not waited for. Intervals that are incomplete when a worker is lost are given at the end.
+/// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end.
 ///
 /// # Errors
-/// That of `take`; nothing is received after it.
+/// The first error of `take`, which ends the loop.
 pub fn join<E>(
     parts: impl IntoIterator<Item = Part>,
     mut take: impl FnMut(&Interval) -> Result<(), E>,
 ) -> Result<(), E> {
-    // The number of workers that have sent an interval, with their sum.
+    // By interval: the number of workers that have sent it, and the sum of their parts.
     let mut open: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
-    // The last intervals of workers that have ended.
+    // The last interval of each worker that has ended.
     let mut ends: Vec<u64> = Vec::new();
     for part in parts {
         if part.is_last {
@@ -198,13 +197,13 @@ pub(crate) struct IntervalRecorder {
 impl IntervalRecorder {
     /// A recorder of one of `workers`, for a record that begins at `record_from_ns`.
     pub(crate) fn new(sink: IntervalSink, record_from_ns: u64, workers: usize) -> Self {
-        // A quarter of the range is 146 years: sums of such times cannot overflow.
+        // A quarter of the range is 146 years, so sums of such times cannot overflow.
         let length_ns = u64::try_from(sink.length.as_nanos()).unwrap_or(u64::MAX).clamp(1, u64::MAX / 4);
         let interval = Interval::new(record_from_ns, 0, length_ns);
         Self { sink, length_ns, number: 0, workers, interval, in_flight: 0 }
     }
 
-    /// Hands over the intervals that ended before `now_ns`.
+    /// Sends the intervals that ended before `now_ns`.
     pub(crate) fn advance(&mut self, now_ns: u64) {
         let record_from_ns = self.interval.record_from_ns;
         while now_ns >= record_from_ns.saturating_add(self.interval.to_ns) {
@@ -232,7 +231,7 @@ impl IntervalRecorder {
         interval.send_lag.saturating_record(timestamps.written_ns.saturating_sub(timestamps.intended_ns));
     }
 
-    /// Records that a request ended without the expected answer, or was not sent.
+    /// Records a request that ended without a valid response, or was not sent.
     pub(crate) fn record_end(&mut self, outcome: Outcome, now_ns: u64) {
         self.advance(now_ns);
         if let Outcome::Unsent(reason) = outcome {
@@ -243,7 +242,7 @@ impl IntervalRecorder {
         }
     }
 
-    /// Hands over the last interval, which ends now.
+    /// Sends the last interval, which ends now.
     pub(crate) fn finish(mut self, now_ns: u64) {
         self.advance(now_ns);
         let mut last = self.interval.clone();
@@ -253,7 +252,7 @@ impl IntervalRecorder {
 
     fn send(&self, number: u64, is_last: bool, mut interval: Interval) {
         interval.in_flight = self.in_flight;
-        // A receiver that is gone has told why.
+        // A receiver that has ended has reported its error.
         let _ = self.sink.sender.send(Part { number, workers: self.workers, is_last, interval });
     }
 }
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_given_when_all_workers_have_sent_it_or_ended() {
+    fn an_interval_is_passed_on_when_all_workers_have_sent_it_or_ended() {
         let (mut workers, parts) = recorders(2, 100);
         let (mut slow, fast) = (workers.remove(0), workers.remove(0));
         let mut fast = fast;
@@ -328,7 +327,7 @@ mod tests {
             given += 1;
             Ok(())
         };
-        // All senders are gone at the end of an iterator, and only then are incomplete ones given.
+        // The end of the iterator means that all senders are dropped; only then are incomplete intervals passed on.
         join(sent.clone(), count).unwrap();
         assert_eq!(given, 2);
         fast.finish(1_250);

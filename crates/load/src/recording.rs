@@ -21,11 +21,11 @@ pub enum Failure {
     Refused,
     /// The connection was reset.
     Reset,
-    /// The connection was closed before the first byte of the answer.
+    /// The connection was closed before the first byte of the response.
     Closed,
-    /// The connection was closed within the answer.
+    /// The connection was closed within the response.
     Truncated,
-    /// The answer violates the protocol.
+    /// The response violates the protocol.
     Malformed,
     /// The TLS handshake failed.
     Tls,
@@ -43,7 +43,7 @@ pub enum Failure {
     Status4xx,
     /// The status is 500 or higher.
     Status5xx,
-    /// The answer violates a condition.
+    /// The response violates a condition.
     Mismatch,
 }
 
@@ -124,7 +124,7 @@ pub struct Recording {
     pub waited_ns: u64,
     /// Failed requests, by kind.
     pub failures: BTreeMap<Failure, u64>,
-    /// Complete answers, by status.
+    /// Complete responses, by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Response time.
     pub response: Distribution,
@@ -143,11 +143,11 @@ pub struct Recording {
     pub connect: Distribution,
     /// Response times of failed and timed-out requests, until they ended, by outcome.
     pub outcomes: BTreeMap<&'static str, Distribution>,
-    /// Censored times of requests without an answer: since the intended start, and since the first byte was written.
+    /// Censored times of requests without a response: since the intended start, and since the first byte was written.
     pub censored: Option<Box<[Histogram<u64>; 2]>>,
-    /// Time of the last byte of the last recorded answer, nanoseconds on the engine's clock.
+    /// Time of the last byte of the last recorded response, nanoseconds on the engine's clock.
     pub last_answer_ns: u64,
-    /// Complete answers to requests of the warm-up. They used CPU time as well.
+    /// Complete responses to requests of the warm-up. They used CPU time as well.
     pub warmup_answers: u64,
     /// The course of the trial, if enabled.
     pub course: Option<Box<Course>>,
@@ -157,7 +157,7 @@ pub struct Recording {
     pub retired: BTreeMap<u32, u64>,
     /// Response times by status, if enabled.
     pub by_status: Option<BTreeMap<u16, Distribution>>,
-    /// Times between the messages of gRPC answers, if enabled.
+    /// Times between the messages of gRPC responses, if enabled.
     pub messages: Option<Box<Distribution>>,
     /// Kernel timestamps of a sample, if enabled.
     pub stamps: Option<Box<Stamps>>,
@@ -354,7 +354,7 @@ impl Recording {
         self.last_answer_ns = ended_ns;
     }
 
-    /// Records the time between two messages of an answer, or from the first byte written to the first message.
+    /// Records the time between two messages of a response, or from the first byte written to the first message.
     pub(crate) fn record_message(&mut self, ns: u64) {
         self.messages.get_or_insert_default().record(ns);
     }
@@ -371,7 +371,7 @@ impl Recording {
         self.outcomes.entry(failure.as_str()).or_default().record(response_ns);
     }
 
-    /// Records a request without an answer, censored at these times.
+    /// Records a request without a response, censored at these times.
     pub(crate) fn record_censored(&mut self, response_ns: u64, service_ns: Option<u64>) {
         let [response, service] = self.censored();
         response.saturating_record(response_ns);

@@ -25,7 +25,7 @@ pub(crate) const LIVE_NS: u64 = 500_000_000;
 pub enum Release {
     /// As soon as a connection is free (closed loop).
     Closed,
-    /// A think time after the connection's last answer (closed loop).
+    /// A think time after the connection's last response (closed loop).
     Thinking(Think),
     /// On a schedule, whose times count from the start of the run (open loop).
     Open(Schedule),
@@ -50,7 +50,7 @@ pub struct Run {
     pub parts_from_ns: Vec<u64>,
     /// End of the run: no request starts after it.
     pub end_ns: u64,
-    /// How long to wait for answers after the end.
+    /// How long to wait for responses after the end.
     pub drain_ns: u64,
     /// When requests are sent.
     pub release: Release,
@@ -65,9 +65,9 @@ pub struct Run {
     pub live: Option<SyncSender<LiveSample>>,
     /// Receives a log entry for every recorded request.
     pub log: Option<LogSink>,
-    /// Where intervals go.
+    /// Receives the intervals.
     pub intervals: Vec<IntervalSink>,
-    /// Number of workers that send to these.
+    /// Number of workers that send intervals.
     pub workers: usize,
 }
 
@@ -95,7 +95,7 @@ impl Run {
 /// Errors and response times since the previous live sample.
 #[derive(Debug)]
 pub struct LiveSample {
-    /// Requests without an answer.
+    /// Requests without a response.
     pub errors: u64,
     /// Response times of answered requests.
     pub response: Histogram<u64>,
@@ -287,7 +287,7 @@ impl<'a> Current<'a> {
         self.intervals.iter_mut().for_each(|interval| interval.record_start(in_flight.started_ns));
     }
 
-    /// Records a complete answer on connection `index`. It may still count as a failure.
+    /// Records a complete response on connection `index`. It may still count as a failure.
     pub(crate) fn record_answer(
         &mut self,
         in_flight: &InFlight,
@@ -329,7 +329,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records a request on connection `index` that ended at `now_ns` without a complete answer.
+    /// Records a request on connection `index` that ended at `now_ns` without a complete response.
     pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, now_ns: u64) {
         let response_ns = now_ns.saturating_sub(in_flight.intended_ns);
         let service_ns = (in_flight.written_ns > 0).then(|| now_ns.saturating_sub(in_flight.written_ns));
@@ -420,7 +420,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Hands over the last intervals.
+    /// Sends the last interval of each recorder.
     pub(crate) fn finish_intervals(&mut self, now_ns: u64) {
         self.intervals.drain(..).for_each(|interval| interval.finish(now_ns));
     }

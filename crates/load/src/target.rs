@@ -235,7 +235,7 @@ impl Target {
         &self.path
     }
 
-    /// Memory that it takes, bytes; what the allocator adds is not counted.
+    /// Memory size in bytes, without the overhead of the allocator.
     pub fn memory_bytes(&self) -> usize {
         let texts = self.url.len() + self.path.len() + self.method.len() + self.upgrade.len();
         let places = self.places.len() * size_of::<Place>();

@@ -19,7 +19,7 @@ use crate::target::{Target, varies};
 /// The requests of a load.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Shared, because clones of traffic with many requests would take as much memory again.
+    /// Shared, because cloning many requests would double their memory.
     pub(crate) targets: Arc<Vec<Target>>,
     pub(crate) hosts: Vec<Host>,
     /// The host of each target.
@@ -27,15 +27,15 @@ pub struct Traffic {
     order: Order,
     /// Protocol of its connections.
     pub(crate) protocol: ClientProtocol,
-    /// Requirements on every answer.
+    /// Requirements on every response.
     pub expectation: Expectation,
     /// How connections reach the servers.
     pub dial: Dial,
-    /// How messages of gRPC calls are sent, where they are timed.
+    /// How the messages of gRPC calls are sent, if they are timed.
     pub messages: Option<Messages>,
-    /// Whether cookies that answers set are sent back on their connection.
+    /// Whether cookies of responses are sent back on their connection.
     pub keeps_cookies: bool,
-    /// The data that the requests were filled in from.
+    /// The data file that the requests were filled in from.
     pub data: Option<DataPlan>,
 }
 
@@ -152,8 +152,8 @@ impl Traffic {
         self.protocol.alpn()
     }
 
-    /// Sets the number of streams per connection, for protocols with multiplexing, and the size of an answer in bytes, for
-    /// TCP, which does not delimit answers.
+    /// Sets the number of streams per connection, for protocols with multiplexing, and the size of a response in bytes, for
+    /// TCP, which does not delimit responses.
     pub fn set_streams(&mut self, streams: u32, answer_bytes: u64) {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
@@ -355,7 +355,7 @@ impl Picker {
                 if self.turns.len() <= host {
                     self.turns.resize(host + 1, 0);
                 }
-                // Workers do not know of each other here. Each begins at another part of the list.
+                // Workers are not coordinated in a closed loop, so each starts at a different part of the list.
                 let first = targets.len() * self.worker / (self.step.max(1) as usize);
                 self.turns.get_mut(host).map_or(0, |turn| {
                     *turn += 1;

@@ -65,7 +65,7 @@ pub struct Worker {
     lanes: Vec<Lane>,
     /// Requests in flight, by slot.
     requests: Vec<Option<InFlight>>,
-    /// Requests that are corked on the connection whose answers are being handled.
+    /// Requests that are corked on the connection whose responses are being handled.
     corked: Vec<SlotId>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
@@ -136,9 +136,9 @@ pub(crate) struct InFlight {
     pub(crate) connected_ns: u64,
     /// When its first byte was written; 0 while the connection is being opened.
     pub(crate) written_ns: u64,
-    /// When the first byte of its answer was read; 0 before.
+    /// When the first byte of its response was read; 0 before.
     pub(crate) first_byte_ns: u64,
-    /// When the last message of its answer was read; 0 before, and if messages are not timed.
+    /// When the last message of its response was read; 0 before, and if messages are not timed.
     pub(crate) message_ns: u64,
     /// Whether it is recorded: its intended start is after the warm-up.
     pub(crate) recorded: bool,

@@ -126,7 +126,7 @@ impl FindingGroup<'_> {
         }
         let words: Vec<&str> = finding.measures.iter().map(|measure| measure.as_str()).collect();
         let what = match (words.is_empty(), finding.costs_alone) {
-            (true, false) => "all numbers".to_owned(),
+            (true, false) => "all results".to_owned(),
             (true, true) => "all costs".to_owned(),
             (false, false) => listed(&words),
             (false, true) => format!("cost in {}", listed(&words)),
@@ -142,9 +142,14 @@ fn states(finding: &Finding, number: f64) -> bool {
     let is_it = |value: f64, decimals: usize| {
         (value - number.abs()).abs() <= 0.5 / 10_f64.powi(decimals as i32) + f64::EPSILON * number.abs()
     };
-    pieces(&finding.message)
-        .iter()
-        .any(|piece| matches!(piece, Piece::Number(value, decimals) if is_it(*value, *decimals)))
+    pieces(&finding.message).into_iter().any(|piece| match piece {
+        Piece::Number(value, decimals) => is_it(value, decimals),
+        // With a minus, a number is part of a word.
+        Piece::Text(text) => text.strip_prefix('-').is_some_and(|text| {
+            let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            text.parse().is_ok_and(|value| is_it(value, decimals))
+        }),
+    })
 }
 
 /// The first few names, and the number of the others; none without names.
@@ -303,6 +308,13 @@ mod tests {
             ..both[0].clone()
         };
         assert_eq!(groups(&[stated])[0].measured(), None);
+        let negative = Finding {
+            message: "the correlation is -0.11".to_owned(),
+            value: -0.112,
+            threshold: 0.05,
+            ..both[0].clone()
+        };
+        assert_eq!(groups(&[negative])[0].measured().as_deref(), Some("limit 0.05 requests"));
         let alone = &groups(&both[..1])[0];
         assert_eq!(alone.message(), "8,640 answers are too few for p99");
         let other = Finding { message: "`lua` did nothing".to_owned(), ..of("lua", 1) };
@@ -327,7 +339,7 @@ mod tests {
         assert_eq!(withheld(&tail, false, Some("fixed-rate"), true), "withheld: p99 under fixed-rate");
         assert_eq!(withheld(&Measure::RESPONSES, false, None, true), "withheld: p50, p90 and p99");
         assert_eq!(withheld(&[Measure::Cpu], true, None, true), "withheld: cost in CPU time");
-        assert_eq!(withheld(&[], false, None, true), "withheld: all numbers");
+        assert_eq!(withheld(&[], false, None, true), "withheld: all results");
         assert_eq!(withheld(&[], true, None, true), "withheld: all costs");
         assert_eq!(withheld(&tail, false, None, false), "");
     }

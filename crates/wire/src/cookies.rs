@@ -79,7 +79,21 @@ fn is_removal(attribute: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_server_sets_adds_a_header(values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..9)) {
+            let mut cookies = Cookies::default();
+            for value in values {
+                cookies.set(&[b"a=", value.as_slice()].concat());
+                cookies.set(&value);
+            }
+            prop_assert!(!cookies.header().unwrap_or_default().iter().any(u8::is_ascii_control));
+        }
+    }
 
     fn after(set: &[&str]) -> Option<String> {
         let mut cookies = Cookies::default();

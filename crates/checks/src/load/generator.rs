@@ -20,7 +20,7 @@ fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) 
     match severity {
         Severity::Fail if has_no_plan(result) => (
             Severity::Warn,
-            "; the server may sustain more, and response times include the generator's delay and are withheld",
+            "the server may sustain more; response times include the generator's delay and are withheld; ",
         ),
         severity => (severity, ""),
     }
@@ -61,10 +61,10 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
                 severity,
                 Measured::percent(busiest, threshold),
                 format!(
-                    "a worker used {:.0} % of its core: the generator {limited} the rate{then}",
+                    "a worker used {:.0} % of its core: the generator {limited} the rate",
                     busiest * 100.0
                 ),
-                "use more --workers on more cores, or a --rate below the measured one",
+                &format!("{then}use more --workers on more cores, or a --rate below the measured one"),
             )
         })
         .into_iter()
@@ -127,11 +127,11 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(worst, threshold),
                     format!(
-                        "a worker waited for a processor for {:.1} % of the time ({:.0} ms){then}",
-                        worst * 100.0,
-                        worst * generator.wall_seconds * 1e3
+                        "a worker waited {:.0} ms for a processor, {:.1} % of the time",
+                        worst * generator.wall_seconds * 1e3,
+                        worst * 100.0
                     ),
-                    "move other processes off the generator's core, or pin them with taskset",
+                    &format!("{then}move other processes off the generator's core, or pin them with taskset"),
                 )
             })
             .into_iter()

@@ -45,7 +45,7 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
             "cpu-pressure",
             Severity::Info,
             Measured::percent(share, max),
-            format!("some task waited for a processor for {:.0} % of the time (CPU pressure)", share * 100.0),
+            format!("CPU pressure: some task waited for a processor for {:.0} % of the time", share * 100.0),
             "if subject and generator share the machine, response times include that wait",
         )]
     },

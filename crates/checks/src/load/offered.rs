@@ -30,11 +30,8 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         let reasons: Vec<String> =
             result.unsent.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
         let unsent = if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") };
-        let sentence = format!(
-            "of {} planned requests, {unsent} were not sent; {:.1} % were sent",
-            book.planned,
-            share * 100.0
-        );
+        let sentence =
+            format!("unsent: {unsent}; sent: {:.1} % of {} planned requests", share * 100.0, book.planned);
         let measured = Measured::percent(share, min);
         vec![if is_asked_for(result, share, min) {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
@@ -126,9 +123,9 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "at times, {:.0} % of the connections were closed ({fewest} of {} open)",
-                share * 100.0,
-                plan.connections
+                "at times, {fewest} of {} connections were open, {:.0} % fewer than requested",
+                plan.connections,
+                share * 100.0
             ),
             "the server closes connections: raise its limits, or set --requests-per-connection to match them",
         )]

@@ -186,8 +186,8 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
             "correlated-samples",
             Severity::Info,
             Measured::count(correlation, max, ""),
-            format!("consecutive response times are correlated (rank correlation {correlation:.2})"),
-            "none needed: intervals are computed from batches, which allow for correlation",
+            format!("the rank correlation of consecutive response times is {correlation:.2}"),
+            "no action needed: intervals are computed from batches, which allow for correlation",
         )]
     },
     withhold: None,

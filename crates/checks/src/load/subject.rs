@@ -21,14 +21,14 @@ pub(super) const APART: Check<LoadResult> = Check {
                 Severity::Warn,
                 Measured::count(ratio, 1.2, "times"),
                 format!(
-                    "{} of {} {}s are slower: p50 is {:.0} us, that of the others {:.0} us (number {}{})",
+                    "{} of {} {}s (number {}{}) are slower: p50 is {:.0} us, that of the others {:.0} us",
                     apart.numbers.len(),
                     apart.total,
                     apart.of,
+                    numbers.join(", "),
+                    if more > 0 { format!(" and {more} more") } else { String::new() },
                     apart.p50_us,
                     apart.others_p50_us,
-                    numbers.join(", "),
-                    if more > 0 { format!(" and {more} more") } else { String::new() }
                 ),
                 "a busier part of the subject serves them: redistribute them with --requests-per-connection, or balance \
                  connections in the subject",

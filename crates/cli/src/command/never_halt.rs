@@ -77,7 +77,7 @@ mod tests {
     fn auto_starts_no_spinner_beside_a_local_server() {
         assert!(spinner_for_servers([[127, 0, 0, 1].into()], NeverHalt::Auto).unwrap().is_none());
         assert!(spinner_for_servers([[192, 0, 2, 1].into()], NeverHalt::Never).unwrap().is_none());
-        let asked = spinner_for_servers([[127, 0, 0, 1].into()], NeverHalt::Always).unwrap();
-        assert!(!asked.unwrap().cpu_ns().unwrap().is_empty());
+        let spinner = spinner_for_servers([[127, 0, 0, 1].into()], NeverHalt::Always).unwrap();
+        assert!(!spinner.unwrap().cpu_ns().unwrap().is_empty());
     }
 }

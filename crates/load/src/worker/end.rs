@@ -10,7 +10,7 @@ use crate::recording::Unsent;
 use crate::run::Current;
 
 impl Worker {
-    /// Times out requests without an answer and connections that are not established in time.
+    /// Times out requests without a response and connections that are not established in time.
     pub(super) fn scan_timeouts(&mut self, current: &mut Current, now: u64) {
         if self.connections.in_flight() == 0 && !self.connections.is_opening() {
             return;

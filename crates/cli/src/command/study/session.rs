@@ -247,8 +247,8 @@ mod tests {
         let longer = of("--resume x --budget 60s", &sequential).unwrap();
         assert_eq!((longer.budget_s, longer.until), (Some(160.0), sequential.until));
         // The three rounds of a study with a fixed number of rounds have not been examined.
-        let asked = of("--resume x --until 2%", &fixed).unwrap();
-        assert_eq!(asked.until, Some(Until { target_share: 0.02, since_rounds: 3 }));
+        let resumed = of("--resume x --until 2%", &fixed).unwrap();
+        assert_eq!(resumed.until, Some(Until { target_share: 0.02, since_rounds: 3 }));
         assert_eq!(of("--resume x --rounds 30", &sequential).unwrap().until, None);
     }
 
