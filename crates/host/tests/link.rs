@@ -88,14 +88,17 @@ fn round_trips_ms(link: &Link) -> Vec<f64> {
 
 #[test]
 fn a_round_trip_is_twice_the_delay() {
-    // The round-trip time without a delay: wake-ups take 5 us on one machine and 45 us on another.
-    let Some(link) = link(&LinkSpec { delay: Duration::ZERO, ..PLAIN }) else { return };
-    let own_ms = round_trips_ms(&link)[0];
+    // The difference of two delays holds no wake-ups, which take 5 us on one machine and 45 us on another.
+    let short = Duration::from_micros(2_500);
+    let Some(link) = link(&LinkSpec { delay: short, ..PLAIN }) else { return };
+    let short_ms = round_trips_ms(&link)[0];
     drop(link);
     let link = Link::create(&PLAIN).unwrap();
     let round_trips_ms = round_trips_ms(&link);
     let min_ms = round_trips_ms[0];
-    assert!(min_ms >= 35.0 && min_ms - own_ms < 35.3, "{own_ms} ms without a delay: {round_trips_ms:?}");
+    let expected_ms = 2e3 * (PLAIN.delay - short).as_secs_f64();
+    let is_twice = min_ms >= 35.0 && (min_ms - short_ms - expected_ms).abs() < 0.3;
+    assert!(is_twice, "{short_ms} ms at a delay of 2.5 ms: {round_trips_ms:?}");
     let [there, back] = link.carried();
     assert!(there.packets >= 40 && back.packets >= 40 && there.lost + back.lost == 0, "{there:?} {back:?}");
     // 40 packets with 5 bytes of data and 52 of IP and TCP headers.

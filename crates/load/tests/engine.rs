@@ -503,7 +503,8 @@ fn a_request_limit_records_exactly_that_many() {
         (spec.open, spec.requests, spec.workers) = (open, Some(requests), workers);
         (spec.warmup, spec.duration) = (Duration::from_millis(100), Duration::from_secs(20));
         let result = run(&spec);
-        assert_eq!((result.book.planned, result.book.answered), (requests, requests), "{workers} workers");
+        let counted = (result.book.planned, result.book.answered);
+        assert_eq!(counted, (requests, requests), "{workers} workers: {:?} {:?}", result.book, result.failures);
         assert_eq!(result.ended_by, EndedBy::Requests);
         assert!(result.recorded_s > 0.0 && result.recorded_s < 20.0, "{}", result.recorded_s);
         assert!((result.rate.offered * result.recorded_s - requests as f64).abs() < 1e-6);
