@@ -414,6 +414,12 @@ impl<'a> Current<'a> {
         matches!(self.run.release, Release::Open(_))
     }
 
+    /// Whether requests that wait for a connection are sent after the end as well. A number of requests ends an open loop
+    /// at the intended start of the last one, and all of them are to be sent.
+    pub(crate) fn sends_waiting_after_end(&self) -> bool {
+        self.is_open() && self.requests_left == Some(0)
+    }
+
     pub(crate) fn count_live_error(&mut self) {
         if let Some(live) = &mut self.live {
             live.errors += 1;

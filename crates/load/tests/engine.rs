@@ -504,7 +504,13 @@ fn a_request_limit_records_exactly_that_many() {
         (spec.warmup, spec.duration) = (Duration::from_millis(100), Duration::from_secs(20));
         let result = run(&spec);
         let counted = (result.book.planned, result.book.answered);
-        assert_eq!(counted, (requests, requests), "{workers} workers: {:?} {:?}", result.book, result.failures);
+        assert_eq!(
+            counted,
+            (requests, requests),
+            "{workers} workers: {:?} {:?}",
+            result.book,
+            result.failures
+        );
         assert_eq!(result.ended_by, EndedBy::Requests);
         assert!(result.recorded_s > 0.0 && result.recorded_s < 20.0, "{}", result.recorded_s);
         assert!((result.rate.offered * result.recorded_s - requests as f64).abs() < 1e-6);
@@ -513,6 +519,16 @@ fn a_request_limit_records_exactly_that_many() {
             assert!((result.rate.offered / 1_000.0 - 1.0).abs() < 0.4, "{:?}", result.rate);
         }
     }
+}
+
+#[test]
+fn requests_that_wait_at_the_request_limit_are_sent_all_the_same() {
+    let mut spec = spec(answering(OK));
+    // They are all due within half a millisecond, and one connection takes them in turn.
+    spec.open = Some((Pace::Constant(100_000.0), Arrivals::Uniform));
+    (spec.requests, spec.connections) = (Some(50), 1);
+    let result = run(&spec);
+    assert_eq!((result.book.planned, result.book.answered), (50, 50), "{:?}", result.book);
 }
 
 #[test]
