@@ -1,5 +1,6 @@
-//! Decides which slices are set aside, by what the host did to the machine or the generator during them, never by what
-//! was measured of the subject.
+//! Decides which slices are set aside: for steal, the placement of the processors, run delay of the proxy, or a stall of
+//! the generator. The result of a slice never decides about that slice. CPU times of replicates only decide whether
+//! distant placements are set aside at all ([`crate::placement`]).
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,8 @@ use hoptax_stats::median;
 use crate::placement::{MAX_HANDOVER_RATIO, is_noisier_apart};
 use crate::record::{RoundRecord, SliceRecord};
 
-/// Largest share of a slice that the host may take from a processor: one tick in a slice of a second or more, none in a
-/// shorter one.
+/// Largest share of a slice that the host may steal from one processor: one tick of 10 ms per full second. A slice
+/// shorter than a second may lose none.
 const MAX_STEAL_SHARE: f64 = 0.01;
 /// Length of a tick, seconds.
 const TICK_S: f64 = 0.01;
@@ -20,10 +21,12 @@ const MAX_RUN_DELAY_SHARE: f64 = 0.05;
 /// generator by milliseconds. If it lags by this much, it or the whole machine was stopped, and the requests due
 /// meanwhile carry no information on the subject.
 const MAX_OWN_LAG_NS: u64 = 100_000_000;
+
 /// The rule of a study, based on the host's readings over all of it.
 ///
 /// Costs are differences within a block, so all slices of a block must share one placement of the processors; blocks
-/// may differ. Where slices are noisier with the processors further apart than usual, those are set aside in any case.
+/// may differ. Slices measured further apart than usual are also set aside, unless replicates show that such slices are
+/// no noisier.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     handover: Option<HandoverLimits>,
@@ -71,20 +74,21 @@ impl Rule {
     /// The rule in words, for the result.
     pub fn text(&self) -> String {
         let mut rule =
-            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall of 100 ms or more".to_owned();
+            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall above 100 ms"
+                .to_owned();
         let of_block = format!("off by a factor of {MAX_HANDOVER_RATIO} from the rest of its block");
         match self.handover {
             Some(HandoverLimits { high_ns, .. }) => {
                 rule += &format!(
-                    ", cache-line round trip above {high_ns:.0} ns ({MAX_HANDOVER_RATIO} times the study's median, where slices \
-                     are noisier) or {of_block}"
+                    ", cache-line round trip above {high_ns:.0} ns ({MAX_HANDOVER_RATIO} times the study's median; replicates did \
+                     not show that slices above it are no noisier) or {of_block}"
                 );
             }
             None if self.has_readings => rule += &format!(", cache-line round trip {of_block}"),
             None => {}
         }
         if !self.shares_processors {
-            rule += "; only CPU time counts: proxy run delay above 5 %, waits for its own threads excluded";
+            rule += "; set aside except for its CPU time: proxy run delay above 5 % (waits of its threads for each other do not count)";
         }
         rule
     }

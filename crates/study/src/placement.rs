@@ -1,9 +1,10 @@
 //! Whether measurements are noisier while the host has the processors of generator and proxy further apart.
 //!
-//! On some hosts they are, several times: slices then wait for processors that are close, and those measured apart are
-//! set aside. On others only the level differs, which cancels in differences within a block. Which of the two a host is
-//! is estimated from replicates: copies of one arm, measured in one block at one placement, differ by noise alone. No cost
-//! is part of the estimate.
+//! On some hosts, slices are several times noisier when the processors are apart. There, slices wait while the processors
+//! are further apart than at the study's median, and those measured so are set aside. On other hosts only the level
+//! differs, which cancels in differences within a block. Replicates show which kind a host is: copies of one arm, measured
+//! in one block at one placement, differ by noise alone. The estimate uses no difference between arms. For it, "apart" is
+//! relative to the 10 % quantile of the readings, so that it sees a close placement that is rare.
 
 use std::collections::BTreeMap;
 

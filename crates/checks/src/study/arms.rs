@@ -51,8 +51,8 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
             );
             let advice = "the arm does not sustain this load on these connections: lower the rate or raise the connections";
             let one = finding("offered", Severity::Fail, Measured::percent(share, min), message, advice);
-            // Requests that could not be sent are the slow ones, so times are wrong at once. CPU time per request follows the rate,
-            // and slowly.
+            // Unsent requests would have been slow, so a few of them already bias response times. CPU time per request depends on
+            // the rate only weakly, so it stays valid down to this share.
             let measures = if share >= min_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };
             Some(Finding { measures, ..one })
         })
@@ -75,7 +75,7 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
                 load.failures.iter().map(|(kind, count)| format!("{count} {kind}, ")).collect();
             let others = load.book.timed_out + load.book.unfinished;
             let message = format!(
-                "{:.3} % of the requests were not answered ({}{} timed out or unfinished)",
+                "{:.3} % of the requests failed ({}{} timed out or unfinished)",
                 share * 100.0,
                 kinds.concat(),
                 others
@@ -87,7 +87,7 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A function must have been active, or inactive once removed.
+/// Envoy's statistics must show that a function ran in its arm, and that it did not run after it was removed.
 pub(super) const UNPROVEN: Check<StudyResult> = Check {
     id: "unproven",
     protects_from: "a function that costs nothing because it did nothing",
@@ -178,8 +178,7 @@ fn each_load(result: &StudyResult, judge: impl Fn(&ArmLoad) -> Option<Finding>) 
     found
 }
 
-/// A finding about an arm; a failure also withholds the costs of arms compared
-/// with it.
+/// The same finding, about this arm. A failure also withholds the costs of arms that are compared with it.
 fn of_arm(arm: &ArmResult, finding: Finding) -> Finding {
     Finding { arm: Some(arm.id.clone()), ..finding }
 }

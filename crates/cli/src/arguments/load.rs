@@ -30,8 +30,8 @@ Examples:
   hoptax load -q 1000 --fail-on 'p99>5ms' --json result.json http://127.0.0.1:8080/
 
 Exit codes:
-  0    the result is not void and every condition of --fail-on passes
-  1    a condition of --fail-on fails or is unknown
+  0    the result is not void, and no condition of --fail-on holds or is unknown
+  1    a condition of --fail-on holds or is unknown
   2    invalid arguments
   3    the load could not run: no connection, a full disk, too few file descriptors
   4    the result is void
@@ -224,7 +224,7 @@ pub(crate) struct LoadArguments {
     /// `status`, any status below 400 is accepted.
     #[arg(long, value_name = "EXPECTATION", help_heading = CHECKS)]
     pub(crate) expect: Vec<Expectation>,
-    /// Maximum share of unanswered requests, 0 to 1; the result is void above it
+    /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]
     pub(crate) max_error_share: f64,
     /// Set the threshold of a check, `NAME=VALUE`; repeatable

@@ -19,8 +19,8 @@ Envoy's configuration and log. Combined sittings go to NAME-sittings.json and NA
 beside the run folders.
 
 The intervals of one result hold for its sitting only: on another day, the machine may behave
-differently. Two sittings, hours apart, give intervals that hold for the machine. Plan for at least
-three.
+differently. Intervals that hold for the machine need at least two sittings, hours apart (--again). Three
+or more are recommended.
 
 Exit codes:
   0    the verdict is `sound` or `caution`
@@ -79,7 +79,7 @@ pub(crate) struct StudyArguments {
     pub(crate) never_halt: NeverHalt,
     /// Also measure the machine's speeds before the first round (about 12 s)
     ///
-    /// `hoptax prices` uses them to carry costs between machines.
+    /// The result stores them. `hoptax prices` does not use them yet.
     #[arg(long, conflicts_with = "resume")]
     pub(crate) with_speeds: bool,
     /// Continue an interrupted, killed or finished study after the last complete round in its run folder

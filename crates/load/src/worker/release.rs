@@ -21,7 +21,8 @@ impl Worker {
         self.hosts.iter().any(|host| host.pool.has_free())
     }
 
-    /// Starts each connection of a closed loop with a think time, so that they do not start in step.
+    /// Gives each connection of a closed loop a think time before its first request. Exponential times spread the first
+    /// requests; with a constant time, all connections start at once.
     pub(super) fn begin_thinking(&mut self, current: &Current) {
         let Release::Thinking(think) = current.run.release else { return };
         self.thinking.clear();
