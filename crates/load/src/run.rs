@@ -111,6 +111,8 @@ pub(crate) struct Current<'a> {
     planned: u64,
     /// Recorded requests left to start, if their number is limited.
     requests_left: Option<u64>,
+    /// In an open loop of which all requests are planned, the intended start of the one after them, until the run ends.
+    planned_until_ns: Option<u64>,
     /// Recordings of the first part and of the further parts.
     first: &'a mut Recording,
     rest: &'a mut [Recording],
@@ -128,6 +130,7 @@ impl<'a> Current<'a> {
             next: Picked::default(),
             planned: 0,
             requests_left: run.requests,
+            planned_until_ns: None,
             live,
             intervals: run.intervals.iter().map(recorder).collect(),
             first,
@@ -156,17 +159,29 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Counts a recorded request against the limit, if there is one. The last one ends the run at `end_ns`.
-    fn count_down(&mut self, end_ns: impl FnOnce(&Self) -> u64) {
-        let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return };
+    /// Counts a recorded request against the limit, if there is one. Returns whether it was the last.
+    fn count_down(&mut self) -> bool {
+        let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return false };
         *left -= 1;
-        if *left == 0 {
-            let end_ns = end_ns(self);
-            // Not after an earlier end.
-            if end_ns <= self.run.end_ns {
-                self.end_at(end_ns);
-                self.run.early_end.set_done(end_ns);
-            }
+        *left == 0
+    }
+
+    /// Ends the run because all its requests are sent, unless it ends earlier.
+    fn end_with_requests(&mut self, end_ns: u64) {
+        if end_ns <= self.run.end_ns {
+            self.end_at(end_ns);
+            self.run.early_end.set_done(end_ns);
+        }
+    }
+
+    /// Ends an open loop of which all requests are planned and none waits for a connection: where the next request would
+    /// start, so that the record includes the gap after the last one, or now if a request has waited for longer.
+    pub(crate) fn end_when_sent(&mut self, now_ns: u64, waiting: impl FnOnce() -> u64) {
+        if let Some(planned_ns) = self.planned_until_ns
+            && waiting() == 0
+        {
+            self.planned_until_ns = None;
+            self.end_with_requests(planned_ns.max(now_ns));
         }
     }
 
@@ -232,9 +247,10 @@ impl<'a> Current<'a> {
                 schedule.advance();
             }
         }
-        if is_recorded {
-            // The record ends where the next request would start, so that it includes the gap after the last one.
-            self.count_down(|current| current.next_ns.min(current.run.end_ns));
+        if is_recorded && self.count_down() {
+            self.planned_until_ns = Some(self.next_ns.min(self.run.end_ns));
+            // No further request is ever due.
+            self.next_ns = u64::MAX;
         }
     }
 
@@ -268,8 +284,8 @@ impl<'a> Current<'a> {
     /// Records the start of a request.
     pub(crate) fn record_start(&mut self, in_flight: &InFlight) {
         let is_open = self.is_open();
-        if !is_open {
-            self.count_down(|_| in_flight.intended_ns);
+        if !is_open && self.count_down() {
+            self.end_with_requests(in_flight.intended_ns);
         }
         let recording = self.recording(in_flight.intended_ns);
         recording.book.planned += 1;
@@ -412,12 +428,6 @@ impl<'a> Current<'a> {
     /// Whether this is an open loop.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.run.release, Release::Open(_))
-    }
-
-    /// Whether requests that wait for a connection are sent after the end as well. A number of requests ends an open loop
-    /// at the intended start of the last one, and all of them are to be sent.
-    pub(crate) fn sends_waiting_after_end(&self) -> bool {
-        self.is_open() && self.requests_left == Some(0)
     }
 
     pub(crate) fn count_live_error(&mut self) {

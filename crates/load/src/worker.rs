@@ -187,6 +187,7 @@ impl Worker {
             if !released {
                 // Release once more after the end, to decide about requests that came due just before it.
                 self.release(&mut current, now);
+                current.end_when_sent(now, || self.waiting());
                 released = now >= current.run.end_ns;
             }
             self.perform(&mut current, now);

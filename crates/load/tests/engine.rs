@@ -529,6 +529,11 @@ fn requests_that_wait_at_the_request_limit_are_sent_all_the_same() {
     (spec.requests, spec.connections) = (Some(50), 1);
     let result = run(&spec);
     assert_eq!((result.book.planned, result.book.answered), (50, 50), "{:?}", result.book);
+    assert_eq!(result.ended_by, EndedBy::Requests);
+    // One connection was busy for the sum of the service times, of which all but the last lie within the record.
+    let service = &result.latency.service;
+    let busy_s = service.mean_us.unwrap() * 50.0 / 1e6 - service.max_us.unwrap() / 1e6;
+    assert!(result.recorded_s >= 0.99 * busy_s, "{} s, {service:?}", result.recorded_s);
 }
 
 #[test]

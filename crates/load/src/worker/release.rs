@@ -108,7 +108,7 @@ impl Worker {
 
     /// Called when a slot becomes free at `now`: starts a waiting request on it, or returns it to the pool.
     pub(super) fn reuse_slot(&mut self, current: &mut Current, slot: SlotId, now: u64) {
-        if now >= current.run.end_ns && !current.sends_waiting_after_end() {
+        if now >= current.run.end_ns {
             return self.set_free(slot);
         }
         match current.run.release {
