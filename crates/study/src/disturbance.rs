@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::Disturbance;
-use hoptax_stats::median;
 
 use crate::placement::{MAX_HANDOVER_RATIO, is_noisier_apart};
 use crate::record::{RoundRecord, SliceRecord};
@@ -39,10 +38,8 @@ impl Rule {
     /// The rule of a study with these rounds.
     pub fn of(rounds: &[RoundRecord], shares_processors: bool) -> Self {
         let slices = rounds.iter().flat_map(|round| &round.slices);
-        let readings: Vec<f64> = slices.clone().filter_map(|slice| slice.handover_ns).collect();
-        let is_noisier = is_noisier_apart(slices).unwrap_or(true);
-        let handover = HandoverLimits::around(median(&readings)).filter(|_| is_noisier);
-        Self { handover, has_readings: !readings.is_empty(), shares_processors }
+        let has_readings = slices.clone().any(|slice| slice.handover_ns.is_some());
+        Self { handover: HandoverLimits::usual(slices), has_readings, shares_processors }
     }
 
     /// What disturbed each slice of a round, in their order; empty if the slice counts.
@@ -51,8 +48,10 @@ impl Rule {
         for slice in &record.slices {
             readings.entry((slice.load, slice.block)).or_default().extend(slice.handover_ns);
         }
-        let of_block =
-            |slice: &SliceRecord| HandoverLimits::around(median(readings.get(&(slice.load, slice.block))?));
+        let of_block = |slice: &SliceRecord| {
+            let of_block = readings.get(&(slice.load, slice.block))?;
+            low_median(of_block).map(HandoverLimits::around)
+        };
         record.slices.iter().map(|slice| self.of_slice(slice, of_block(slice))).collect()
     }
 
@@ -104,10 +103,17 @@ pub struct HandoverLimits {
 }
 
 impl HandoverLimits {
-    /// The limits around the usual handover, if there is one.
-    pub fn around(usual_ns: Option<f64>) -> Option<Self> {
-        let usual_ns = usual_ns?;
-        Some(Self { low_ns: usual_ns / MAX_HANDOVER_RATIO, high_ns: usual_ns * MAX_HANDOVER_RATIO })
+    /// The limits around the handover of a placement.
+    fn around(handover_ns: f64) -> Self {
+        Self { low_ns: handover_ns / MAX_HANDOVER_RATIO, high_ns: handover_ns * MAX_HANDOVER_RATIO }
+    }
+
+    /// The limits around the usual placement, that of the median slice. None without readings, and where replicates show
+    /// that slices are no noisier further apart.
+    pub fn usual<'a>(slices: impl Iterator<Item = &'a SliceRecord> + Clone) -> Option<Self> {
+        let readings: Vec<f64> = slices.clone().filter_map(|slice| slice.handover_ns).collect();
+        let is_noisier = || is_noisier_apart(slices).unwrap_or(true);
+        low_median(&readings).filter(|_| is_noisier()).map(Self::around)
     }
 
     /// Whether a reading is within the limits.
@@ -119,6 +125,13 @@ impl HandoverLimits {
     pub fn is_apart(self, reading_ns: f64) -> bool {
         reading_ns > self.high_ns
     }
+}
+
+/// The median, and of an even number of readings the lower of the two in the middle: a mean of two placements is neither.
+fn low_median(readings: &[f64]) -> Option<f64> {
+    let mut sorted = readings.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
 /// Whether the host took more of a slice than allowed.
@@ -206,6 +219,12 @@ mod tests {
             (2, 350.0),
         ]);
         assert_eq!(aside, [false, true, false, false, false, true, false, false, false]);
+    }
+
+    #[test]
+    fn of_a_block_in_two_halves_the_closer_one_counts() {
+        let aside = apart(&[(0, 350.0), (0, 60.0), (0, 352.0), (0, 61.0)]);
+        assert_eq!(aside, [true, false, true, false]);
     }
 
     #[test]

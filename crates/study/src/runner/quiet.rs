@@ -14,10 +14,8 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
-use hoptax_stats::median;
 
 use crate::disturbance::{HandoverLimits, lost_ticks, was_delayed, was_stalled};
-use crate::placement::is_noisier_apart;
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
@@ -65,22 +63,21 @@ impl Quiet {
         Ok(Self { probe, slices, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
     }
 
-    /// Whether the processors are further apart than usual, where that makes slices noisier. The first slice is where it is.
-    fn is_too_far(&self, reading_ns: f64) -> bool {
-        let readings: Vec<f64> = self.slices.iter().filter_map(|slice| slice.handover_ns).collect();
-        let usual = HandoverLimits::around(median(&readings));
-        usual.is_some_and(|usual| usual.is_apart(reading_ns))
-            && is_noisier_apart(self.slices.iter()).unwrap_or(true)
+    /// The usual placement so far; None before the first slice, and where slices are no noisier further apart.
+    fn usual(&self) -> Option<HandoverLimits> {
+        HandoverLimits::usual(self.slices.iter())
     }
 
     /// Waits until the processors are as close as usual, if there is reason and allowance; calls `on_wait` first.
     pub(super) fn wait(&mut self, stop: &AtomicBool, on_wait: &mut dyn FnMut()) -> Waited {
         let mut waited = Waited::default();
+        let usual = self.usual();
+        let Some(probe) = self.probe.as_mut() else { return waited };
         loop {
-            let Some(probe) = self.probe.as_mut() else { return waited };
             let reading = probe.read();
             waited.handover_ns = Some(reading);
-            if !self.is_too_far(reading) || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
+            let is_apart = usual.is_some_and(|usual| usual.is_apart(reading));
+            if !is_apart || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
                 return waited;
             }
             if waited.time.is_zero() {
@@ -100,7 +97,8 @@ impl Quiet {
 
     /// Whether the host disturbed this slice and the allowance permits repeating it.
     pub(super) fn repeats(&mut self, slice: &SliceRecord) -> bool {
-        let is_apart = slice.handover_ns.is_some_and(|reading| self.is_too_far(reading));
+        let is_apart =
+            slice.handover_ns.zip(self.usual()).is_some_and(|(reading, usual)| usual.is_apart(reading));
         self.slices.push(*slice);
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
         if !is_apart && !lost_ticks(slice) && !was_stalled(slice) && !self.is_seldom_delayed(slice) {
