@@ -1,6 +1,6 @@
 //! The planned load must have been offered, and evenly.
 
-use hoptax_result::{LoadResult, Loop, Severity, Window};
+use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Severity, Window};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
@@ -25,7 +25,7 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         }
         let share = book.sent as f64 / book.planned as f64;
         if share >= min {
-            return Vec::new();
+            return too_slow(result, min).into_iter().collect();
         }
         let reasons: Vec<String> =
             result.unsent.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
@@ -43,6 +43,26 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
     },
     withhold: None,
 };
+
+/// A number of requests ends a load when all of them are sent, however long that takes, so their rate may be below the
+/// planned one. The number of arrivals in that time is random: it counts as too low from four of its standard deviations
+/// on, those of a Poisson process. Stages have no single rate to compare with.
+fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
+    let target = result
+        .rate
+        .target
+        .filter(|_| result.ended_by == EndedBy::Requests && result.plan.stages.is_none())?;
+    let due = target * result.recorded_s;
+    let share = result.book.sent as f64 / due;
+    if due <= 0.0 || share + 4.0 / due.sqrt() >= min {
+        return None;
+    }
+    let sentence =
+        format!("all requests were sent, but at {:.1} % of the planned rate of {target:.0}/s", share * 100.0);
+    let advice =
+        "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
+    Some(finding("offered", Severity::Fail, Measured::percent(share, min), sentence, advice))
+}
 
 /// Whether enough requests would have been sent if the user had not asked to skip.
 fn is_asked_for(result: &LoadResult, share: f64, min: f64) -> bool {
@@ -135,7 +155,7 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadResult, Severity};
+    use hoptax_result::{EndedBy, LoadResult, Severity};
 
     use crate::load::tests::fired;
 
@@ -164,6 +184,21 @@ mod tests {
             result.plan.when_busy = "skip".to_owned();
         };
         assert_eq!(fired("offered", other).0, Some(Severity::Fail), "these were not skipped");
+    }
+
+    #[test]
+    fn a_number_of_requests_that_took_longer_than_planned_fires() {
+        let over = |seconds: f64| {
+            fired("offered", |result| {
+                result.ended_by = EndedBy::Requests;
+                result.rate.target = Some(result.book.planned as f64);
+                result.recorded_s = seconds;
+            })
+            .0
+        };
+        // 200,000 requests at as many per second; the standard deviation of their number is 0.2 %.
+        assert_eq!((over(1.0), over(1.015)), (None, None));
+        assert_eq!((over(1.03), over(5.0)), (Some(Severity::Fail), Some(Severity::Fail)));
     }
 
     #[test]
