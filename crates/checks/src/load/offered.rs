@@ -46,12 +46,9 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
 
 /// A number of requests ends a load when all of them are sent, however long that takes, so their rate may be below the
 /// planned one. The number of arrivals in that time is random: it counts as too low from four of its standard deviations
-/// on, those of a Poisson process. Stages have no single rate to compare with.
+/// on, those of a Poisson process.
 fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
-    let target = result
-        .rate
-        .target
-        .filter(|_| result.ended_by == EndedBy::Requests && result.plan.stages.is_none())?;
+    let target = result.rate.target.filter(|_| result.ended_by == EndedBy::Requests)?;
     let due = target * result.recorded_s;
     let share = result.book.sent as f64 / due;
     if due <= 0.0 || share + 4.0 / due.sqrt() >= min {

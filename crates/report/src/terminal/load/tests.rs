@@ -1,0 +1,116 @@
+use hoptax_result::{FailOn, Percentile};
+
+use super::*;
+use crate::fixture;
+
+#[test]
+fn the_summary_of_a_load_over_tls() {
+    let mut result = fixture::load();
+    result.plan.protocol = "http2".to_owned();
+    result.plan.streams = 8;
+    result.plan.network = NetworkPlan {
+        servers: vec!["127.0.0.1:1".to_owned(), "127.0.0.2:1".to_owned()],
+        source_addresses: vec!["127.0.1.0/24".to_owned(), "127.0.2.1".to_owned()],
+        proxy_protocol: Some("v2".to_owned()),
+        ramp_up_s: 2.5,
+        ..NetworkPlan::default()
+    };
+    result.retired = [("no-error".to_owned(), 3)].into();
+    result.tls = Some(TlsResult {
+        version: "1.3".to_owned(),
+        cipher: "TLS13_AES_256_GCM_SHA384".to_owned(),
+        key_exchange_group: Some("X25519".to_owned()),
+        alpn: Some("h2".to_owned()),
+        full_handshakes: 16,
+        resumed_handshakes: 1_000,
+        hello_retry_requests: 2,
+        resumption_share: 0.984,
+        handshake: Latency { count: 1_016, p50_us: Some(310.5), max_us: Some(8_123.0), ..Latency::default() },
+    });
+    let text = load(&result, Style { width: 100, colour: false });
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| ["HTTP/2", "open", "retired", "TLS"].iter().any(|word| line.starts_with(word)))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn the_summary_of_an_interrupted_load_states_the_recorded_time() {
+    let mut result = fixture::load();
+    (result.ended_by, result.recorded_s) = (EndedBy::Interrupt, 7.04);
+    result.plan.stages = Some("0:10000@5s,10000:30000@5s,30000@5s".to_owned());
+    result.stages[1].duration_s = 2.04;
+    (result.book.blocked, result.waiting.total_s) = (0, 2.5);
+    result.unsent.insert("end".to_owned(), 7);
+    let text = load(&result, Style { width: 100, colour: false });
+    for expected in [
+        "7.0 of 10 s (interrupted) after",
+        "waiting    7 waited for a connection, 7 of them until the end, at most 7 at once, 2.500 s in total",
+        "the last stage did not start",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn a_load_with_a_request_limit_states_their_number_and_time() {
+    let mut result = fixture::load();
+    (result.ended_by, result.recorded_s, result.plan.request_limit) =
+        (EndedBy::Requests, 10.04, Some(200_000));
+    let text = load(&result, Style { width: 100, colour: false });
+    assert!(text.contains("1 worker(s), 200,000 requests in 10.0 s after 1 s"), "{text}");
+}
+
+#[test]
+fn requested_percentiles_and_conditions_have_their_lines() {
+    let mut result = fixture::load();
+    result.percentiles = vec![Percentile {
+        percentile: 99.99,
+        response_us: None,
+        response_at_least_us: Some(5_000_000.0),
+        response_interval: None,
+        service_us: Some(412.3),
+        service_at_least_us: None,
+    }];
+    let one = |condition: &str, outcome, value, unit: &str| FailOn {
+        condition: condition.to_owned(),
+        outcome,
+        value,
+        at_least: None,
+        unit: unit.to_owned(),
+    };
+    result.fail_on = vec![
+        one("p99>5ms", FailOnOutcome::Failed, Some(6_120.0), "us"),
+        one("errors>0.1%", FailOnOutcome::Passed, Some(0.025), "%"),
+        one("rate<9900", FailOnOutcome::Unknown, None, "/s"),
+    ];
+    let text = load(&result, Style { width: 100, colour: false });
+    for expected in [
+        "fail-on    p99>5ms              FAILED: 6,120 us",
+        "           errors>0.1%          passed: 0.025 %",
+        "           rate<9900            UNKNOWN: no value",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let line = text.lines().find(|line| line.starts_with("p99.99")).unwrap();
+    assert!(line.contains(">= 5,000,000") && line.contains("412.3"), "{line}");
+}
+
+#[test]
+fn a_void_load_states_no_rate_of_answers_and_no_times() {
+    let mut result = fixture::load();
+    result.verdict = hoptax_result::Verdict::Void;
+    result.rate.achieved = None;
+    result.latency.response = Latency { count: result.latency.response.count, ..Latency::default() };
+    let text = load(&result, Style { width: 100, colour: false });
+    let rate = text.lines().find(|line| line.starts_with("rate ")).unwrap();
+    assert!(!rate.contains("answered") && rate.ends_with("(rate of answers withheld)"), "{rate}");
+    assert!(!text.contains("from the planned release"), "{text}");
+    assert!(text.contains("verdict: void") && text.contains("199,850 answered"), "{text}");
+}
+
+#[test]
+fn the_summary_of_a_load() {
+    insta::assert_snapshot!(load(&fixture::load(), Style { width: 100, colour: false }));
+}

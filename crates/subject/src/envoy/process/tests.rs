@@ -1,0 +1,87 @@
+use std::os::unix::fs::PermissionsExt;
+
+use super::super::bootstrap::Codec;
+use super::*;
+
+/// A proxy whose Envoy is a shell script.
+fn scripted(folder: &Path, script: &str) -> ProxySpec {
+    let program = folder.join("envoy");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    ProxySpec {
+        envoy: Envoy { program, version: "1.40.0".to_owned() },
+        directory: folder.to_owned(),
+        plan: ProxyPlan {
+            admin_port: 0,
+            listen: ([127, 0, 0, 1], 0).into(),
+            origins: vec![([127, 0, 0, 1], 1).into()],
+            fragment: None,
+            codec: Codec::Http1,
+            downstream: None,
+            upstream: None,
+            listener_file: None,
+        },
+        environment: BTreeMap::new(),
+        workers: 3,
+        processors: Vec::new(),
+    }
+}
+
+/// Without the option Envoy decides by the machine and the control group.
+#[test]
+fn every_run_of_envoy_sets_the_number_of_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = scripted(folder.path(), "echo \"$@\" >> \"$0.arguments\"");
+    spec.configure().unwrap();
+    spec.validate(&AtomicBool::new(false)).unwrap();
+    let error = spec.start().unwrap().wait().unwrap_err();
+    assert!(matches!(error, ProxyError::Ended { .. }), "{error}");
+    let arguments = fs::read_to_string(folder.path().join("envoy.arguments")).unwrap();
+    assert_eq!(arguments.lines().count(), 2, "{arguments}");
+    assert!(arguments.lines().all(|line| line.contains("--concurrency 3 ")), "{arguments}");
+}
+
+#[test]
+fn a_check_that_hangs_is_given_up_or_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = scripted(folder.path(), "exec sleep 1000");
+    let check =
+        |patience, stop| spec.validate_within(patience, &AtomicBool::new(stop)).unwrap_err().to_string();
+    let error = check(Duration::from_millis(50), false);
+    assert!(error.contains("timed out after") && error.contains("bootstrap.json"), "{error}");
+    let error = check(VALIDATION_PATIENCE, true);
+    assert!(error.contains("interrupted"), "{error}");
+}
+
+#[test]
+fn an_envoy_that_exits_is_reported_with_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended =
+        |script: &str| scripted(folder.path(), script).start().unwrap().wait().unwrap_err().to_string();
+    let error = ended("echo out of luck; exit 7");
+    assert!(error.contains("out of luck"), "{error}");
+    // The next round appends to the same log file.
+    let error = ended("kill -9 $$");
+    assert!(error.contains("signal: 9") && !error.contains("out of luck"), "{error}");
+}
+
+#[test]
+fn statistics_are_found_by_patterns() {
+    let text = "a.b.ok: 3\na.c.ok: 4\na.b.bad: 5\nhistogram: P0(1,1) P25(2,2)\n";
+    assert_eq!(sum_of(text, "a.*.ok"), 7);
+    assert_eq!(sum_of(text, "a.b.ok"), 3);
+    assert_eq!(sum_of(text, "*bad"), 5);
+    assert_eq!(sum_of(text, "histogram"), 1);
+    assert_eq!(sum_of(text, "b.ok"), 0);
+    assert!(matches("abab", "*ab") && !matches("aba", "*ab"));
+}
+
+#[test]
+fn the_port_is_read_from_the_admin_interface() {
+    let listeners = r#"{"listener_statuses":[{"name":"ingress","local_address":
+        {"socket_address":{"address":"127.0.0.1","port_value":34567}}}]}"#;
+    assert_eq!(listen_address(listeners), Some(([127, 0, 0, 1], 34567).into()));
+    assert_eq!(listen_address(&listeners.replace("34567", "0")), None);
+    assert_eq!(listen_address(&listeners.replace("ingress", "other")), None);
+    assert_eq!(listen_address("<html>"), None);
+}
