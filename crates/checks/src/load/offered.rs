@@ -5,6 +5,10 @@ use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Severity, Window};
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
+/// Advice when the subject is too slow.
+const NOT_SUSTAINED: &str =
+    "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
+
 /// Requests that were never sent are waits that were never measured. Requests that the user asked to skip are
 /// exempt: the plan states the setting, and the result their count.
 pub(super) const OFFERED: Check<LoadResult> = Check {
@@ -37,8 +41,7 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             finding("offered", Severity::Warn, measured, sentence, advice)
         } else {
-            let advice = "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
-            finding("offered", Severity::Fail, measured, sentence, advice)
+            finding("offered", Severity::Fail, measured, sentence, NOT_SUSTAINED)
         }]
     },
     withhold: None,
@@ -56,9 +59,7 @@ fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
     }
     let sentence =
         format!("all requests were sent, but at {:.1} % of the planned rate of {target:.0}/s", share * 100.0);
-    let advice =
-        "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
-    Some(finding("offered", Severity::Fail, Measured::percent(share, min), sentence, advice))
+    Some(finding("offered", Severity::Fail, Measured::percent(share, min), sentence, NOT_SUSTAINED))
 }
 
 /// Whether enough requests would have been sent if the user had not asked to skip.
