@@ -145,12 +145,12 @@ mod tests {
         let mut exchange = || {
             let mut stamps = Stamps::default();
             let mut stamped = Stamped::begin(&socket);
-            writer.write_all(b"ask").unwrap();
-            let mut asked = [0; 3];
-            server.read_exact(&mut asked).unwrap();
+            writer.write_all(b"get").unwrap();
+            let mut request = [0; 3];
+            server.read_exact(&mut request).unwrap();
             server.write_all(b"response").unwrap();
             thread::sleep(Duration::from_millis(30));
-            assert_eq!(stamped.read(&socket, &mut [0; 64]).unwrap(), 6);
+            assert_eq!(stamped.read(&socket, &mut [0; 64]).unwrap(), 8);
             stamped.finish(&socket, &mut stamps);
             stamps.summary()
         };

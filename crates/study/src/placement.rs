@@ -79,13 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn replicates_tell_whether_slices_are_noisier_apart() {
+    fn replicates_decide_whether_slices_are_noisier_apart() {
         assert_eq!(is_noisier_apart(slices(60, 1.0).iter()), Some(false));
         assert_eq!(is_noisier_apart(slices(60, 3.0).iter()), Some(true));
     }
 
     #[test]
-    fn few_replicates_or_none_tell_nothing() {
+    fn few_replicates_decide_nothing() {
         assert_eq!(is_noisier_apart(slices(18, 3.0).iter()), None);
         let single: Vec<SliceRecord> = slices(60, 3.0).into_iter().filter(|one| one.copy == 0).collect();
         assert_eq!(is_noisier_apart(single.iter()), None);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_costs_in_use_limits_the_capacity() {
+    fn the_cost_of_a_request_in_use_limits_the_capacity() {
         let of = |closed, open| of_loops(10_000.0, closed, open).round() as u64;
         assert_eq!(of(Some(80_000.0), Some(100_000.0)), 8_000);
         // The closed loop is the limit where a request of the open loop costs no more, or where CPU time is unknown.
