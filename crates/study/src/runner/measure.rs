@@ -31,14 +31,14 @@ use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
 const LEAD_IN_NS: u64 = 20_000_000;
-/// How long to wait for answers after a slice.
+/// How long to wait for responses after a slice.
 pub(super) const DRAIN_NS: u64 = 1_000_000_000;
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 /// A tick of `/proc/stat`, nanoseconds.
 const TICK_NS: f64 = 1e7;
-/// Time for the proxy to go to sleep after its last answer: the kernel's CPU accounting of a thread is exact once it
+/// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
 /// sleeps.
 pub(super) const SETTLE: Duration = Duration::from_micros(500);
 
@@ -268,13 +268,13 @@ impl<'a> Meter<'a> {
             wall_s,
             planned_rate,
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
-            recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+            recorded_s: self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
-            answered: self.recording.book.answered + self.recording.warmup_answers,
+            answered: self.recording.book.answered + self.recording.warmup_responses,
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             late_hops_cpu_ns: [0; MAX_HOPS],
-            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_answers),
+            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_responses),
             origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
             // The counter of a killed companion is gone.
             companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),
@@ -371,7 +371,9 @@ impl<'a> Meter<'a> {
         }
         for (arm, bytes) in &mut self.record.memory_bytes {
             let copies = copies.get(arm).copied().unwrap_or(1).max(1);
-            bytes.iter_mut().for_each(|bytes| *bytes /= copies);
+            for bytes in bytes.iter_mut() {
+                *bytes /= copies;
+            }
         }
         Ok(self.record)
     }
@@ -397,7 +399,7 @@ impl<'a> Meter<'a> {
             Some(open) => {
                 // All arms of a block with the same rate get the same release times.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
-                // Where answers are counted by status, all count: a token bucket does not know of a lead-in.
+                // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }
