@@ -257,6 +257,10 @@ impl Planned<'_> {
         let mut id = settled.named(&called);
         let mut summary = function.summary.clone();
         if is_unloaded {
+            // Functions of the catalogue were rendered when it was loaded.
+            if let Some(reason) = function.obstacle_to_unloading(&knobs).ok().flatten() {
+                return Err(vec![format!("`{called}` cannot be unloaded: {reason}")]);
+            }
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");
         }

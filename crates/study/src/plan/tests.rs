@@ -149,6 +149,24 @@ fn spellings_of_one_arm_are_refused_with_both_lines() {
 }
 
 #[test]
+fn a_function_that_stays_is_not_unloaded() {
+    for (id, reason) in [
+        ("overload-manager", "`overload_manager` of the bootstrap"),
+        ("workers/two", "workers"),
+        ("tls/terminate", "TLS"),
+        ("rate-limit/library", "the application"),
+    ] {
+        let text =
+            format!("name: test\napplication: go\narms:\n  - baseline\n  - {{unloaded: {id}}}\n{LOADS}");
+        let problems = problems(&text);
+        let expected = format!("test.yaml:5:5: `{id}` cannot be unloaded: ");
+        assert!(problems.starts_with(&expected) && problems.contains(reason), "{problems}");
+    }
+    let plan = plan("baseline, {unloaded: outlier-detection}, {unloaded: balance/maglev}").unwrap();
+    assert_eq!(plan.arms.iter().filter(|arm| arm.is_unloaded).count(), 2);
+}
+
+#[test]
 fn every_arm_carries_the_headers_of_all_functions() {
     let plan = plan("baseline, jwt, cors, route/header").unwrap();
     let names: Vec<&str> = plan.headers.keys().map(String::as_str).collect();

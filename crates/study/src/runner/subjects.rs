@@ -14,7 +14,7 @@ use hoptax_host::accounting::memory_bytes;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
 use hoptax_result::Opened;
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
+use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
@@ -294,7 +294,7 @@ pub(super) fn proxy_spec(
         let is_mutual = how? == Tls::Mtls;
         Some(lab?.tls_settings(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
-    let listener_file = arm.is_unloaded.then(|| directory.join("listener.json"));
+    let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(&directory));
     let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
     let behind = name_of(hop + 1).unwrap_or(ORIGIN);
     Ok(ProxySpec {
@@ -315,7 +315,7 @@ pub(super) fn proxy_spec(
                 .or_else(|| of_function(arm.secured().downstream, before, true)),
             upstream: tls_of_link(hop + 1, behind, false)
                 .or_else(|| of_function(arm.secured().upstream, behind, false)),
-            listener_file,
+            watched,
         },
         environment: arm.conditions.environment.clone(),
         workers: arm.workers().unwrap_or(processors.len()),
