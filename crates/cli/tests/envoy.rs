@@ -119,7 +119,7 @@ fn spec(call: &str, directory: &Path, witnesses: &[Witness]) -> ProxySpec {
             codec: Codec::Http1,
             downstream: None,
             upstream: None,
-            listener_file: None,
+            watched: None,
         },
         environment,
         workers: 1,

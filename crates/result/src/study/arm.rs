@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Book;
 
-use super::{Disturbance, Parts};
+use super::{Disturbance, Parts, PlannedSubject};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ pub struct ArmResult {
     pub knobs: BTreeMap<String, String>,
     /// A one-line description.
     pub summary: String,
+    /// Its proxies and the connections between them, as planned; null in results of earlier versions.
+    #[serde(default)]
+    pub subject: Option<PlannedSubject>,
     /// The arm that its cost is the difference from; absent for a baseline.
     pub compared_with: Option<String>,
     /// SHA-256 of what its proxies were started with: their rendered configuration, the files and environment that its

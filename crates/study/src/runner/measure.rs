@@ -21,7 +21,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
-use super::subjects::{Subject, Subjects};
+use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
 use crate::plan::{self, Block, Load, Plan, Rate};
@@ -315,8 +315,7 @@ impl<'a> Meter<'a> {
         ) {
             (Some(proxy), Some(arm)) if arm.function.is_some() => {
                 let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
-                let read = proxy.statistics(&names);
-                read.map_err(|error| RunError::Arm { arm: arm.id.clone(), cause: error.into() })
+                statistics(arm, (proxy, 0), self.link, &names)
             }
             _ => Ok(None),
         };

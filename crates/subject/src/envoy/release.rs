@@ -6,7 +6,6 @@
 use std::env;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,6 +13,8 @@ use std::time::Duration;
 
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
+
+use crate::program::in_search_path;
 
 /// The default release.
 pub const PINNED_VERSION: &str = "1.40.0";
@@ -161,10 +162,7 @@ fn parse_version(text: &str) -> Option<String> {
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(is_program)
+    in_search_path(name, &env::var_os("PATH")?)
 }
 
 /// The releases in the user's cache folder.
@@ -279,6 +277,8 @@ fn numbers(version: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
