@@ -1,4 +1,4 @@
-//! The flags of `hoptax load` that say how connections reach a server, each with TLS and the choice of the protocol on top.
+//! Tests of the connection flags of `hoptax load`, each with TLS and protocol negotiation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use std::thread;
 use serde_json::Value;
 use support::{Lab, checked, run};
 
-/// What a short load says.
+/// The result of a short load.
 fn load(arguments: &[&str]) -> Value {
     let short = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "4", "--json", "-"];
     let ran = run(short.into_iter().chain(arguments.iter().copied()));

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::distribution::Distribution;
 
-/// Every so many connections one is sampled, including the first of each worker.
+/// One in this many connections is sampled, including the first of each worker.
 pub(crate) const SAMPLE_ONE_IN: usize = 16;
 
 /// Size of the control buffer: three timestamps, and the extended error that carries them.

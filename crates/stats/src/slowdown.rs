@@ -37,7 +37,7 @@ pub struct Observation {
 pub struct Slowdowns {
     /// The share of its neighbours' deviation that an observation has too, 0 to 1.
     pub weight: f64,
-    /// By what factor the machine was slower around each observation than usual in the study, in the order of the
+    /// The factor by which the machine was slower around each observation than usual in the study, in the order of the
     /// observations. Divide by it. It is estimated from all arms but the observation's own, so it suits a number of a
     /// single arm; for the difference or the ratio of two arms use [`Slowdowns::between`]. Exactly 1 where it cannot be
     /// estimated.
@@ -45,7 +45,7 @@ pub struct Slowdowns {
     machine: Machine,
 }
 
-/// Estimates by what factor the machine was slower around each observation than usual in the study. `observations` are
+/// Estimates the factor by which the machine was slower around each observation than usual in the study. `observations` are
 /// in chronological order.
 ///
 /// **Method.** Logarithms are decomposed into the level of the arm, that of the block, and a residual (median polish).

@@ -1,4 +1,4 @@
-//! Opens the connections of a worker before its first run: all at once, or evenly over a ramp-up.
+//! Opens the connections of a worker before its first run: immediately, or evenly over a ramp-up.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
