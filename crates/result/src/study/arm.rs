@@ -160,12 +160,12 @@ pub struct ArmLoad {
     /// Difference from `compared_with` under this load.
     #[serde(default)]
     pub cost: Cost,
-    /// Answers by status, if the load expects several.
+    /// Responses by status, if the load expects several.
     #[serde(default)]
     pub statuses: Vec<StatusResult>,
     /// Requests that a limit admitted, divided by those that it should have admitted; null without a limit.
     pub admitted_ratio: Option<Interval>,
-    /// Share of the answers within 1 ms, 0 to 1, and share that took longer than 10 ms.
+    /// Share of the responses within 1 ms, 0 to 1, and share that took longer than 10 ms.
     pub within_1_ms_share: Option<f64>,
     /// See `within_1_ms_share`.
     pub over_10_ms_share: Option<f64>,
@@ -180,17 +180,17 @@ pub struct ArmLoad {
     pub failures: BTreeMap<String, u64>,
 }
 
-/// Answers of one status.
+/// Responses of one status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatusResult {
     /// The status.
     pub status: u16,
-    /// Number of answers.
+    /// Number of responses.
     pub count: u64,
-    /// Their share of all answers, 0 to 1.
+    /// Their share of all responses, 0 to 1.
     pub share: f64,
-    /// Answers per second.
+    /// Responses per second.
     pub per_second: Option<Interval>,
     /// Their response time, us.
     pub response_us: ResponseCost,
@@ -226,7 +226,7 @@ pub struct Cost {
     pub cpu_share: Option<Interval>,
     /// Response time, us.
     pub response_us: ResponseCost,
-    /// Share of the answers that took longer than 1 ms, 0 to 1.
+    /// Share of the responses that took longer than 1 ms, 0 to 1.
     #[serde(default)]
     pub over_1_ms_share: Option<Interval>,
     /// Highest rate of the closed loop, requests per second; negative when the function lowers it.

@@ -120,7 +120,7 @@ pub enum Codec {
     /// HTTP/1.1.
     #[default]
     Http1,
-    /// HTTP/2, by itself or under gRPC.
+    /// HTTP/2, with or without gRPC.
     Http2,
     /// HTTP/1.1 upgraded to WebSocket.
     WebSocket,

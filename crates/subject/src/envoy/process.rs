@@ -200,9 +200,9 @@ impl ProxySpec {
         let mut command = Command::new(&program);
         command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
         match command::run(command, patience, stop) {
-            Ok(answer) if answer.status.success() => Ok(()),
-            Ok(answer) => {
-                let last_lines = last_lines_of(&answer.text, LOG_LINES);
+            Ok(response) if response.status.success() => Ok(()),
+            Ok(response) => {
+                let last_lines = last_lines_of(&response.text, LOG_LINES);
                 Err(ProxyError::Refused { config: self.config(), last_lines })
             }
             Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
@@ -373,7 +373,7 @@ fn check(child: &mut Child) -> Result<(), ProxyError> {
 fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(2))).build().into();
-    let failure = |error: ureq::Error| format!("its admin interface does not answer: {error}");
+    let failure = |error: ureq::Error| format!("its admin interface does not respond: {error}");
     let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(failure)?;
     response.body_mut().read_to_string().map_err(failure)
 }
