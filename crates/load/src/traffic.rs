@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use crate::dial::Dial;
 use crate::expect::Expectation;
 use crate::protocol::Protocol;
-use crate::target::{Target, varies};
+use crate::target::{Target, has_placeholders};
 
 /// The requests of a load.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Traffic {
             }
             host_of.push(number);
         }
-        Encoded::number_fields(targets.iter_mut().map(|target| &mut target.request), varies);
+        Encoded::number_fields(targets.iter_mut().map(|target| &mut target.request), has_placeholders);
         let mut traffic = Self {
             targets: Arc::new(targets),
             hosts,
@@ -371,7 +371,7 @@ impl Picker {
     }
 
     fn picked(&mut self, traffic: &Traffic, target: usize, counter: u64) -> Picked {
-        let has_numbers = traffic.targets.get(target).is_some_and(|target| !target.places.is_empty());
+        let has_numbers = traffic.targets.get(target).is_some_and(|target| !target.placeholders.is_empty());
         Picked { target, counter, random: if has_numbers { self.random.random() } else { 0 } }
     }
 }

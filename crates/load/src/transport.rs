@@ -145,7 +145,7 @@ impl Transport {
 
     /// Whether the stream identifiers of the connection are exhausted.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.client.is_used_up()
+        self.client.stream_ids_exhausted()
     }
 
     /// Called when the non-blocking connect completes. Starts TLS or the protocol.

@@ -6,8 +6,8 @@ use crate::numbers::{difference, grouped};
 
 /// One sentence per known answer, in the order of the arms.
 pub(crate) fn answers(result: &StudyResult) -> Vec<String> {
-    let of_arm = |arm: &ArmResult| [response_time(arm), cpu_time(result, arm)];
-    result.arms.iter().flat_map(of_arm).flatten().collect()
+    let sentences = |arm: &ArmResult| [response_time(arm), cpu_time(result, arm)];
+    result.arms.iter().flat_map(sentences).flatten().collect()
 }
 
 fn response_time(arm: &ArmResult) -> Option<String> {

@@ -81,7 +81,8 @@ pub struct LoadSection {
     #[serde(rename = "loop")]
     pub loop_: LoopWord,
     /// Request rate of an open loop as a share of each arm's own capacity, instead of `rate`: `30%`. Capacities are
-    /// measured before the first round.
+    /// measured before the first round: the rate at which the proxies would be as busy as in a closed loop, with the CPU
+    /// time per request of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?%$"))]
     pub utilisation: Option<String>,

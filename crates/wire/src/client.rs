@@ -248,9 +248,9 @@ impl Client {
     }
 
     /// Whether the connection can carry no further request, although the server did not say so.
-    pub fn is_used_up(&self) -> bool {
+    pub fn stream_ids_exhausted(&self) -> bool {
         match self {
-            Self::Http2(client) => client.is_used_up(),
+            Self::Http2(client) => client.stream_ids_exhausted(),
             _ => false,
         }
     }

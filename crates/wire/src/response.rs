@@ -72,7 +72,7 @@ pub enum Event {
         loss: Loss,
     },
     /// The server accepts no further request on this connection. Requests in flight are still answered.
-    Retired {
+    Draining {
         /// The server's reason: an HTTP/2 error code, or 0.
         code: u32,
     },

@@ -156,7 +156,7 @@ fn resets_and_goodbyes_are_told_by_stream() {
     let reset = client_takes(&frame(3, 0, 3, &[0, 0, 0, 7])).unwrap();
     assert_eq!(reset, [Event::Lost { stream: 1, loss: Loss::Reset(7) }]);
     let away = client_takes(&frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11])).unwrap();
-    assert_eq!(away, [Event::Retired { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unprocessed }]);
+    assert_eq!(away, [Event::Draining { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unprocessed }]);
     let mut short = frame(1, 4, 1, &[0x88, 0x0f, 0x0d, 1, b'5']);
     short.extend(frame(0, 1, 1, b"abc"));
     assert!(client_takes(&short).unwrap().contains(&Event::Lost { stream: 0, loss: Loss::Malformed }));

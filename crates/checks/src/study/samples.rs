@@ -12,7 +12,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     source: "own: n (1 - p) of at least 100",
     judge: |result, limits| {
         let needed = (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round();
-        let of_arm = |arm: &ArmResult| -> Vec<Finding> {
+        let judge_arm = |arm: &ArmResult| -> Vec<Finding> {
             let open = |name: &String| {
                 result.plan.loads.iter().any(|load| load.name == *name && load.loop_ == Loop::Open)
             };
@@ -31,7 +31,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
             })
             .collect()
         };
-        result.arms.iter().flat_map(of_arm).collect()
+        result.arms.iter().flat_map(judge_arm).collect()
     },
     withhold: None,
 };

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
 use hoptax_load::{
-    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Resolved, Source, Think, WhenBusy, WhenLate,
+    Connect, Expectation, Pace, PoolOrder, RequestsPerConnection, Source, StaticAddress, Think, WhenBusy,
+    WhenLate,
 };
 
 use super::security::SecurityArguments;
@@ -55,7 +56,7 @@ pub(crate) struct LoadArguments {
     pub(crate) urls: Vec<GivenUrl>,
     /// Use ADDRESS for HOST:PORT instead of the system resolver: `shop.test:443:127.0.0.1`; repeatable
     #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = CONNECTIONS)]
-    pub(crate) resolve: Vec<Resolved>,
+    pub(crate) resolve: Vec<StaticAddress>,
     /// Use IPv4 addresses only
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = CONNECTIONS)]
     pub(crate) ipv4: bool,

@@ -140,7 +140,7 @@ impl Worker {
         now: u64,
     ) {
         for event in events {
-            if let ProtocolEvent::Retired { code } = event {
+            if let ProtocolEvent::Draining { code } = event {
                 current.record_goaway(now, *code);
                 self.connections.handle(Event::Drain(connection));
             }
@@ -213,7 +213,7 @@ impl Worker {
                 );
             }
             // Handled before the responses of the same read.
-            ProtocolEvent::Retired { .. } => {}
+            ProtocolEvent::Draining { .. } => {}
         }
     }
 

@@ -174,7 +174,7 @@ impl Worker {
         let picked = request.picked;
         let target = &self.traffic.targets[picked.target];
         let transport = &mut self.transports[connection];
-        let bytes = if target.places.is_empty() {
+        let bytes = if target.placeholders.is_empty() {
             &target.request.bytes
         } else {
             self.filled.clear();

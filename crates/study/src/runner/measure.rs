@@ -40,7 +40,7 @@ pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 const TICK_NS: f64 = 1e7;
 /// Time for the proxy to go to sleep after its last answer: the kernel's CPU accounting of a thread is exact once it
 /// sleeps.
-const SETTLE: Duration = Duration::from_micros(500);
+pub(super) const SETTLE: Duration = Duration::from_micros(500);
 
 /// Measures the slices of one round and records them.
 pub(super) struct Meter<'a> {
@@ -62,7 +62,7 @@ pub(super) struct Meter<'a> {
 }
 
 /// All counters at one moment.
-struct Reading {
+pub(super) struct Reading {
     at_ns: u64,
     /// CPU time of all origins.
     origin_cpu_ns: u64,
@@ -110,7 +110,7 @@ impl Reading {
 impl Reading {
     /// Resource use of all proxies since an earlier reading, with the time that they waited for a processor that none
     /// of them used, and the CPU time of each.
-    fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
+    pub(super) fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
         let (mut all, mut cpu_ns) = (TaskUse::default(), [0; MAX_HOPS]);
         let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
         for ((hop, earlier), cpu_ns) in self.hops.iter().zip(&earlier.hops).zip(&mut cpu_ns) {
@@ -201,7 +201,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Reads the counters of a subject and of the processes behind it.
-    fn read(&self, subject: &Subject) -> io::Result<Reading> {
+    pub(super) fn read(&self, subject: &Subject) -> io::Result<Reading> {
         Reading::take(subject, (&self.origins, self.companion), self.setting, self.link)
     }
 
@@ -350,13 +350,28 @@ impl<'a> Meter<'a> {
                 self.record.unproven.entry(subject.arm).or_default().extend(failures);
             }
         }
-        let first = self.plan.subjects.iter().zip(&subjects.all).filter(|(planned, _)| planned.copy == 0);
-        for (planned, subject) in first {
-            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
-            self.record.memory_bytes.insert(planned.arm, memory.collect::<io::Result<_>>()?);
-            self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
-            let configuration = subject.configuration.clone();
-            self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
+        let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
+        for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
+            *copies.entry(planned.arm).or_default() += 1;
+            let sums = self.record.memory_bytes.entry(planned.arm).or_default();
+            sums.resize(subject.proxies.len(), 0);
+            for (sum, proxy) in sums.iter_mut().zip(&subject.proxies) {
+                *sum += memory_bytes(proxy.id())?;
+            }
+            if let Some(opened) = subject.opened {
+                let sum = self.record.opened.entry(planned.arm).or_default();
+                sum.connections += opened.connections;
+                sum.before_bytes += opened.before_bytes;
+                sum.after_bytes += opened.after_bytes;
+            }
+            if planned.copy == 0 {
+                let configuration = subject.configuration.clone();
+                self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
+            }
+        }
+        for (arm, bytes) in &mut self.record.memory_bytes {
+            let copies = copies.get(arm).copied().unwrap_or(1).max(1);
+            bytes.iter_mut().for_each(|bytes| *bytes /= copies);
         }
         Ok(self.record)
     }

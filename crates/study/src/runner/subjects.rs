@@ -25,7 +25,7 @@ use super::traffic::traffic;
 use super::{ArmError, RunError, Setting, refusal};
 use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Plan};
-use crate::provenance::{Names, of_arm, of_envoy, of_file};
+use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
 use crate::record::MAX_HOPS;
 
 /// Timeout of connections and requests.
@@ -120,7 +120,7 @@ impl Subjects {
                     let start = || front.start(&folder, (place.0, 0).into(), origin, place.1);
                     let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                     let names = names.with(live.address, "OWN");
-                    keep(&mut configurations, index, of_file(&front.config_file(&folder), &names)?);
+                    keep(&mut configurations, index, file_hash(&front.config_file(&folder), &names)?);
                     keep(&mut proxies, index, live);
                     continue;
                 }
@@ -137,7 +137,7 @@ impl Subjects {
                     Ok(spec.start()?)
                 };
                 let started = at(link, is_near, start)?.map_err(of(arm))?;
-                keep(&mut configurations, index, of_envoy(&spec, &names)?);
+                keep(&mut configurations, index, envoy_hash(&spec, &names)?);
                 starting.push((index, started));
                 files.push(spec.directory.join(FILES));
                 if arm.is_unloaded {
@@ -169,7 +169,7 @@ impl Subjects {
             let connections = open_connections(plan, arm, &workers);
             let before = proxies.first().filter(|_| connections > 0).zip(before);
             let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-            all.push(Subject { proxies, workers, target, opened, configuration: of_arm(&configured) });
+            all.push(Subject { proxies, workers, target, opened, configuration: arm_hash(&configured) });
         }
         // To the generator, a connection is open before the proxy has accepted it.
         thread::sleep(AFTER_OPENING);

@@ -181,7 +181,7 @@ impl Http2 {
     }
 
     /// Whether this connection has run out of stream ids.
-    pub fn is_used_up(&self) -> bool {
+    pub fn stream_ids_exhausted(&self) -> bool {
         self.state.next_id > 0x7fff_fff0
     }
 
@@ -346,7 +346,7 @@ impl State {
                 Ok(())
             }
             FrameEvent::GoAway { last, code } => {
-                events.push(Event::Retired { code });
+                events.push(Event::Draining { code });
                 for slot in 0..self.streams.len() {
                     if self.streams.get(slot).is_some_and(|stream| stream.id > last) {
                         self.lose(slot, Loss::Unprocessed, events);

@@ -256,7 +256,7 @@ impl Http3 {
             Ok(())
         })?;
         let Some(last) = last else { return Ok(()) };
-        events.push(Event::Retired { code: 0 });
+        events.push(Event::Draining { code: 0 });
         for (slot, stream) in (0..).zip(&mut self.streams) {
             // The server processes no request from this one on (RFC 9114, section 5.2).
             if stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {

@@ -81,7 +81,7 @@ impl WebSocket {
                 if frame.is_whole {
                     match frame.opcode {
                         Opcode::Ping => put_frame(output, Opcode::Pong, true, &self.control),
-                        Opcode::Close => events.push(Event::Retired { code: 0 }),
+                        Opcode::Close => events.push(Event::Draining { code: 0 }),
                         _ => {}
                     }
                     self.control.clear();
