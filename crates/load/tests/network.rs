@@ -41,7 +41,7 @@ fn counted<T: Ord + Copy>(seen: &Seen<T>) -> BTreeMap<T, usize> {
     counts
 }
 
-/// A server that answers, and where its connections come from.
+/// A server that responds, and where its connections come from.
 fn witness() -> (SocketAddr, Seen<IpAddr>) {
     let seen = Seen::default();
     let clients = Arc::clone(&seen);
@@ -145,7 +145,7 @@ fn connections_take_turns_among_all_addresses_of_a_host_where_that_is_asked_for(
     }
 }
 
-/// A Unix socket that answers, with a queue of one connection, and accepts slowly.
+/// A Unix socket that responds, with a queue of one connection, and accepts slowly.
 fn unix_server(path: &Path) -> Arc<AtomicUsize> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
     rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();

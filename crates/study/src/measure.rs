@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(of(&slice), measures.len());
         let incomplete = SliceRecord { is_incomplete: true, ..slice };
         assert_eq!(of(&incomplete), 0);
-        assert_eq!(RATE.of(&round, &incomplete), Some(500.0), "answers are counted by the generator");
+        assert_eq!(RATE.of(&round, &incomplete), Some(500.0), "responses are counted by the generator");
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_that_of_all_answers_over_the_same_time() {
+    fn cpu_time_is_that_of_all_responses_over_the_same_time() {
         let slice = SliceRecord {
             wall_s: 0.22,
             recorded_s: 0.2,

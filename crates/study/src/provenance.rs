@@ -79,13 +79,16 @@ fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
 /// # Errors
 /// When a file of the configuration cannot be read.
 pub(crate) fn envoy_hash(spec: &ProxySpec, names: &Names) -> io::Result<String> {
-    let listener = spec.plan.listener_file.as_ref().map(fs::read_to_string).transpose()?;
+    let watched = spec.plan.watched.as_ref().map(|files| -> io::Result<_> {
+        let read = |path: &Path| Ok::<_, io::Error>(names.apply(&fs::read_to_string(path)?));
+        Ok([read(&files.listeners)?, read(&files.clusters)?])
+    });
     let files = spec.plan.fragment.iter().flat_map(|fragment| &fragment.files);
     let files: BTreeMap<String, String> =
         files.map(|(path, bytes)| (names.apply(&path.to_string_lossy()), sha256(bytes))).collect();
     let parts = json!([
         names.apply(&fs::read_to_string(spec.config())?),
-        listener.map(|listener| names.apply(&listener)),
+        watched.transpose()?,
         files,
         spec.environment,
         spec.workers,

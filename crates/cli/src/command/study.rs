@@ -26,6 +26,7 @@ use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
 use hoptax_study::plan::{LeftOpen, Plan};
 use hoptax_study::precision;
+use hoptax_study::programs;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::suit;
@@ -97,9 +98,10 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         spinner: spinner.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
+    let others = programs::builds(&plan).map_err(Failure::environment)?;
+    let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
-    let programs = Programs { hoptax: &program, envoy: &envoy.program };
     let mut manifest = Manifest::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
     manifest.speeds = speeds;
     let (folder, manifest, rounds) = match &stored {

@@ -99,11 +99,11 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
     }
     let other_bytes = conditions.response_bytes.filter(|bytes| *bytes != USUAL_BYTES);
     if let Some(bytes) = other_bytes {
-        let does = format!("always answers with {USUAL_BYTES}");
-        lacks.push(lack(format!("answers of {bytes} bytes"), &does));
+        let does = format!("always responds with {USUAL_BYTES}");
+        lacks.push(lack(format!("responses of {bytes} bytes"), &does));
     }
     if let Some(query) = &conditions.query {
-        lacks.push(lack(format!("an answer to the query `{query}`"), "ignores queries"));
+        lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));
     }
     lacks
 }

@@ -95,7 +95,7 @@ impl Meter<'_> {
                 thread::sleep(SETTLE);
                 let after = self.read(subject)?;
                 self.freezer.freeze(&proxies)?;
-                let seconds = self.recording.last_answer_ns.saturating_sub(start_ns) as f64 / 1e9;
+                let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
                 let answered = self.recording.book.answered as f64;
                 if seconds > 0.0 && answered > 0.0 {
                     turns.rates.entry(planned.arm).or_default().push(answered / seconds);

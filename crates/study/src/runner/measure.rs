@@ -17,7 +17,7 @@ use hoptax_subject::envoy::process::Proxy;
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
-use super::subjects::{Subject, Subjects};
+use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
 use crate::plan::{self, Block, Load, Plan, Rate};
@@ -27,14 +27,14 @@ use crate::record::{RoundRecord, SliceRecord};
 const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
 const LEAD_IN_NS: u64 = 20_000_000;
-/// How long to wait for answers after a slice.
+/// How long to wait for responses after a slice.
 pub(super) const DRAIN_NS: u64 = 1_000_000_000;
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 /// A tick of `/proc/stat`, nanoseconds.
 const TICK_NS: f64 = 1e7;
-/// Time for the proxy to go to sleep after its last answer: the kernel's CPU accounting of a thread is exact once it
+/// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
 /// sleeps.
 pub(super) const SETTLE: Duration = Duration::from_micros(500);
 
@@ -185,15 +185,15 @@ impl<'a> Meter<'a> {
             wall_s,
             planned_rate,
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
-            recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+            recorded_s: self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
-            answered: self.recording.book.answered + self.recording.warmup_answers,
+            answered: self.recording.book.answered + self.recording.warmup_responses,
             is_incomplete,
             proxy_cpu_ns: proxies.cpu_ns,
             hops_cpu_ns,
             late_hops_cpu_ns: Vec::new(),
             parts: after
-                .counts_since(&before, self.recording.book.answered + self.recording.warmup_answers)
+                .counts_since(&before, self.recording.book.answered + self.recording.warmup_responses)
                 .filter(|_| !is_incomplete),
             origin_cpu_ns,
             companion_cpu_ns,
@@ -234,8 +234,7 @@ impl<'a> Meter<'a> {
         ) {
             (Some(proxy), Some(arm)) if arm.function.is_some() => {
                 let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
-                let read = proxy.statistics(&names);
-                read.map_err(|error| RunError::Arm { arm: arm.id.clone(), cause: error.into() })
+                statistics(arm, (proxy, 0), self.link, &names)
             }
             _ => Ok(None),
         };
@@ -290,8 +289,8 @@ impl<'a> Meter<'a> {
         }
         for (arm, bytes) in &mut self.record.memory_bytes {
             let copies = copies.get(arm).copied().unwrap_or(1).max(1);
-            for sum in bytes {
-                *sum /= copies;
+            for bytes in bytes.iter_mut() {
+                *bytes /= copies;
             }
         }
         Ok(self.record)
@@ -318,7 +317,7 @@ impl<'a> Meter<'a> {
             Some(open) => {
                 // All arms of a block with the same rate get the same release times.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
-                // Where answers are counted by status, all count: a token bucket does not know of a lead-in.
+                // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }

@@ -176,7 +176,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         admitted_ratio: level(&measure::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),
         over_10_ms_share: response::share_within(&times, 10_000_000).map(|share| 1.0 - share),
-        responses: response::answers(&times),
+        responses: response::responses(&times),
         book,
         failures: failures(samples.into_iter()),
     }

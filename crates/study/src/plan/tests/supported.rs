@@ -44,7 +44,7 @@ arms:
             ),
             (
                 6,
-                "`compress/gzip` needs answers of 4096 bytes, but the application in Go always answers with 64",
+                "`compress/gzip` needs responses of 4096 bytes, but the application in Go always responds with 64",
             ),
             (7, "`lua @ http2` needs `protocol: http2`, but the application in Go serves HTTP/1.1 only"),
             (10, "`gateway http1 tls` needs TLS to the application"),
