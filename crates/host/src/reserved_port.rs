@@ -2,7 +2,7 @@
 //!
 //! A port that is found free and closed again may go to another process before the child binds it. A reserved port stays
 //! bound until the child has it too: with `SO_REUSEPORT` on both sockets, the kernel lets the child bind the same port.
-//! The reserved socket never listens, so connections are refused until the child listens, and whoever answers is the
+//! The reserved socket never listens, so connections are refused until the child listens, and whoever accepts them is the
 //! child.
 
 use std::io;
