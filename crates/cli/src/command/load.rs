@@ -164,7 +164,8 @@ fn time_limit(count: u64, open: Option<&(Pace, Arrivals)>) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST_CLOSED)
 }
 
-fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
+/// The thresholds in effect, given those of the arguments.
+pub(super) fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
     let mut limits = Limits::default();
     let errors: Vec<String> = set.iter().filter_map(|(name, value)| limits.set(name, *value).err()).collect();
     if errors.is_empty() { Ok(limits) } else { Err(Failure::bad_input(errors.join("\n"))) }

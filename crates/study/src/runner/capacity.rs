@@ -99,8 +99,9 @@ impl Meter<'_> {
                 let answered = self.recording.book.answered as f64;
                 if seconds > 0.0 && answered > 0.0 {
                     turns.rates.entry(planned.arm).or_default().push(answered / seconds);
-                    let (used, _) = after.since(&before);
-                    turns.cpu_ns.entry(planned.arm).or_default().push(used.cpu_ns as f64 / answered);
+                    if let Some((used, _)) = after.proxies_since(&before) {
+                        turns.cpu_ns.entry(planned.arm).or_default().push(used.cpu_ns as f64 / answered);
+                    }
                 }
             }
         }

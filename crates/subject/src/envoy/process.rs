@@ -70,6 +70,14 @@ pub enum ProxyError {
         /// The cause.
         source: io::Error,
     },
+    /// The address that it is to listen on cannot be bound.
+    #[error("cannot bind `{address}` for a proxy: {source}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
     /// It rejects its configuration.
     #[error("Envoy rejects the configuration `{}`:\n{last_lines}", config.display())]
     Refused {
