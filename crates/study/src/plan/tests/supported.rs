@@ -109,7 +109,10 @@ arms:
     assert_lines(
         &text,
         &[
-            (4, "`jwt` needs the request headers `authorization`, `x-hoptax-es256`, but the callers in PHP of load"),
+            (
+                4,
+                "`jwt` needs the request headers `authorization`, `x-hoptax-es256`, but the callers in PHP of load",
+            ),
             (
                 5,
                 "`buffer` needs a request body of 5 bytes, but the callers in PHP of load `callers` send none",
