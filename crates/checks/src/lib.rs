@@ -18,7 +18,7 @@ use thresholds::Limits;
 /// One validity check of a result of type `R`.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<R> {
-    /// The id of its findings.
+    /// Id of the check and of its findings.
     pub id: &'static str,
     /// The error that it prevents, in one sentence.
     pub protects_from: &'static str,

@@ -49,7 +49,7 @@ fn every_message_of_a_stream_or_a_conversation_is_timed() {
 }
 
 #[test]
-fn messages_are_timed_only_where_that_is_asked_for_and_possible() {
+fn messages_are_timed_only_on_request_and_where_possible() {
     let (_origin, url) = origin(&[]);
     let grpc = format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http://", "grpc://"));
     assert_eq!(load(&["--body", "hop", &grpc])["messages"], Value::Null);

@@ -1,4 +1,4 @@
-//! The plan of a study: arms and loads, with everything decided that does not need a running process.
+//! The plan of a study: arms and loads, with all decisions that need no running process.
 
 mod arms;
 mod conditions;

@@ -1,4 +1,4 @@
-//! Hashes of what was measured: of files, and of the configuration that a proxy was started with.
+//! Hashes that identify what was measured: of files, and of the configurations of proxies.
 //!
 //! Ports chosen by the kernel and the folder of the run differ between runs and are not part of what is measured, so
 //! they are replaced by names before hashing. Two runs of one plan then have the same hashes; a differing hash

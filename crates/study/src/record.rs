@@ -1,4 +1,4 @@
-//! Raw records of a study: one entry per slice, and what is recorded once per round. Nothing is judged yet.
+//! Raw records of a study: one entry per slice, and values recorded once per round, before any check.
 
 use std::collections::BTreeMap;
 

@@ -206,7 +206,7 @@ loads:
     }
 
     #[test]
-    fn three_sittings_are_put_together_as_worked_by_hand() {
+    fn three_sittings_are_combined_as_computed_by_hand() {
         // The numbers of the test of `random_effects`.
         let parts = vec![
             part("2026-01-03T00:00:00Z", Some(21.2)),

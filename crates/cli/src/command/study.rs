@@ -1,4 +1,4 @@
-//! `hoptax study`: measures what functions of Envoy cost.
+//! `hoptax study`: measures the cost of Envoy's functions.
 
 mod estimate;
 pub(crate) mod library;

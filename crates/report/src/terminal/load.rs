@@ -303,7 +303,7 @@ fn coverage(result: &LoadResult) -> String {
             String::new()
         };
         text += &format!(
-            "\nresponse time, from the planned release: {} answered requests{and}\n",
+            "\nresponse time, from the intended start: {} answered requests{and}\n",
             count(answered)
         );
     }

@@ -1,4 +1,4 @@
-//! Waits for the host to place processors close together, and repeats slices that it disturbed.
+//! Waits until the hypervisor places the processors close together, and repeats slices that the host disturbed.
 //!
 //! A host may move the processors of generator and proxy apart and together again, every few seconds or every few
 //! minutes. On many hosts, slices are several times less noisy where they are close. There, while they are further apart

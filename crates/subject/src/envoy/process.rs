@@ -208,9 +208,9 @@ impl ProxySpec {
         let mut command = Command::new(&program);
         command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
         match command::run(command, patience, stop) {
-            Ok(response) if response.status.success() => Ok(()),
-            Ok(response) => {
-                let last_lines = last_lines_of(&response.text, LOG_LINES);
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => {
+                let last_lines = last_lines_of(&output.text, LOG_LINES);
                 Err(ProxyError::Refused { config: self.config(), last_lines })
             }
             Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
