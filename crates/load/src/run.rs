@@ -371,6 +371,14 @@ impl<'a> Current<'a> {
         self.count_live_error();
     }
 
+    /// Counts the end of a request of the warm-up, which is not recorded. Until then it is one of the sampled requests in
+    /// flight.
+    pub(crate) fn end_unrecorded(&mut self, in_flight: &InFlight, ended_ns: u64) {
+        if let Some(course) = &mut self.first.course {
+            course.end(in_flight.started_ns, ended_ns);
+        }
+    }
+
     fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, status: u16, ended_ns: u64) {
         let Some(log) = &mut self.run.log else { return };
         let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.intended_ns));

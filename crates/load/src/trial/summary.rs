@@ -262,8 +262,8 @@ fn correlation(course: &Course) -> Option<f64> {
 }
 
 fn in_flight(course: &Course) -> Option<InFlight> {
-    let (seen, looks) = course.in_flight()?;
-    Some(InFlight { seen, looks, computed: course.in_flight_ns as f64 / 1e9 / course.length_s() })
+    let (seen, computed, looks) = course.in_flight()?;
+    Some(InFlight { seen, looks, computed })
 }
 
 fn drift(course: &Course) -> Option<Drift> {

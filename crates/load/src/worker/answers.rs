@@ -352,6 +352,7 @@ impl Worker {
                     current.record_answer(&request, lane, answer, failure, now);
                 } else {
                     current.first().warmup_answers += 1;
+                    current.end_unrecorded(&request, now);
                 }
                 return self.reuse_slot(current, slot, now);
             }
@@ -361,6 +362,8 @@ impl Worker {
         };
         if request.recorded {
             current.record_end(&request, lane, outcome, ended_ns);
+        } else {
+            current.end_unrecorded(&request, ended_ns);
         }
         if backs_off {
             self.backing_off.push_back((ended_ns + BACKOFF_NS, slot));
