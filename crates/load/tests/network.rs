@@ -265,6 +265,23 @@ fn no_connection_of_a_ramp_up_is_opened_before_its_time_and_nothing_is_sent_befo
 }
 
 #[test]
+fn connections_that_are_ready_do_not_time_out_because_the_generator_is_slow_to_look() {
+    // A server whose kernel accepts and which never reads.
+    let silent = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&silent, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    rustix::net::listen(&silent, 2048).unwrap();
+    let address = TcpListener::from(silent.try_clone().unwrap()).local_addr().unwrap();
+    // More connections than one wait returns events for, and a time limit below the time to open them.
+    let mut spec = WorkerSpec::alone(support::target(address), 700, Duration::from_millis(3), 1);
+    Worker::connect(&spec).unwrap();
+    // A connection that does time out is still reported: the settings of HTTP/2 never arrive.
+    spec.traffic = Arc::new(support::http2_spec(address, 1, 1).traffic);
+    spec.connections = 2;
+    let error = Worker::connect(&spec).unwrap_err().to_string();
+    assert!(error.contains("was not ready for requests within 0.003 s"), "{error}");
+}
+
+#[test]
 fn an_interrupt_ends_a_ramp_up() {
     let mut spec = spec(answering(OK));
     // Neither the ramp-up nor the load would end by itself.
