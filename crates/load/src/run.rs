@@ -123,8 +123,9 @@ pub(crate) struct Current<'a> {
 impl<'a> Current<'a> {
     pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
         let live = run.live.as_ref().map(|_| LiveSample::new());
-        let recorder =
-            |sink: &IntervalSink| IntervalRecorder::new(sink.clone(), run.record_from_ns, run.workers);
+        let recorder = |sink: &IntervalSink| {
+            IntervalRecorder::new(sink.clone(), run.record_from_ns, run.end_ns, run.workers)
+        };
         Self {
             next_ns: 0,
             next: Picked::default(),
@@ -157,6 +158,7 @@ impl<'a> Current<'a> {
         for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
             course.truncate(at_ns);
         }
+        self.intervals.iter_mut().for_each(|interval| interval.truncate(at_ns));
     }
 
     /// Counts a recorded request against the limit, if there is one. Returns whether it was the last.

@@ -254,15 +254,20 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
     /// Write the percentile distribution of response time to a file, in the text format of `HdrHistogram`
+    ///
+    /// Comments at its end state the verdict, and which quantiles the result withholds. If the result is void, the file has only
+    /// these comments.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) hgrm: Option<PathBuf>,
     /// Write histograms of response and service time for every second to a file, an interval log of `HdrHistogram`
+    ///
+    /// It is written while the load runs. Comments at its end state the verdict, and which quantiles the result withholds.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) hlog: Option<PathBuf>,
     /// Print a line of JSON for every interval while the load runs; the table then goes to stderr
     ///
     /// A line has the rate, counts, failures by kind, response times and send lags of its interval (`hoptax schema
-    /// load-interval`).
+    /// load-interval`). The last line also has the verdict on the whole load.
     #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = OUTPUT)]
     pub(crate) every: Option<Duration>,
     #[command(flatten)]
