@@ -112,12 +112,14 @@ impl Client {
         }
     }
 
-    /// From now on, cookies that answers set are sent back on this connection. Only HTTP/1.1 and HTTP/2 do so.
+    /// From now on, cookies that answers set are sent back on this connection. Protocols without
+    /// headers have none.
     pub fn keep_cookies(&mut self) {
         match self {
             Self::Http1 { reader, .. } => reader.keep_cookies(),
             Self::Http2(client) => client.keep_cookies(),
-            _ => {}
+            Self::Http3(client) => client.keep_cookies(),
+            Self::Tcp(_) | Self::WebSocket(..) => {}
         }
     }
 

@@ -205,7 +205,7 @@ pub(crate) struct LoadArguments {
     /// `@FILE` keeps credentials out of the process list.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
     pub(crate) headers: Vec<Headers>,
-    /// Send cookies that a response sets back on its connection, for HTTP/1.1 and HTTP/2
+    /// Send cookies that a response sets back on its connection, for HTTP/1.1, HTTP/2 and HTTP/3
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) cookies: bool,
     /// Request body

@@ -152,9 +152,9 @@ fn set_dial(traffic: &mut Traffic, dial: Dial) -> Result<(), Failure> {
 
 /// Has connections keep cookies, unless requests have some already.
 fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure> {
-    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2) {
+    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2 | Protocol::Http3) {
         return Err(Failure::bad_input(format!(
-            "--cookies is for HTTP/1.1 and HTTP/2, not {}",
+            "--cookies is for HTTP/1.1, HTTP/2 and HTTP/3, not {}",
             traffic.protocol()
         )));
     }
