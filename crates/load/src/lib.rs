@@ -65,6 +65,6 @@ pub use schedule::{Arrivals, ArrivalsError, Schedule};
 pub use target::{RequestSpec, Target, TargetError};
 pub use think::Think;
 pub use trace::{Trace, TraceError};
-pub use traffic::Traffic;
+pub use traffic::{MessageTimes, Traffic};
 pub use url::{on_host_of, without_user};
 pub use worker::{ConnectError, Worker, WorkerSpec};

@@ -1,5 +1,6 @@
 //! The requests of a load: one or several, in turn or by weight, to one host or several.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub struct Traffic {
     /// How connections reach the servers.
     pub dial: Dial,
     /// How the messages of gRPC calls are sent, if they are timed.
-    pub messages: Option<Messages>,
+    pub messages: Option<MessageTimes>,
     /// Whether cookies of responses are sent back on their connection.
     pub keeps_cookies: bool,
     /// The data file that the requests were filled in from.
@@ -55,6 +56,28 @@ pub(crate) struct Host {
     targets: Vec<usize>,
     /// Cumulative shares of its requests.
     sums: Vec<f64>,
+}
+
+/// Which messages of gRPC calls are timed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageTimes {
+    /// Each message of a response: the time since the one before, or since the first byte written.
+    Received,
+    /// A conversation of this many messages, each sent after the response to the one before: the time of a round trip.
+    RoundTrips(u32),
+    /// Requests of this many messages, which nothing answers one by one: the service time of a call divided by their number, one
+    /// value for each answered call.
+    Sent(u32),
+}
+
+impl fmt::Display for MessageTimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Received => f.write_str("server"),
+            Self::RoundTrips(messages) => write!(f, "both={messages}"),
+            Self::Sent(messages) => write!(f, "client={messages}"),
+        }
+    }
 }
 
 /// How the next request is selected.
@@ -224,8 +247,10 @@ impl Traffic {
         if self.keeps_cookies {
             client.keep_cookies();
         }
-        if let Some(messages) = self.messages {
-            client.time_messages(messages);
+        match self.messages {
+            Some(MessageTimes::Received) => client.time_messages(Messages::Whole),
+            Some(MessageTimes::RoundTrips(times)) => client.time_messages(Messages::InTurn(times)),
+            Some(MessageTimes::Sent(_)) | None => {}
         }
         client
     }

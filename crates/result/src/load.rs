@@ -110,7 +110,8 @@ pub struct LoadResult {
     /// Response time until the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
     pub outcomes: BTreeMap<String, Latency>,
     /// Times between messages of gRPC answers, and from the first byte written to the first of them; null unless
-    /// `--grpc-stream` is given. The count is that of messages.
+    /// `--grpc-stream` is given. The count is that of messages. With `--grpc-stream client`, there is one time for each answered
+    /// call: its service time divided by the number of its messages.
     #[serde(default)]
     pub messages: Option<Latency>,
     /// The modes of response time, the fastest first.
@@ -163,7 +164,8 @@ pub struct LoadPlan {
     /// Whether cookies that answers set were sent back on their connection.
     #[serde(default)]
     pub cookies: bool,
-    /// Streams of gRPC whose messages are timed: `server`, or `both=N` with N messages in turn; null for none.
+    /// Streams of gRPC whose messages are timed: `server`, `client=N` with N messages in each request, or `both=N` with N
+    /// messages in turn; null for none.
     #[serde(default)]
     pub grpc_stream: Option<String>,
     /// Open or closed.

@@ -136,7 +136,7 @@ pub(crate) struct LoadArguments {
     /// Messages per gRPC call, for methods that accept a stream; the body is repeated
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = REQUESTS)]
     pub(crate) messages: u32,
-    /// Measure the times between the messages of gRPC responses
+    /// Measure the time per message of gRPC streams
     #[arg(long, value_name = "SIDES", value_enum, help_heading = REQUESTS)]
     pub(crate) grpc_stream: Option<GrpcStream>,
     /// Number of connections

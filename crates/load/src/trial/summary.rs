@@ -9,7 +9,7 @@ use hoptax_result::{
     NetworkPlan, Pacing, Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
-use hoptax_wire::http2::{ERROR_CODES, Messages};
+use hoptax_wire::http2::ERROR_CODES;
 
 use super::{Recorded, TrialSpec};
 use crate::course::Course;
@@ -84,10 +84,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         requests: spec.traffic.len() as u32,
         data: spec.traffic.data.clone(),
         cookies: spec.traffic.keeps_cookies,
-        grpc_stream: spec.traffic.messages.map(|messages| match messages {
-            Messages::Whole => "server".to_owned(),
-            Messages::InTurn(times) => format!("both={times}"),
-        }),
+        grpc_stream: spec.traffic.messages.map(|messages| messages.to_string()),
         loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
         arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: spec.connections as u32,

@@ -11,6 +11,7 @@ use crate::connection::{Action, ConnectionId, End, Event, SlotId, State, StreamI
 use crate::log::Outcome;
 use crate::recording::Failure;
 use crate::run::Current;
+use crate::traffic::MessageTimes;
 use crate::transport::{ConnectionError, Read};
 
 /// Backoff of a slot after a failed connect, nanoseconds.
@@ -350,6 +351,13 @@ impl Worker {
                 if request.recorded {
                     let failure = self.traffic.expectation.failure(&answer);
                     current.record_answer(&request, lane, answer, failure, now);
+                    if let Some(MessageTimes::Sent(messages)) = self.traffic.messages
+                        && failure.is_none()
+                    {
+                        let service_ns = now.saturating_sub(request.written_ns);
+                        let message_ns = service_ns / u64::from(messages.max(1));
+                        current.recording(request.intended_ns).record_message(message_ns);
+                    }
                 } else {
                     current.first().warmup_answers += 1;
                     current.end_unrecorded(&request, now);

@@ -3,12 +3,12 @@
 use std::fs;
 
 use hoptax_load::{
-    Dial, Expectation, Family, Protocol, RequestSpec, Resolver, Sources, Target, Traffic, negotiate,
+    Connect, Dial, Expectation, Family, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target,
+    Traffic, negotiate,
 };
 use hoptax_proto::Services;
 use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
-use hoptax_wire::http2::Messages;
 
 use super::data::Table;
 use super::requests::{Listed, Request};
@@ -123,14 +123,20 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
 }
 
 /// Which messages of gRPC calls are timed.
-fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Option<Messages>, Failure> {
+fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
     Ok(match arguments.grpc_stream {
         None => None,
         Some(_) if protocol != Protocol::Grpc => {
             return Err(Failure::bad_input(format!("--grpc-stream is for gRPC, not {protocol}")));
         }
-        Some(GrpcStream::Server) => Some(Messages::Whole),
-        Some(GrpcStream::Both) => Some(Messages::InTurn(arguments.messages)),
+        Some(GrpcStream::Server) => Some(MessageTimes::Received),
+        Some(GrpcStream::Client) if arguments.messages == 1 => {
+            return Err(Failure::bad_input(
+                "`--grpc-stream client` sends several messages: add `--messages 100`",
+            ));
+        }
+        Some(GrpcStream::Client) => Some(MessageTimes::Sent(arguments.messages)),
+        Some(GrpcStream::Both) => Some(MessageTimes::RoundTrips(arguments.messages)),
     })
 }
 
