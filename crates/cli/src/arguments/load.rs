@@ -116,7 +116,8 @@ pub(crate) struct LoadArguments {
     /// Protocol for `http://` and `https://` URLs: `auto`, `http1`, `http2`, `http3` or `grpc`
     ///
     /// With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN) in a handshake before the load;
-    /// `http://` is HTTP/1.1. `http3` requires `https://`.
+    /// `http://` is HTTP/1.1. If the handshake fails, the load ends with an error; with --connect on-demand, it uses HTTP/1.1
+    /// (with several --streams, HTTP/2) and counts the failures. `http3` requires `https://`.
     #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default(), help_heading = REQUESTS)]
     pub(crate) protocol: ProtocolChoice,
     /// Concurrent requests on each connection, for HTTP/2, HTTP/3 and gRPC

@@ -15,7 +15,7 @@ use super::requests::{Listed, Request};
 use super::{reflection, requests};
 use crate::arguments::{DataOrder, GivenUrl, GrpcStream, LoadArguments, ProtocolChoice};
 use crate::exit::Failure;
-use crate::security;
+use crate::{print, security};
 
 /// Default body size of TCP and WebSocket, which need a body, bytes.
 const DEFAULT_BYTES: usize = 64;
@@ -91,8 +91,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     if arguments.protocol == ProtocolChoice::Auto
         && let Some(first) = traffic.negotiable()
     {
-        let security = security::client(&arguments.security, traffic.alpn())?;
-        let protocol = negotiate(first, &dial, &security, arguments.timeout).map_err(Failure::environment)?;
+        let protocol = negotiated(first, &dial, traffic.alpn(), arguments)?;
         if protocol != traffic.protocol() {
             traffic = in_protocol(Some(protocol))?;
         }
@@ -120,6 +119,29 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
     }
     Ok(traffic)
+}
+
+/// The protocol that the server of a request chooses.
+///
+/// Connections that are opened ahead would fail like the negotiation, so its failure is an error. Connections that are opened
+/// on demand may fail, and their failures are counted. Without a choice of the server they use HTTP/1.1, as they do with a
+/// server that chooses nothing; or HTTP/2 if they have several streams, which HTTP/1.1 does not.
+fn negotiated(
+    first: &Target,
+    dial: &Dial,
+    alpn: Option<&[u8]>,
+    arguments: &LoadArguments,
+) -> Result<Protocol, Failure> {
+    let security = security::client(&arguments.security, alpn)?;
+    match negotiate(first, dial, &security, arguments.timeout) {
+        Ok(protocol) => Ok(protocol),
+        Err(error) if arguments.connect == Connect::Ahead => Err(Failure::environment(error)),
+        Err(error) => {
+            let protocol = if arguments.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
+            print::note(&format!("hoptax: cannot negotiate the protocol, using {protocol}: {error}"));
+            Ok(protocol)
+        }
+    }
 }
 
 /// Which messages of gRPC calls are timed.
