@@ -11,6 +11,7 @@ use crate::backlog::{Replay, Turn};
 use crate::early_end::EarlyEnd;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, LogSink, Outcome};
+use crate::lookups::{AddressUpdates, Addresses};
 use crate::recording::{Failure, Recording, Timestamps, Unsent};
 use crate::schedule::Schedule;
 use crate::think::Think;
@@ -69,6 +70,8 @@ pub struct Run {
     pub intervals: Vec<IntervalSink>,
     /// Number of workers that send intervals.
     pub workers: usize,
+    /// The addresses of hosts whose names are looked up again during the run.
+    pub lookups: Option<Arc<AddressUpdates>>,
 }
 
 impl Run {
@@ -88,6 +91,7 @@ impl Run {
             log: None,
             intervals: Vec::new(),
             workers: 1,
+            lookups: None,
         }
     }
 }
@@ -118,6 +122,8 @@ pub(crate) struct Current<'a> {
     rest: &'a mut [Recording],
     live: Option<LiveSample>,
     intervals: Vec<IntervalRecorder>,
+    /// Number of changes of addresses that the worker has taken over.
+    address_changes: u64,
 }
 
 impl<'a> Current<'a> {
@@ -134,6 +140,7 @@ impl<'a> Current<'a> {
             planned_until_ns: None,
             live,
             intervals: run.intervals.iter().map(recorder).collect(),
+            address_changes: 0,
             first,
             rest,
             run,
@@ -433,6 +440,13 @@ impl<'a> Current<'a> {
                 connected: false,
             });
         }
+    }
+
+    /// The addresses of all hosts, if one has changed since the last call.
+    pub(crate) fn take_addresses(&mut self) -> Option<Vec<Arc<Addresses>>> {
+        let lookups = self.run.lookups.as_ref()?;
+        let changes = lookups.changes();
+        (std::mem::replace(&mut self.address_changes, changes) != changes).then(|| lookups.hosts())
     }
 
     /// Whether this is an open loop.

@@ -65,10 +65,17 @@ pub(crate) struct LoadArguments {
     /// Spread connections over all addresses of a host, in turn [default: its first address]
     #[arg(long, help_heading = CONNECTIONS)]
     pub(crate) resolve_all: bool,
+    /// Look up host names again at this interval during the load, with or without --resolve-all [default: once before it]
+    ///
+    /// New connections use the new addresses. Connections to addresses that a name no longer has are drained: requests in
+    /// flight finish, and later ones open new connections. A failed lookup changes nothing. Hosts of --resolve keep their
+    /// addresses.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = CONNECTIONS)]
+    pub(crate) resolve_every: Option<Duration>,
     /// Connect to this Unix socket instead of the hosts of the URLs
     ///
     /// The URLs still set the `Host` header, the path and the server name.
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolve", "ipv4", "ipv6", "resolve_all", "source_addresses", "kernel_stamps"], help_heading = CONNECTIONS)]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolve", "ipv4", "ipv6", "resolve_all", "resolve_every", "source_addresses", "kernel_stamps"], help_heading = CONNECTIONS)]
     pub(crate) unix_socket: Option<PathBuf>,
     /// Source address of connections, or a network such as `127.0.1.0/24`; repeatable
     ///

@@ -65,6 +65,7 @@ pub(super) fn result(
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         tls: all.handshakes.summary(),
         retired: retired(&all),
+        lookups: None,
         stages: stages(spec, &recordings, recorded.time),
         drift: course.as_ref().and_then(|course| drift(course)),
         generator,
@@ -129,6 +130,12 @@ fn network(spec: &TrialSpec) -> NetworkPlan {
         source_addresses: dial.sources.given().iter().map(ToString::to_string).collect(),
         proxy_protocol: dial.proxy_protocol.map(|version| version.as_str().to_owned()),
         ramp_up_s: spec.ramp_up.as_secs_f64(),
+        resolve_every_s: spec
+            .traffic
+            .refresh
+            .as_ref()
+            .filter(|_| spec.traffic.has_refreshed_names())
+            .map(|refresh| refresh.every.as_secs_f64()),
     }
 }
 

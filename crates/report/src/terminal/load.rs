@@ -102,6 +102,9 @@ fn way(network: &NetworkPlan) -> String {
     if network.servers.len() > 1 {
         text += &format!(" to {} addresses", network.servers.len());
     }
+    if let Some(every_s) = network.resolve_every_s {
+        text += &format!(", names resolved every {} s", seconds(every_s));
+    }
     if !network.source_addresses.is_empty() {
         text += &format!(" from {}", network.source_addresses.join(", "));
     }
@@ -170,6 +173,14 @@ fn accounts(result: &LoadResult) -> String {
     if !result.failures.is_empty() {
         let failures = result.failures.iter().map(|(kind, number)| format!("{} {kind}", count(*number)));
         text += &format!("failures   {}\n", listed(failures.collect()));
+    }
+    if let Some(lookups) = &result.lookups {
+        text += &format!(
+            "lookups    {}, {} failed, {} changed the addresses\n",
+            count(lookups.done),
+            count(lookups.failed),
+            count(lookups.changes)
+        );
     }
     if !result.retired.is_empty() {
         let retired = result.retired.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));

@@ -97,6 +97,12 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         }
     }
     set_dial(&mut traffic, dial)?;
+    traffic.refresh = resolver.refresh();
+    if arguments.resolve_every.is_some() && !traffic.has_refreshed_names() {
+        return Err(Failure::bad_input(
+            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them",
+        ));
+    }
     traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
     if let Some(other) = traffic.other_protocol() {
         return Err(Failure::bad_input(format!(
@@ -206,7 +212,11 @@ fn resolver(arguments: &LoadArguments) -> Resolver {
         _ => None,
     };
     let resolver = Resolver::new(arguments.resolve.clone(), family);
-    if arguments.resolve_all { resolver.with_all() } else { resolver }
+    let resolver = if arguments.resolve_all { resolver.with_all() } else { resolver };
+    match arguments.resolve_every {
+        Some(every) => resolver.refreshed_every(every),
+        None => resolver,
+    }
 }
 
 /// How connections reach the servers.
