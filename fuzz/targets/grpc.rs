@@ -5,14 +5,14 @@ use hoptax_proto::Reflection;
 use hoptax_wire::grpc::{framed, messages};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|answers: Vec<Vec<u8>>| {
+fuzz_target!(|responses: Vec<Vec<u8>>| {
     let mut reflection = Reflection::new("server", ["/a.B/C"]);
-    for answer in &answers {
-        if let Some(messages) = messages(answer) {
+    for response in &responses {
+        if let Some(messages) = messages(response) {
             let again: Vec<u8> = messages.into_iter().flat_map(framed).collect();
-            assert_eq!(&again, answer);
+            assert_eq!(&again, response);
         }
-        if reflection.ask().is_none() || reflection.take(answer).is_err() {
+        if reflection.ask().is_none() || reflection.take(response).is_err() {
             return;
         }
     }

@@ -19,7 +19,7 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
         }
         for event in events.drain(..) {
             if let ServerEvent::Request { stream, body, .. } = event {
-                server.answer(stream, &[(":status", "200")], Body::Bytes(body), &[("grpc-status", "0")], &mut output);
+                server.respond(stream, &[(":status", "200")], Body::Bytes(body), &[("grpc-status", "0")], &mut output);
             }
         }
         output.clear();

@@ -39,7 +39,7 @@ pub struct Condition {
 enum Metric {
     /// A time, us.
     Time(Distribution, Statistic),
-    /// Rate of answers, or of requests sent.
+    /// Rate of responses, or of requests sent.
     Rate { offered: bool },
     /// Number or share of requests of a kind.
     Requests { kind: Kind, as_percent: bool },

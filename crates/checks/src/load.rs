@@ -61,7 +61,7 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
     withhold_times(result);
 }
 
-/// Withholds times; the number of answers is kept.
+/// Withholds times; the number of responses is kept.
 fn withhold_times(result: &mut LoadResult) {
     let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
     for latency in stages.chain([&mut result.latency]) {

@@ -100,6 +100,7 @@ pub(crate) mod tests {
             function: (kind == ArmKind::Function).then(|| id.to_owned()),
             knobs: BTreeMap::new(),
             summary: String::new(),
+            subject: None,
             compared_with: (kind != ArmKind::Baseline).then(|| "baseline".to_owned()),
             rounds: 10,
             slices: Slices { used: 90, set_aside: 10, lost: 10, ..Slices::default() },

@@ -29,7 +29,7 @@ fn histograms(log: &[u8], wanted: &str) -> Vec<(f64, Histogram<u64>)> {
 }
 
 #[test]
-fn files_of_hdrhistogram_hold_every_answer() {
+fn files_of_hdrhistogram_hold_every_response() {
     let (_origin, url) = origin(&[]);
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();

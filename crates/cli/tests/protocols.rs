@@ -143,7 +143,7 @@ fn tcp_is_answered_plain_and_over_tls() {
     let (_origin, address) = lab.origin(&["--tcp-request-size", "100", "--default", "size=3000&delay=1ms"]);
     let ca = lab.file("ca.pem");
     for url in [format!("tcp://{address}"), format!("tls://{address}")] {
-        let result = load(&["--body-size", "100", "--answer-size", "3000", "--ca", &ca, &url]);
+        let result = load(&["--body-size", "100", "--response-size", "3000", "--ca", &ca, &url]);
         assert!(all_answered(&result), "{result}");
         assert_eq!(result["statuses"], serde_json::json!({}));
     }
@@ -179,7 +179,7 @@ fn every_protocol_reconnects_after_the_server_closes() {
 fn all_four_kinds_of_grpc_calls_are_answered_and_their_statuses_counted() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http://", "grpc://");
-    let answer = |method: &str, messages: &str, more: &[&str]| {
+    let response = |method: &str, messages: &str, more: &[&str]| {
         let url = format!("{url}/hoptax.echo.v1.Echo/{method}");
         load(&[&["--body-size", "10", "--messages", messages], more, &[&url]].concat())
     };
@@ -187,16 +187,16 @@ fn all_four_kinds_of_grpc_calls_are_answered_and_their_statuses_counted() {
     for (method, messages, size) in
         [("Unary", "1", 15), ("ClientStream", "4", 15), ("ServerStream", "1", 45), ("Bidirectional", "4", 60)]
     {
-        let result = answer(method, messages, &["--expect", &format!("size={size}")]);
+        let result = response(method, messages, &["--expect", &format!("size={size}")]);
         assert!(all_answered(&result), "{method}: {result}");
         assert_eq!(result["statuses"], serde_json::json!({"0": sent(&result)}));
     }
     for (method, messages, status) in [("Unary", "2", "3"), ("Nothing", "1", "12")] {
-        let result = answer(method, messages, &[]);
+        let result = response(method, messages, &[]);
         assert_eq!(result["statuses"], serde_json::json!({status: sent(&result)}), "{method}: {result}");
         assert_eq!(result["failures"], serde_json::json!({"grpc-status": sent(&result)}));
     }
-    let unavailable = answer("Unary", "1", &["-H", "x-hoptax-status: 503"]);
+    let unavailable = response("Unary", "1", &["-H", "x-hoptax-status: 503"]);
     assert_eq!(unavailable["statuses"], serde_json::json!({"14": sent(&unavailable)}), "{unavailable}");
 }
 
@@ -235,10 +235,10 @@ fn reflecting_server(descriptor: &[u8]) -> String {
         let length = [bytes.len() as u8 & 0x7f | 0x80, (bytes.len() >> 7) as u8];
         [&[number << 3 | 2], &length[..], bytes].concat()
     };
-    let answer = framed(&field(4, &field(1, descriptor)));
+    let response = framed(&field(4, &field(1, descriptor)));
     thread::spawn(move || {
         for connection in listener.incoming() {
-            let (answer, mut connection) = (answer.clone(), connection.unwrap());
+            let (response, mut connection) = (response.clone(), connection.unwrap());
             thread::spawn(move || {
                 let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
                 server.open(&mut output);
@@ -250,13 +250,13 @@ fn reflecting_server(descriptor: &[u8]) -> String {
                         let (body, status) = match head.path.as_str() {
                             "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => (Vec::new(), "12"),
                             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
-                                (answer.clone(), "0")
+                                (response.clone(), "0")
                             }
                             _ => (body, "0"),
                         };
                         let fields = [(":status", "200"), ("content-type", "application/grpc")];
                         let trailers = [("grpc-status", status)];
-                        server.answer(stream, &fields, Body::Bytes(body), &trailers, &mut output);
+                        server.respond(stream, &fields, Body::Bytes(body), &trailers, &mut output);
                     }
                     connection.write_all(&output).unwrap();
                     output.clear();

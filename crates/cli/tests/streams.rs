@@ -23,13 +23,13 @@ fn every_message_of_a_stream_or_a_conversation_is_timed() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http://", "grpc://");
     let echo = format!("{url}/hoptax.echo.v1.Echo/ServerStream");
-    // The origin of tests answers three times.
+    // The test origin responds three times.
     let result = load(&["--grpc-stream", "server", "--body", "hop", &echo]);
     let answered = result["book"]["answered"].as_u64().unwrap();
     assert!(answered > 0 && result["book"]["answered"] == result["book"]["sent"], "{result}");
     assert_eq!(result["messages"]["count"], 3 * answered, "{result}");
 
-    // This service answers each message as it comes.
+    // This service responds to each message as it arrives.
     let folder = tempfile::tempdir().unwrap();
     let message = folder.path().join("message").display().to_string();
     fs::write(&message, [0x12, 0]).unwrap();

@@ -366,7 +366,7 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
         ticks,
     };
     let stop = AtomicBool::new(false);
-    let mut control = Control { stop: &stop, goes_on: &mut |_| true, on_event: &mut |_| {} };
+    let mut control = Control { stop: &stop, should_continue: &mut |_| true, on_event: &mut |_| {} };
     let outcome = runner::run(&plan, &setting, Earlier::default(), &mut control);
     assert!(matches!(outcome.ending, Ending::Complete), "{:?}", outcome.ending);
     let environment = Environment {

@@ -294,9 +294,9 @@ mod tests {
             let mut client = TcpStream::connect(address).unwrap();
             for _ in 0..3 {
                 client.write_all(b"ping").unwrap();
-                let mut answer = [0; 8];
-                client.read_exact(&mut answer).unwrap();
-                assert_eq!(&answer, b"pingmore");
+                let mut response = [0; 8];
+                client.read_exact(&mut response).unwrap();
+                assert_eq!(&response, b"pingmore");
             }
             ended.store(true, Ordering::Relaxed);
             relaying.join().unwrap().unwrap()
@@ -364,9 +364,9 @@ mod tests {
             let mut client = TcpStream::connect(address).unwrap();
             client.write_all(b"ping").unwrap();
             client.shutdown(std::net::Shutdown::Write).unwrap();
-            let mut answer = Vec::new();
-            client.read_to_end(&mut answer).unwrap();
-            assert_eq!(answer, b"ping");
+            let mut response = Vec::new();
+            client.read_to_end(&mut response).unwrap();
+            assert_eq!(response, b"ping");
         });
         assert_eq!(record.len(), 1);
         server.join().unwrap();
@@ -388,9 +388,9 @@ mod tests {
             });
             let mut client = TcpStream::connect(address).unwrap();
             client.write_all(b"ping").unwrap();
-            let mut answer = [0; 4];
-            client.read_exact(&mut answer).unwrap();
-            assert_eq!(&answer, b"pong");
+            let mut response = [0; 4];
+            client.read_exact(&mut response).unwrap();
+            assert_eq!(&response, b"pong");
             server.join().unwrap();
         });
         assert_eq!(record.len(), 1);

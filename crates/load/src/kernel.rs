@@ -148,7 +148,7 @@ mod tests {
             writer.write_all(b"ask").unwrap();
             let mut asked = [0; 3];
             server.read_exact(&mut asked).unwrap();
-            server.write_all(b"answer").unwrap();
+            server.write_all(b"response").unwrap();
             thread::sleep(Duration::from_millis(30));
             assert_eq!(stamped.read(&socket, &mut [0; 64]).unwrap(), 6);
             stamped.finish(&socket, &mut stamps);

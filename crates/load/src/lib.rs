@@ -7,9 +7,7 @@
 //! Four timestamps of each request are recorded: intended start, first byte written, first byte read, last byte read.
 //! They give three distributions, which separate the effects of coordinated omission (Gil Tene): response time, from
 //! the intended start; service time, from the first byte written; and send lag, the time between the two.
-//! the two.
 
-mod ask;
 mod backlog;
 mod connection;
 mod course;
@@ -18,6 +16,7 @@ mod dial;
 mod distribution;
 mod early_end;
 mod expect;
+mod grpc_call;
 mod handshakes;
 pub mod hdr;
 pub mod interval;
@@ -44,12 +43,12 @@ pub mod trial;
 mod url;
 mod worker;
 
-pub use ask::{AskError, ask};
 pub use course::Course;
 pub use dial::{Dial, Peer, Source, Sources};
 pub use distribution::{Distribution, histogram};
 pub use early_end::EarlyEnd;
 pub use expect::Expectation;
+pub use grpc_call::{GrpcCallError, grpc_call};
 pub use handshakes::Handshakes;
 pub use hoptax_host::clock::now_ns;
 pub use hoptax_wire::proxy_protocol::Version as ProxyProtocol;
@@ -61,12 +60,12 @@ pub use pace::{MAX_RATE, Pace, StagePlan};
 pub use pool::{MAX_QUEUE, PoolOrder, Pooling, WhenBusy, WhenLate};
 pub use protocol::Protocol;
 pub use recording::{Failure, Recording};
-pub use resolve::{Family, Lookup, ResolveError, Resolved, Resolver};
+pub use resolve::{Family, Lookup, ResolveError, Resolver, StaticAddress};
 pub use run::{LiveSample, Release, Run};
 pub use schedule::{Arrivals, ArrivalsError, Schedule};
 pub use target::{RequestSpec, Target, TargetError};
 pub use think::Think;
 pub use trace::{Trace, TraceError};
 pub use traffic::{MessageTimes, Traffic};
-pub use url::{on_host_of, without_user};
+pub use url::{join_url, without_user};
 pub use worker::{ConnectError, Worker, WorkerSpec};

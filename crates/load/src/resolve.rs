@@ -35,13 +35,13 @@ impl Family {
 
 /// A fixed address for a host and port, instead of a lookup: `HOST:PORT:ADDRESS`, as in curl's `--resolve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct StaticAddress {
     host: String,
     port: u16,
     address: IpAddr,
 }
 
-impl FromStr for Resolved {
+impl FromStr for StaticAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -103,7 +103,7 @@ pub type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
 /// How the addresses of a host are found and selected.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    fixed: Vec<Resolved>,
+    fixed: Vec<StaticAddress>,
     family: Option<Family>,
     uses: Uses,
     lookup: Lookup,
@@ -173,7 +173,7 @@ impl Default for Resolver {
 impl Resolver {
     /// A resolver with fixed addresses for some hosts and the system's resolver for the others, optionally restricted to one
     /// IP version.
-    pub fn new(fixed: Vec<Resolved>, family: Option<Family>) -> Self {
+    pub fn new(fixed: Vec<StaticAddress>, family: Option<Family>) -> Self {
         let rules = Rules { fixed, family, uses: Uses::First, lookup };
         Self { rules, known: RefCell::default(), every: None }
     }
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    fn fixed(texts: &[&str]) -> Vec<Resolved> {
+    fn fixed(texts: &[&str]) -> Vec<StaticAddress> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(resolver.address("shop.TEST", 443).unwrap(), "192.0.2.1:443".parse().unwrap());
         assert_eq!(resolver.address("six.test", 80).unwrap(), "[2001:db8::1]:80".parse().unwrap());
         for text in ["shop.test", "shop.test:443", "shop.test:x:127.0.0.1", ":1:127.0.0.1", "a:1:b"] {
-            assert!(text.parse::<Resolved>().unwrap_err().contains("`HOST:PORT:ADDRESS`"), "{text}");
+            assert!(text.parse::<StaticAddress>().unwrap_err().contains("`HOST:PORT:ADDRESS`"), "{text}");
         }
     }
 

@@ -87,26 +87,28 @@ pub struct Target {
     /// The upgrade request that starts a WebSocket connection; empty for other protocols.
     pub(crate) upgrade: Hidden,
     /// The placeholders to fill in for each request.
-    pub(crate) places: Vec<Place>,
+    pub(crate) placeholders: Vec<Placeholder>,
 }
 
 /// A placeholder in the encoded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    at: usize,
-    what: What,
+pub(crate) struct Placeholder {
+    offset: usize,
+    kind: PlaceholderKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum PlaceholderKind {
     Counter,
     Random,
 }
 
 /// Placeholders, and what replaces them while the request is encoded: a text of the length of the value, so that lengths
 /// are encoded correctly, with characters that are valid everywhere.
-const TEMPLATES: [(&str, &str, What); 2] =
-    [("{counter}", "hoptaxCOUNT0", What::Counter), ("{random}", "hoptaxRANDOM0000", What::Random)];
+const TEMPLATES: [(&str, &str, PlaceholderKind); 2] = [
+    ("{counter}", "hoptaxCOUNT0", PlaceholderKind::Counter),
+    ("{random}", "hoptaxRANDOM0000", PlaceholderKind::Random),
+];
 
 /// Why a request specification is invalid.
 #[derive(Debug, Error)]
@@ -190,8 +192,9 @@ impl Target {
     pub fn from_spec(spec: &RequestSpec<'_>) -> Result<Self, TargetError> {
         let shown = without_user(spec.url);
         let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };
-        let url = Url::parse(&with_places(spec.url)).map_err(|reason| bad_url(without_places(&reason)))?;
-        if varies(url.authority.as_bytes()) {
+        let url =
+            Url::parse(&with_stand_ins(spec.url)).map_err(|reason| bad_url(without_stand_ins(&reason)))?;
+        if has_placeholders(url.authority.as_bytes()) {
             return Err(bad_url("its host cannot contain a placeholder".to_owned()));
         }
         let (spoken, is_secure) = Protocol::of_scheme(&url.scheme)
@@ -217,7 +220,7 @@ impl Target {
         let (request, upgrade) = encode(spec, protocol, is_secure, &url)?;
         Ok(Self {
             url: shown,
-            path: without_places(&url.target),
+            path: without_stand_ins(&url.target),
             method: match protocol {
                 Protocol::Grpc => "POST".to_owned(),
                 Protocol::Tcp | Protocol::WebSocket => String::new(),
@@ -228,7 +231,7 @@ impl Target {
             name: spec.resolver.and_then(|resolver| resolver.refreshed_name(&url.host, port)),
             protocol,
             server_name,
-            places: places(&request.bytes),
+            placeholders: find_placeholders(&request.bytes),
             request,
             upgrade,
         })
@@ -242,36 +245,36 @@ impl Target {
     /// Memory size in bytes, without the overhead of the allocator.
     pub fn memory_bytes(&self) -> usize {
         let texts = self.url.len() + self.path.len() + self.method.len() + self.upgrade.len();
-        let places = self.places.len() * size_of::<Place>();
-        size_of::<Self>() + texts + places + self.request.memory_bytes()
+        let placeholders = self.placeholders.len() * size_of::<Placeholder>();
+        size_of::<Self>() + texts + placeholders + self.request.memory_bytes()
     }
 
     /// Fills in the placeholders of one request.
     pub(crate) fn fill(&self, bytes: &mut [u8], counter: u64, random: u64) {
-        for place in &self.places {
-            let number = match place.what {
-                What::Counter => format!("{:012}", counter % 1_000_000_000_000),
-                What::Random => format!("{random:016x}"),
+        for placeholder in &self.placeholders {
+            let number = match placeholder.kind {
+                PlaceholderKind::Counter => format!("{:012}", counter % 1_000_000_000_000),
+                PlaceholderKind::Random => format!("{random:016x}"),
             };
-            if let Some(bytes) = bytes.get_mut(place.at..place.at + number.len()) {
+            if let Some(bytes) = bytes.get_mut(placeholder.offset..placeholder.offset + number.len()) {
                 bytes.copy_from_slice(number.as_bytes());
             }
         }
     }
 }
 
-fn with_places(text: &str) -> String {
+fn with_stand_ins(text: &str) -> String {
     TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(name, stand_in))
 }
 
-fn without_places(text: &str) -> String {
+fn without_stand_ins(text: &str) -> String {
     TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(stand_in, name))
 }
 
 /// Restores the placeholders in an error message.
 fn shown(error: RequestError) -> RequestError {
     match error {
-        RequestError::Target(target) => RequestError::Target(without_places(&target)),
+        RequestError::Target(target) => RequestError::Target(without_stand_ins(&target)),
         other => other,
     }
 }
@@ -284,7 +287,7 @@ fn encode(
     url: &Url,
 ) -> Result<(Encoded, Hidden), TargetError> {
     let body = match std::str::from_utf8(&spec.body) {
-        Ok(text) => with_places(text).into_bytes(),
+        Ok(text) => with_stand_ins(text).into_bytes(),
         Err(_) => spec.body.clone(),
     };
     let mut request = Request {
@@ -319,7 +322,7 @@ fn encode(
 /// The headers of the request, with basic authentication from the user information of the URL.
 fn headers(spec: &RequestSpec<'_>, url: &Url) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> =
-        spec.headers.iter().map(|(name, value)| (name.clone(), with_places(value))).collect();
+        spec.headers.iter().map(|(name, value)| (name.clone(), with_stand_ins(value))).collect();
     let is_given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     if let Some(credentials) = url.credentials.as_ref().filter(|_| !is_given) {
         headers.insert(0, ("Authorization".to_owned(), credentials.basic()));
@@ -371,18 +374,18 @@ fn http2_fields(
 }
 
 /// Whether the bytes contain a placeholder.
-pub(crate) fn varies(bytes: &[u8]) -> bool {
-    !places(bytes).is_empty()
+pub(crate) fn has_placeholders(bytes: &[u8]) -> bool {
+    !find_placeholders(bytes).is_empty()
 }
 
-fn places(request: &[u8]) -> Vec<Place> {
-    let mut places = Vec::new();
-    for (_, stand_in, what) in TEMPLATES {
+fn find_placeholders(request: &[u8]) -> Vec<Placeholder> {
+    let mut placeholders = Vec::new();
+    for (_, stand_in, kind) in TEMPLATES {
         let found = request.windows(stand_in.len()).enumerate();
         let found = found.filter(|(_, window)| *window == stand_in.as_bytes());
-        places.extend(found.map(|(at, _)| Place { at, what }));
+        placeholders.extend(found.map(|(offset, _)| Placeholder { offset, kind }));
     }
-    places
+    placeholders
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::dial::Dial;
 use crate::expect::Expectation;
 use crate::lookups::{Addresses, Name, Refresh};
 use crate::protocol::Protocol;
-use crate::target::{Target, varies};
+use crate::target::{Target, has_placeholders};
 
 /// The requests of a load.
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ impl Traffic {
             }
             host_of.push(number);
         }
-        Encoded::number_fields(targets.iter_mut().map(|target| &mut target.request), varies);
+        Encoded::number_fields(targets.iter_mut().map(|target| &mut target.request), has_placeholders);
         let mut traffic = Self {
             targets: Arc::new(targets),
             hosts,
@@ -185,7 +185,7 @@ impl Traffic {
 
     /// Sets the number of streams per connection, for protocols with multiplexing, and the size of a response in bytes, for
     /// TCP, which does not delimit responses.
-    pub fn set_streams(&mut self, streams: u32, answer_bytes: u64) {
+    pub fn set_streams(&mut self, streams: u32, response_bytes: u64) {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
             Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::of_streams(streams.max(1))),
@@ -193,7 +193,7 @@ impl Traffic {
                 let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
                 ClientProtocol::Http3(Setup { streams: streams.max(1), address, security: None })
             }
-            Protocol::Tcp => ClientProtocol::Tcp { answer_bytes },
+            Protocol::Tcp => ClientProtocol::Tcp { response_bytes },
             Protocol::WebSocket => ClientProtocol::WebSocket { upgrade: Hidden::default() },
         };
         self.expectation.is_grpc = self.protocol() == Protocol::Grpc;
@@ -399,7 +399,7 @@ impl Picker {
     }
 
     fn picked(&mut self, traffic: &Traffic, target: usize, counter: u64) -> Picked {
-        let has_numbers = traffic.targets.get(target).is_some_and(|target| !target.places.is_empty());
+        let has_numbers = traffic.targets.get(target).is_some_and(|target| !target.placeholders.is_empty());
         Picked { target, counter, random: if has_numbers { self.random.random() } else { 0 } }
     }
 }

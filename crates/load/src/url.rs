@@ -96,7 +96,7 @@ impl Url {
 }
 
 /// A path on the host of another URL, with that URL's user information. A `path` that is itself a URL is returned as is.
-pub fn on_host_of(url: &str, path: &str) -> String {
+pub fn join_url(url: &str, path: &str) -> String {
     if !path.starts_with('/') {
         return path.to_owned();
     }
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_path_takes_the_host_and_the_user_of_another_url() {
-        assert_eq!(on_host_of("http://u:p@a:1/base?c", "/x?y=1"), "http://u:p@a:1/x?y=1");
-        assert_eq!(on_host_of("http://a:1?c", "/x"), "http://a:1/x");
-        assert_eq!(on_host_of("http://a", "http://b/x"), "http://b/x");
+        assert_eq!(join_url("http://u:p@a:1/base?c", "/x?y=1"), "http://u:p@a:1/x?y=1");
+        assert_eq!(join_url("http://a:1?c", "/x"), "http://a:1/x");
+        assert_eq!(join_url("http://a", "http://b/x"), "http://b/x");
     }
 }

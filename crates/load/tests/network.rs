@@ -41,7 +41,7 @@ fn counted<T: Ord + Copy>(seen: &Seen<T>) -> BTreeMap<T, usize> {
     counts
 }
 
-/// A server that answers, and where its connections come from.
+/// A server that responds, and where its connections come from.
 fn witness() -> (SocketAddr, Seen<IpAddr>) {
     let seen = Seen::default();
     let clients = Arc::clone(&seen);
@@ -197,7 +197,7 @@ fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained()
     assert_eq!(result.plan.network.resolve_every_s, Some(0.02));
 }
 
-/// A Unix socket that answers, with a queue of one connection, and accepts slowly.
+/// A Unix socket that responds, with a queue of one connection, and accepts slowly.
 fn unix_server(path: &Path) -> Arc<AtomicUsize> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
     rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();

@@ -15,7 +15,7 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Connect, Pace, PoolOrder, Target, Traffic};
 use support::{OK, answering, read_request, run, server, spec};
 
-/// A server that stores the heads of the requests that it answers.
+/// A server that stores the heads of the requests that it responds.
 fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let ours = Arc::clone(&kept);

@@ -228,6 +228,6 @@ impl Worker {
     }
 
     fn send_response(&mut self, request: &Request, response: Response) {
-        self.server.answer(request.connection, request.stream, &pairs(&response.fields), response.body);
+        self.server.respond(request.connection, request.stream, &pairs(&response.fields), response.body);
     }
 }

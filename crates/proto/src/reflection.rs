@@ -100,27 +100,27 @@ impl Reflection {
         Some(self.asked.encode_to_vec())
     }
 
-    /// Processes the server's answer to the last message.
+    /// Processes the server's response to the last message.
     ///
     /// # Errors
     /// When it is invalid, or reports that there is no such service.
-    pub fn take(&mut self, answer: &[u8]) -> Result<(), ProtoError> {
-        let answer = Response::decode(answer).map_err(|error| self.bad(&error.to_string()))?;
-        if let Some(listed) = answer.services {
+    pub fn take(&mut self, response: &[u8]) -> Result<(), ProtoError> {
+        let response = Response::decode(response).map_err(|error| self.bad(&error.to_string()))?;
+        if let Some(listed) = response.services {
             let known = listed.services.into_iter().map(|service| service.name).collect();
             let service = self.asked.list_services.clone().unwrap_or_default();
             return Err(ProtoError::Service { source_name: self.server.clone(), service, known });
         }
-        if let Some(refusal) = answer.error {
+        if let Some(refusal) = response.error {
             let Some(service) = self.asked.file_containing_symbol.take() else {
                 return Err(self.bad(&refusal.message));
             };
-            // The server has no such service: ask which it has. That answer ends the session, and is only used for the
+            // The server has no such service: ask which it has. That response ends the session, and is only used for the
             // error message.
             self.questions = vec![Question { list_services: Some(service), ..Question::default() }];
             return Ok(());
         }
-        for descriptor in answer.files.ok_or_else(|| self.bad("an empty answer"))?.descriptors {
+        for descriptor in response.files.ok_or_else(|| self.bad("an empty response"))?.descriptors {
             let file =
                 FileDescriptorProto::decode(&*descriptor).map_err(|error| self.bad(&error.to_string()))?;
             if self.files.iter().all(|known| known.name() != file.name()) {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     /// A server that returns one file per request.
-    fn answer(question: &[u8]) -> Vec<u8> {
+    fn response(question: &[u8]) -> Vec<u8> {
         let question = Question::decode(question).unwrap();
         let name = match (&question.file_containing_symbol, &question.file_by_filename) {
             (Some(symbol), None) if symbol == "a.Shop" => "shop.proto",
@@ -196,7 +196,7 @@ mod tests {
     fn talk(path: &str) -> Result<Services, ProtoError> {
         let mut reflection = Reflection::new("shop:1", [path]);
         while let Some(question) = reflection.ask() {
-            reflection.take(&answer(&question))?;
+            reflection.take(&response(&question))?;
         }
         reflection.services()
     }
@@ -214,6 +214,6 @@ mod tests {
         let mut reflection = Reflection::new("shop:1", ["/a.Shop/Buy"]);
         reflection.ask();
         assert!(reflection.take(b"\xff\xff").unwrap_err().to_string().contains("shop:1"));
-        assert!(reflection.take(b"").unwrap_err().to_string().contains("an empty answer"));
+        assert!(reflection.take(b"").unwrap_err().to_string().contains("an empty response"));
     }
 }

@@ -58,7 +58,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         rows: rows.iter().map(PageRow::new).collect(),
         sides: side_tables(result, Room::Page),
         multiples: multiples(result),
-        known: known::answers(result),
+        known: known::sentences(result),
         findings: findings::below_the_lead(result).iter().map(PageFinding::new).collect(),
         method: words::method(result),
         intervals: words::intervals(result),

@@ -21,11 +21,11 @@ pub fn study(result: &StudyResult) -> String {
     for table in side_tables(result, Room::Page) {
         text += &side(&table);
     }
-    let known = known::answers(result);
+    let known = known::sentences(result);
     if !known.is_empty() {
         text += "## Known answers\n\n";
-        for answer in known {
-            text += &format!("- {}\n", escape(&answer));
+        for sentence in known {
+            text += &format!("- {}\n", escape(&sentence));
         }
         text.push('\n');
     }

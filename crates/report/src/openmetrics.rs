@@ -35,7 +35,7 @@ pub fn load(result: &LoadResult) -> String {
     }
     text.counts("hoptax_load_failures", "Failed requests by kind.", "kind", &result.failures);
     let statuses = result.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
-    text.counts("hoptax_load_responses", "Complete answers by status.", "status", &statuses);
+    text.counts("hoptax_load_responses", "Complete responses by status.", "status", &statuses);
     text.family("hoptax_load_rate", "gauge", "Requests per second.");
     let rate = &result.rate;
     for (of, rate) in [("target", rate.target), ("offered", Some(rate.offered)), ("achieved", rate.achieved)]

@@ -83,9 +83,9 @@ pub(crate) fn price_list(result: &SittingsResult) -> SideTable {
     let is_other = |load: &&str| {
         result.arms.iter().any(|arm| find(&arm.costs, (cpu, Some(*load))) != find(&arm.costs, (cpu, None)))
     };
-    let of_arm = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
+    let overall = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
     let by_load = loads.into_iter().filter(is_other).map(|load| (cpu, Some(load)));
-    let columns: Vec<_> = of_arm
+    let columns: Vec<_> = overall
         .chain(by_load)
         .filter(|column| result.arms.iter().any(|arm| find(&arm.costs, *column).is_some()))
         .collect();

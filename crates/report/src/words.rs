@@ -172,7 +172,7 @@ pub(crate) fn machine(result: &StudyResult) -> String {
     let environment = &result.environment;
     let numbers = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let (proxy, near) = (numbers(&environment.proxy_cpus), numbers(&environment.generator_cpus));
-    let places = match &result.plan.link {
+    let placement = match &result.plan.link {
         None => {
             let handover = result.host.handover_ns.map_or_else(String::new, |handover_ns| {
                 format!(", cache-line round trip {handover_ns:.0} ns")
@@ -185,7 +185,7 @@ pub(crate) fn machine(result: &StudyResult) -> String {
         ),
     };
     format!(
-        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; {places}; {}{}{}",
+        "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; {placement}; {}{}{}",
         environment.proxy_version.as_deref().unwrap_or("-"),
         environment.hoptax_version,
         environment.cpu_model,

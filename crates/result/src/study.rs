@@ -9,6 +9,7 @@ mod number;
 mod parts;
 mod plan;
 mod round;
+mod subject;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,7 @@ pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
 pub use round::{ArmRound, Disturbance, Histogram, Opened, Sample, StudyRound};
+pub use subject::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
 
 /// The complete result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -35,18 +35,18 @@ pub fn modes(values: impl Iterator<Item = (f64, u64)>) -> Vec<FoundMode> {
     let all: Vec<(f64, u64)> =
         values.filter(|(value, count)| *value > 0.0 && value.is_finite() && *count > 0).collect();
     let total: u64 = all.iter().map(|(_, count)| count).sum();
-    let place = |value: f64| (value.ln() / STEP.ln()).floor() as i64;
-    let places = || all.iter().map(|(value, _)| place(*value));
-    let (Some(first), Some(last)) = (places().min(), places().max()) else { return Vec::new() };
+    let bin = |value: f64| (value.ln() / STEP.ln()).floor() as i64;
+    let bins = || all.iter().map(|(value, _)| bin(*value));
+    let (Some(first), Some(last)) = (bins().min(), bins().max()) else { return Vec::new() };
     let mut counts = vec![0.0; (last - first + 1) as usize];
     for (value, count) in &all {
-        if let Some(place) = counts.get_mut((place(*value) - first) as usize) {
-            *place += *count as f64;
+        if let Some(bin_count) = counts.get_mut((bin(*value) - first) as usize) {
+            *bin_count += *count as f64;
         }
     }
     let smooth = smoothed(&counts);
     let parts = parts(&counts, &smooth, total as f64);
-    let edge = |place: usize| STEP.powi((first + place as i64) as i32);
+    let edge = |bin: usize| STEP.powi((first + bin as i64) as i32);
     let mode = |part: &Part| FoundMode {
         low: edge(part.from),
         peak: edge(part.peak) * STEP.sqrt(),
@@ -68,9 +68,9 @@ struct Part {
 
 fn smoothed(counts: &[f64]) -> Vec<f64> {
     let reach = KERNEL.len() / 2;
-    let at = |place: usize| -> f64 {
+    let at = |bin: usize| -> f64 {
         let near = KERNEL.iter().enumerate().filter_map(|(offset, weight)| {
-            (place + offset).checked_sub(reach).and_then(|near| counts.get(near)).map(|count| weight * count)
+            (bin + offset).checked_sub(reach).and_then(|near| counts.get(near)).map(|count| weight * count)
         });
         near.sum::<f64>() / KERNEL.iter().sum::<f64>()
     };
@@ -79,15 +79,15 @@ fn smoothed(counts: &[f64]) -> Vec<f64> {
 
 /// Splits the bins at every valley and merges modes that are not separate.
 fn parts(counts: &[f64], smooth: &[f64], total: f64) -> Vec<Part> {
-    let height = |place: usize| smooth.get(place).copied().unwrap_or_default();
+    let height = |bin: usize| smooth.get(bin).copied().unwrap_or_default();
     let part = |from: usize, to: usize| {
         let peak = (from..to).max_by(|a, b| height(*a).total_cmp(&height(*b))).unwrap_or(from);
         Part { from, peak, to, count: counts.get(from..to).unwrap_or_default().iter().sum() }
     };
     let mut cuts = vec![0];
-    for place in 1..counts.len().saturating_sub(1) {
-        if height(place) < height(place - 1) && height(place) <= height(place + 1) {
-            cuts.push(place);
+    for bin in 1..counts.len().saturating_sub(1) {
+        if height(bin) < height(bin - 1) && height(bin) <= height(bin + 1) {
+            cuts.push(bin);
         }
     }
     cuts.push(counts.len());

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_answer_there_is_none() {
+    fn where_there_is_no_response_there_is_none() {
         assert_eq!(slowdowns(&[]), None);
         assert_eq!(slowdowns(&observed(1, |_, _| 1.0)), None);
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {

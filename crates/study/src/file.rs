@@ -48,7 +48,7 @@ pub struct StudyFile {
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with
     /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. What a
-    /// function sets itself (the request body or answer size that it works on, a number of connections or workers, TLS)
+    /// function sets itself (the request body or response size that it works on, a number of connections or workers, TLS)
     /// overrides these conditions, and `at` of an arm overrides both.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub conditions: ConditionsSection,
@@ -81,7 +81,8 @@ pub struct LoadSection {
     #[serde(rename = "loop")]
     pub loop_: LoopWord,
     /// Request rate of an open loop as a share of each arm's own capacity, instead of `rate`: `30%`. Capacities are
-    /// measured before the first round.
+    /// measured before the first round: the rate at which the proxies would be as busy as in a closed loop, with the CPU
+    /// time per request of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?%$"))]
     pub utilisation: Option<String>,
@@ -110,7 +111,7 @@ pub struct LoadSection {
     /// sessions either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumption: Option<bool>,
-    /// Expected statuses of answers, for example `[200, 429]`. Default: all below 400. With several, results report
+    /// Expected statuses of responses, for example `[200, 429]`. Default: all below 400. With several, results report
     /// each separately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 200, max = 599)))]

@@ -71,7 +71,7 @@ impl Course {
 
     /// Whether another round begins. `half_widths` returns those of all costs in CPU time at this point, as
     /// [`crate::precision::half_widths`] does; it is called only where the study looks.
-    pub fn goes_on(&mut self, elapsed_s: f64, half_widths: impl FnOnce() -> Vec<f64>) -> bool {
+    pub fn should_continue(&mut self, elapsed_s: f64, half_widths: impl FnOnce() -> Vec<f64>) -> bool {
         let rounds = self.rounds();
         let is_spent = rounds >= self.length.rounds || !self.another_fits(elapsed_s);
         let Some(until) = self.length.until else { return !is_spent };
@@ -156,7 +156,7 @@ mod tests {
         let (mut course, mut elapsed_s) = (Course::new(length, Vec::new()), 0.0);
         loop {
             let rounds = course.rounds();
-            if !course.goes_on(elapsed_s, || vec![half_width(rounds); 3]) {
+            if !course.should_continue(elapsed_s, || vec![half_width(rounds); 3]) {
                 return course;
             }
             elapsed_s += round_s(rounds);
@@ -222,15 +222,15 @@ mod tests {
         let ended = |rounds: u32| (1..=rounds).map(|round| f64::from(round) * 10.0).collect();
         let until = |since_rounds| Some(Until { target_share: 0.01, since_rounds });
         let of = |since| Length { rounds: 40, budget_s: None, until: until(since) };
-        assert!(Course::new(of(0), ended(9)).goes_on(90.0, Vec::new));
+        assert!(Course::new(of(0), ended(9)).should_continue(90.0, Vec::new));
         let mut ended_there = Course::new(of(0), ended(10));
-        assert!(!ended_there.goes_on(100.0, || vec![0.001]));
+        assert!(!ended_there.should_continue(100.0, || vec![0.001]));
         assert_eq!(ended_there.sequential().unwrap().looks, [8, 10]);
         // There were no looks while it was a study of twelve rounds.
         let mut asked_later = Course::new(of(12), ended(12));
-        assert!(asked_later.goes_on(120.0, || unreachable!("no look after twelve rounds")));
+        assert!(asked_later.should_continue(120.0, || unreachable!("no look after twelve rounds")));
         asked_later.round_ended(130.0);
-        assert!(!asked_later.goes_on(130.0, || vec![0.001]));
+        assert!(!asked_later.should_continue(130.0, || vec![0.001]));
         assert_eq!(asked_later.sequential().unwrap().looks, [13]);
     }
 
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(budget.expected_rounds(), Some(9));
         let mut until = Course::new(length(1000, None, Some(0.01)), vec![1.0; 8]);
         assert_eq!(until.expected_rounds(), None);
-        assert!(until.goes_on(8.0, || vec![0.012]));
+        assert!(until.should_continue(8.0, || vec![0.012]));
         assert_eq!(until.expected_rounds(), Some(13));
     }
 }

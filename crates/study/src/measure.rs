@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_that_of_all_answers_over_the_same_time() {
+    fn cpu_time_is_that_of_all_responses_over_the_same_time() {
         let slice = SliceRecord {
             wall_s: 0.22,
             recorded_s: 0.2,

@@ -114,7 +114,7 @@ pub struct Load {
     pub requests_per_connection: Option<u32>,
     /// Whether new TLS connections resume earlier sessions. If not given, see [`Plan::resumes`].
     pub resumption: Option<bool>,
-    /// Expected statuses of answers; all below 400 if empty.
+    /// Expected statuses of responses; all below 400 if empty.
     pub expect: Vec<u16>,
     /// The caller.
     pub caller: Caller,

@@ -78,14 +78,17 @@ fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
 ///
 /// # Errors
 /// When a file of the configuration cannot be read.
-pub(crate) fn of_envoy(spec: &ProxySpec, names: &Names) -> io::Result<String> {
-    let listener = spec.plan.listener_file.as_ref().map(fs::read_to_string).transpose()?;
+pub(crate) fn envoy_hash(spec: &ProxySpec, names: &Names) -> io::Result<String> {
+    let watched = spec.plan.watched.as_ref().map(|files| -> io::Result<_> {
+        let read = |path: &Path| Ok::<_, io::Error>(names.apply(&fs::read_to_string(path)?));
+        Ok([read(&files.listeners)?, read(&files.clusters)?])
+    });
     let files = spec.plan.fragment.iter().flat_map(|fragment| &fragment.files);
     let files: BTreeMap<String, String> =
         files.map(|(path, bytes)| (names.apply(&path.to_string_lossy()), sha256(bytes))).collect();
     let parts = json!([
         names.apply(&fs::read_to_string(spec.config())?),
-        listener.map(|listener| names.apply(&listener)),
+        watched.transpose()?,
         files,
         spec.environment,
         spec.workers,
@@ -97,12 +100,12 @@ pub(crate) fn of_envoy(spec: &ProxySpec, names: &Names) -> io::Result<String> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub(crate) fn of_file(path: &Path, names: &Names) -> io::Result<String> {
+pub(crate) fn file_hash(path: &Path, names: &Names) -> io::Result<String> {
     Ok(sha256(names.apply(&fs::read_to_string(path)?).as_bytes()))
 }
 
 /// The hash of an arm, from those of its proxies in their order. None without proxies.
-pub(crate) fn of_arm(proxies: &[String]) -> Option<String> {
+pub(crate) fn arm_hash(proxies: &[String]) -> Option<String> {
     match proxies {
         [] => None,
         [one] => Some(one.clone()),
@@ -143,8 +146,8 @@ mod tests {
     #[test]
     fn the_hash_of_several_proxies_depends_on_their_order() {
         let [a, b] = ["a", "b"].map(str::to_owned);
-        assert_eq!((of_arm(&[]), of_arm(std::slice::from_ref(&a))), (None, Some(a.clone())));
-        assert_ne!(of_arm(&[a.clone(), b.clone()]), of_arm(&[b, a]));
+        assert_eq!((arm_hash(&[]), arm_hash(std::slice::from_ref(&a))), (None, Some(a.clone())));
+        assert_ne!(arm_hash(&[a.clone(), b.clone()]), arm_hash(&[b, a]));
     }
 
     #[test]

@@ -168,7 +168,7 @@ pub struct Control<'a> {
     /// Set to end the run after the request in flight. Complete rounds are kept.
     pub stop: &'a AtomicBool,
     /// Whether another round begins, given the complete ones. Called while nothing is measured.
-    pub goes_on: &'a mut dyn FnMut(&[RoundRecord]) -> bool,
+    pub should_continue: &'a mut dyn FnMut(&[RoundRecord]) -> bool,
     /// Receives events.
     pub on_event: &'a mut dyn FnMut(&Event<'_>),
 }
@@ -220,12 +220,12 @@ fn all_rounds(
     rounds: &mut Vec<RoundRecord>,
 ) -> Result<(), RunError> {
     let mut quiet = Quiet::over(setting.placement, link.is_some(), rounds)?;
-    let Control { stop, goes_on, on_event } = control;
+    let Control { stop, should_continue, on_event } = control;
     let first = rounds.len() as u32;
     let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
     for round in first..=plan.rounds {
         // Also called after the last round, since the end counts as a look.
-        if !goes_on(rounds) || round == plan.rounds {
+        if !should_continue(rounds) || round == plan.rounds {
             break;
         }
         if round == first {

@@ -69,11 +69,11 @@ pub fn combine(mut parts: Vec<Part>) -> Option<SittingsResult> {
         }
     }
     let arms = ids.into_iter().filter_map(|arm| {
-        let of_arm = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
+        let overall = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
         let by_load = arm.loads.iter().flat_map(|load| {
             CostMeasure::BY_LOAD.into_iter().map(|measure| (measure, Some(load.load.as_str())))
         });
-        let costs = of_arm.chain(by_load).filter_map(|(measure, load)| cost(&parts, &arm.id, measure, load));
+        let costs = overall.chain(by_load).filter_map(|(measure, load)| cost(&parts, &arm.id, measure, load));
         let costs: Vec<SittingCost> = costs.collect();
         Some(SittingArm { id: arm.id.clone(), compared_with: arm.compared_with.clone()?, costs })
     });

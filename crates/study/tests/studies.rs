@@ -29,12 +29,12 @@ fn shown(plan: &Plan) -> String {
     }
     for (number, arm) in plan.arms.iter().enumerate() {
         let copies = plan.subjects.iter().filter(|subject| subject.arm == number).count();
-        let _ = writeln!(text, "{number} {} x{copies} {}", arm.id, of_arm(plan, arm));
+        let _ = writeln!(text, "{number} {} x{copies} {}", arm.id, arm_text(plan, arm));
     }
     text
 }
 
-fn of_arm(plan: &Plan, arm: &Arm) -> String {
+fn arm_text(plan: &Plan, arm: &Arm) -> String {
     let connections: Vec<usize> = plan.loads.iter().map(|load| arm.connections(load)).collect();
     let conditions = &arm.conditions;
     let query = conditions.query().as_ref().map_or_else(String::new, |query| format!("?{query}"));

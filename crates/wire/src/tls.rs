@@ -1,4 +1,4 @@
-//! TLS under any protocol, by rustls without I/O.
+//! TLS below any protocol: rustls without I/O.
 
 mod config;
 mod hints;
@@ -58,8 +58,8 @@ pub enum TlsError {
     /// An error of the peer, a certificate, or the negotiation.
     #[error("{}", describe(.0))]
     Protocol(#[from] rustls::Error),
-    /// A buffer accepted or returned less than it must.
-    #[error("the buffers of TLS: {0}")]
+    /// A TLS buffer accepted or returned too few bytes.
+    #[error("TLS buffer: {0}")]
     Buffer(#[from] io::Error),
 }
 

@@ -134,10 +134,10 @@ mod tests {
     fn every_function_has_its_own_code() {
         let pieces = pieces();
         assert_eq!(pieces.len(), PIECES);
-        let places: BTreeSet<usize> = pieces.iter().map(|piece| *piece as usize).collect();
-        assert_eq!(places.len(), PIECES);
+        let indices: BTreeSet<usize> = pieces.iter().map(|piece| *piece as usize).collect();
+        assert_eq!(indices.len(), PIECES);
         // Together they exceed a first-level instruction cache, which is 32 or 64 KiB.
-        let (first, last) = (places.first().unwrap(), places.last().unwrap());
+        let (first, last) = (indices.first().unwrap(), indices.last().unwrap());
         assert!(last - first > 128 << 10, "{} bytes", last - first);
     }
 }

@@ -6,7 +6,7 @@ use super::withhold_times;
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// Whether requests were sent as fast as answers arrived, without a schedule that the generator could miss.
+/// Whether requests were sent as fast as responses arrived, without a schedule that the generator could miss.
 fn has_no_plan(result: &LoadResult) -> bool {
     result.plan.loop_ == Loop::Closed && result.plan.think.is_none()
 }

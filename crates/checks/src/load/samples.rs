@@ -52,7 +52,7 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
                 lost.join(", "),
                 if lost.len() == 1 { "is a lower bound" } else { "are lower bounds" }
             ),
-            "lower the rate, or raise --timeout to wait for slow answers",
+            "lower the rate, or raise --timeout to wait for slow responses",
         )]
     },
     withhold: None,
@@ -79,7 +79,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             severity,
             Measured::count(count as f64, needed(*nearest, limits), "requests"),
             format!(
-                "{count} answers are too few for {}, which {} withheld",
+                "{count} responses are too few for {}, which {} withheld",
                 names.join(", "),
                 if names.len() == 1 { "is" } else { "are" }
             ),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_answers_withhold_the_quantiles_that_they_do_not_support() {
+    fn too_few_responses_withhold_the_quantiles_that_they_do_not_support() {
         let run = |count: u64| fired("too-few-samples", |result| result.latency.response.count = count);
         assert_eq!(run(100_000).0, None);
         let (severity, result) = run(99_999);

@@ -1,5 +1,5 @@
 //! Properties of the subject, or of the path to it, that show in the
-//! distribution of answers.
+//! distribution of responses.
 
 use hoptax_result::{LoadResult, Severity};
 

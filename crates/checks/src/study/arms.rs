@@ -66,11 +66,11 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
     protects_from: "a function that looks cheap because it rejects requests",
     source: "RFC 9411: failed transactions below 0.001 %",
     judge: |result, limits| {
-        let limit = result.plan.max_error_share;
+        let max_share = result.plan.max_error_share;
         each_load(result, |load| {
             let share = load.book.error_share();
-            let warn = limits.of(&thresholds::ERROR_SHARE).min(limit);
-            let (severity, threshold) = severity_above(share, warn, limit)?;
+            let warn = limits.of(&thresholds::ERROR_SHARE).min(max_share);
+            let (severity, threshold) = severity_above(share, warn, max_share)?;
             let kinds: Vec<String> =
                 load.failures.iter().map(|(kind, count)| format!("{count} {kind}, ")).collect();
             let others = load.book.timed_out + load.book.unfinished;
@@ -99,7 +99,7 @@ pub(super) const UNPROVEN: Check<StudyResult> = Check {
                 format!("no proof that the function ran as configured: {}", arm.unproven.join(", "));
             let measured = Measured::count(arm.unproven.len() as f64, 0.0, "statistics");
             let advice = "check the arm's configuration and log in the run folder";
-            of_arm(arm, finding("unproven", Severity::Fail, measured, message, advice))
+            for_arm(arm, finding("unproven", Severity::Fail, measured, message, advice))
         });
         found.collect()
     },
@@ -112,25 +112,25 @@ pub(super) const ADMITTED: Check<StudyResult> = Check {
     protects_from: "comparing rate limits that admit different numbers of requests",
     source: "ground truth: a bucket of n tokens admits n requests at once and n per second",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::ADMITTED_ERROR);
-        let of_arm_and_load = |arm: &ArmResult| -> Vec<Finding> {
-            let wrong = |load: &hoptax_result::ArmLoad| {
+        let max_error = limits.of(&thresholds::ADMITTED_ERROR);
+        let judge_arm = |arm: &ArmResult| -> Vec<Finding> {
+            let judge_load = |load: &hoptax_result::ArmLoad| {
                 let ratio = load.admitted_ratio?.estimate;
                 let error = (ratio - 1.0).abs();
-                let severity = (error > limit).then_some(Severity::Warn)?;
+                let severity = (error > max_error).then_some(Severity::Warn)?;
                 let message = format!(
                     "the limit admitted {} % of the requests that it should admit under `{}`",
                     (ratio * 100.0).round(),
                     load.load
                 );
-                let measured = Measured::percent(error, limit);
+                let measured = Measured::percent(error, max_error);
                 let advice = "compare its other numbers only with limits that admit the same share";
-                let one = of_arm(arm, finding("admitted", severity, measured, message, advice));
+                let one = for_arm(arm, finding("admitted", severity, measured, message, advice));
                 Some(Finding { load: Some(load.load.clone()), measures: vec![Measure::Admitted], ..one })
             };
-            arm.loads.iter().filter_map(wrong).collect()
+            arm.loads.iter().filter_map(judge_load).collect()
         };
-        result.arms.iter().flat_map(of_arm_and_load).collect()
+        result.arms.iter().flat_map(judge_arm).collect()
     },
     withhold: None,
 };
@@ -179,7 +179,7 @@ fn each_load(result: &StudyResult, judge: impl Fn(&ArmLoad) -> Option<Finding>) 
 }
 
 /// The same finding, about this arm. A failure also withholds the costs of arms that are compared with it.
-fn of_arm(arm: &ArmResult, finding: Finding) -> Finding {
+fn for_arm(arm: &ArmResult, finding: Finding) -> Finding {
     Finding { arm: Some(arm.id.clone()), ..finding }
 }
 

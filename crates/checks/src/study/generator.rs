@@ -44,7 +44,7 @@ fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limit
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
                   keep processors from halting (--never-halt always)";
     let finding = finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
-    // If half of the answers are late at the median, no quantile above it is valid either.
+    // If half of the responses are late at the median, no quantile above it is valid either.
     let measures = if measure == Measure::ResponseP50 { Measure::RESPONSES.to_vec() } else { vec![measure] };
     Some(Finding { measures, ..finding })
 }

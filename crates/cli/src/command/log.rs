@@ -12,12 +12,12 @@ const COLUMNS: &str = "intended_ns,offered_ns,started_ns,connected_ns,written_ns
 
 /// Runs the command.
 pub(crate) fn run(arguments: &LogArguments) -> Result<Code, Failure> {
-    let of_file = |error: &dyn std::fmt::Display| format!("log `{}`: {error}", arguments.file.display());
-    let file = File::open(&arguments.file).map_err(|error| Failure::bad_input(of_file(&error)))?;
+    let in_file = |error: &dyn std::fmt::Display| format!("log `{}`: {error}", arguments.file.display());
+    let file = File::open(&arguments.file).map_err(|error| Failure::bad_input(in_file(&error)))?;
     match write(BufReader::new(file), BufWriter::new(io::stdout().lock())) {
         // A closed pipe is not an error.
         Err(LogError::Read(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Code::Success),
-        Err(error) => Err(Failure::bad_input(of_file(&error))),
+        Err(error) => Err(Failure::bad_input(in_file(&error))),
         Ok(()) => Ok(Code::Success),
     }
 }

@@ -25,6 +25,7 @@ use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
 use hoptax_study::plan::{LeftOpen, Plan};
 use hoptax_study::precision;
+use hoptax_study::programs;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::suit;
@@ -95,9 +96,10 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         spinner: spinner.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
+    let others = programs::builds(&plan).map_err(Failure::environment)?;
+    let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
-    let programs = Programs { hoptax: &program, envoy: &envoy.program };
     let mut manifest = Manifest::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
     manifest.speeds = speeds;
     let (folder, manifest, rounds) = match &stored {
@@ -345,13 +347,13 @@ fn measure(
     let expected = Cell::new(None);
     let progress = StudyProgress::begin(plan.slices_per_round() as u64, earlier.rounds.len() as u32);
     let mut store_error = None;
-    let mut goes_on = |rounds: &[RoundRecord]| {
-        let (goes_on, note) = session.goes_on(rounds, &expected);
+    let mut should_continue = |rounds: &[RoundRecord]| {
+        let (should_continue, note) = session.should_continue(rounds, &expected);
         progress.set_rounds(expected.get());
         if let Some(note) = note {
             progress.note(&note);
         }
-        goes_on
+        should_continue
     };
     let mut on_event = |event: &Event<'_>| {
         progress.on_event(event);
@@ -359,7 +361,8 @@ fn measure(
             store_error = store_error.take().or(folder.store_round(*round, record, *elapsed_s).err());
         }
     };
-    let mut control = Control { stop: interrupt.flag(), goes_on: &mut goes_on, on_event: &mut on_event };
+    let mut control =
+        Control { stop: interrupt.flag(), should_continue: &mut should_continue, on_event: &mut on_event };
     let outcome = runner::run(plan, setting, earlier, &mut control);
     progress.finish();
     if let Some(error) = store_error {

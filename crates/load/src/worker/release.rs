@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use hoptax_host::clock::now_ns;
 
-use super::answers::failure_of;
+use super::responses::failure_of;
 use super::{InFlight, Worker};
 use crate::backlog::Due;
 use crate::connection::{ConnectionId, Event, SlotId};
@@ -174,7 +174,7 @@ impl Worker {
         let picked = request.picked;
         let target = &self.traffic.targets[picked.target];
         let transport = &mut self.transports[connection];
-        let bytes = if target.places.is_empty() {
+        let bytes = if target.placeholders.is_empty() {
             &target.request.bytes
         } else {
             self.filled.clear();

@@ -121,13 +121,13 @@ fn way(network: &NetworkPlan) -> String {
 /// Rates, and accounts of requests.
 fn accounts(result: &LoadResult) -> String {
     let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
-    // A withheld rate could be computed from the count of answers below, which is kept as evidence.
+    // A withheld rate could be computed from the count of responses below, which is kept as evidence.
     let mut text = format!(
         "rate       {}sent {}{}{}\n",
         result.rate.achieved.map_or_else(String::new, |achieved| format!("answered {}, ", rate(achieved))),
         rate(result.rate.offered),
         result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
-        if result.rate.achieved.is_none() { " (rate of answers withheld)" } else { "" }
+        if result.rate.achieved.is_none() { " (rate of responses withheld)" } else { "" }
     );
     let book = &result.book;
     let count = |count: u64| grouped(count as f64, 0);
@@ -214,7 +214,7 @@ fn tls_line(tls: &TlsResult) -> String {
     )
 }
 
-/// The distributions; response time is of answered requests and of those whose answer was still pending.
+/// The distributions; response time is of answered requests and of those whose response was still pending.
 fn latencies(result: &LoadResult) -> String {
     let mut rows = Rows::new(&["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"]);
     let latency = &result.latency;

@@ -100,7 +100,7 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     }
     let mut lines = if columns.is_empty() { Vec::new() } else { words::intervals(result) };
     lines.extend(words::same(result));
-    lines.extend(known::answers(result).into_iter().map(|answer| format!("known answer {answer}")));
+    lines.extend(known::sentences(result).into_iter().map(|sentence| format!("known answer {sentence}")));
     lines.extend(words::slices(result));
     for line in lines {
         text += &format!("{}\n", style.wrap(&line, 2));

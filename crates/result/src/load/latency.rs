@@ -90,7 +90,7 @@ pub struct Percentile {
     pub percentile: f64,
     /// Its response time.
     pub response_us: Option<f64>,
-    /// Lower bound of its response time, if requests with pending answers leave it open.
+    /// Lower bound of its response time, if requests with pending responses leave it open.
     pub response_at_least_us: Option<f64>,
     /// Its 95 % confidence interval, computed as for the other quantiles.
     pub response_interval: Option<Range>,

@@ -5,57 +5,52 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use hoptax_load::{Release, Run, now_ns};
+use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
 use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
-use super::measure::{AFTER_THAW, DRAIN_NS, Meter};
+use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
 use super::subjects::Subjects;
 use crate::plan::{self, Load, Plan};
 
-/// Measurements per subject, of which the median is taken. Subjects take turns.
-const TURNS: usize = 5;
+/// Measurements per subject and loop, of which the median is taken. Subjects take turns.
+const TURNS: usize = 3;
 /// Length of each measurement, nanoseconds.
 const TURN_NS: u64 = 150_000_000;
+/// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
+const IN_USE: f64 = 0.5;
+
+/// What the turns of one loop gave for each arm.
+#[derive(Default)]
+struct Turns {
+    /// Requests per second.
+    rates: BTreeMap<usize, Vec<f64>>,
+    /// CPU time of all proxies per request, nanoseconds.
+    cpu_ns: BTreeMap<usize, Vec<f64>>,
+}
 
 impl Meter<'_> {
-    /// The capacity of each arm: requests per second in a closed loop over the connections of its open loops, the
-    /// median over its subjects' turns. An arm without a proxy gets the capacity of the arm that it is compared with or
-    /// that is compared with it.
+    /// The capacity of each arm, requests per second, see [`of_loops`]. An arm without a proxy gets the capacity of the
+    /// arm that it is compared with or that is compared with it.
     pub(super) fn capacities(
         &mut self,
         subjects: &mut Subjects,
         stop: &AtomicBool,
     ) -> io::Result<BTreeMap<usize, f64>> {
-        let mut rates: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for turn in 0..TURNS {
-            for number in plan::shuffled(self.plan, turn as u32) {
-                let (Some(subject), Some(planned)) =
-                    (subjects.all.get_mut(number), self.plan.subjects.get(number))
-                else {
-                    continue;
-                };
-                let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-                let open = self.plan.loads.iter().position(|load| load.open.is_some());
-                let worker = open.and_then(|load| subject.workers.get_mut(load)?.as_mut());
-                let Some(worker) = worker.filter(|_| !proxies.is_empty()) else { continue };
-                self.freezer.thaw(&proxies)?;
-                thread::sleep(AFTER_THAW);
-                self.recording.clear();
-                let start_ns = now_ns();
-                let run = Run::new(Release::Closed, start_ns, start_ns + TURN_NS, DRAIN_NS);
-                worker.run(run, &mut self.recording, stop)?;
-                self.freezer.freeze(&proxies)?;
-                let seconds = self.recording.last_answer_ns.saturating_sub(start_ns) as f64 / 1e9;
-                if seconds > 0.0 {
-                    let rate = self.recording.book.answered as f64 / seconds;
-                    rates.entry(planned.arm).or_default().push(rate);
-                }
+        let closed = self.take_turns(subjects, stop, |_| Some(Release::Closed))?;
+        let seed = self.plan.seed;
+        let open = self.take_turns(subjects, stop, |arm| {
+            let rate = median(closed.rates.get(&arm)?)? * IN_USE;
+            Some(Release::Open(Schedule::new(Arrivals::Poisson, rate.max(1.0), seed, 0, 1)))
+        })?;
+        let mut capacities: BTreeMap<usize, f64> = BTreeMap::new();
+        for (arm, rates) in &closed.rates {
+            let cpu = closed.cpu_ns.get(arm).and_then(|cpu| median(cpu));
+            let in_use = open.cpu_ns.get(arm).and_then(|cpu| median(cpu));
+            if let Some(rate) = median(rates) {
+                capacities.insert(*arm, of_loops(rate, cpu, in_use));
             }
         }
-        self.recording.clear();
-        let mut capacities: BTreeMap<usize, f64> =
-            rates.into_iter().filter_map(|(arm, rates)| Some((arm, median(&rates)?))).collect();
         let first = capacities.values().next().copied();
         for (number, arm) in self.plan.arms.iter().enumerate() {
             let other = arm.compared_with.and_then(|other| capacities.get(&other).copied());
@@ -64,6 +59,64 @@ impl Meter<'_> {
             }
         }
         Ok(capacities)
+    }
+
+    /// Measures every subject that has a proxy and an open loop, over the connections of that loop. `release` gives the
+    /// releases for an arm; without, the arm is left out.
+    fn take_turns(
+        &mut self,
+        subjects: &mut Subjects,
+        stop: &AtomicBool,
+        release: impl Fn(usize) -> Option<Release>,
+    ) -> io::Result<Turns> {
+        let mut turns = Turns::default();
+        for turn in 0..TURNS {
+            for number in plan::shuffled(self.plan, turn as u32) {
+                let (Some(subject), Some(planned)) =
+                    (subjects.all.get_mut(number), self.plan.subjects.get(number))
+                else {
+                    continue;
+                };
+                let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
+                let Some(release) = release(planned.arm).filter(|_| !proxies.is_empty()) else { continue };
+                let open = self.plan.loads.iter().position(|load| load.open.is_some());
+                let Some(open) = open.filter(|open| matches!(subject.workers.get(*open), Some(Some(_))))
+                else {
+                    continue;
+                };
+                self.freezer.thaw(&proxies)?;
+                thread::sleep(AFTER_THAW);
+                let before = self.read(subject)?;
+                self.recording.clear();
+                let start_ns = now_ns();
+                let run = Run::new(release, start_ns, start_ns + TURN_NS, DRAIN_NS);
+                let Some(worker) = subject.workers.get_mut(open).and_then(Option::as_mut) else { continue };
+                worker.run(run, &mut self.recording, stop)?;
+                thread::sleep(SETTLE);
+                let after = self.read(subject)?;
+                self.freezer.freeze(&proxies)?;
+                let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
+                let answered = self.recording.book.answered as f64;
+                if seconds > 0.0 && answered > 0.0 {
+                    turns.rates.entry(planned.arm).or_default().push(answered / seconds);
+                    let (used, _) = after.since(&before);
+                    turns.cpu_ns.entry(planned.arm).or_default().push(used.cpu_ns as f64 / answered);
+                }
+            }
+        }
+        self.recording.clear();
+        Ok(turns)
+    }
+}
+
+/// Capacity from the rate of a closed loop and the CPU time per request in the closed and in the open loop: the rate at
+/// which the open loop would use the processors as the closed one does, and at most the rate of the closed loop. A busy
+/// proxy handles several requests per wake-up, so a request costs more in an open loop, and 90 % of the rate of the
+/// closed loop can be more than the proxy can take.
+fn of_loops(closed_rate: f64, closed_cpu_ns: Option<f64>, open_cpu_ns: Option<f64>) -> f64 {
+    match (closed_cpu_ns, open_cpu_ns) {
+        (Some(closed), Some(open)) if open > closed => closed_rate * closed / open,
+        _ => closed_rate,
     }
 }
 
@@ -104,5 +157,16 @@ mod tests {
         // An arm without a proxy takes no part in closed loops, so it cannot be the slowest there.
         assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
         assert_eq!(rate_of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
+    }
+
+    #[test]
+    fn what_a_request_costs_in_use_limits_the_capacity() {
+        let of = |closed, open| of_loops(10_000.0, closed, open).round() as u64;
+        assert_eq!(of(Some(80_000.0), Some(100_000.0)), 8_000);
+        // The closed loop is the limit where a request of the open loop costs no more, or where CPU time is unknown.
+        assert_eq!(
+            [of(Some(80_000.0), Some(60_000.0)), of(None, Some(1.0)), of(Some(1.0), None)],
+            [10_000; 3]
+        );
     }
 }

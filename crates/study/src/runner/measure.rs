@@ -21,7 +21,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
-use super::subjects::{Subject, Subjects};
+use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
 use crate::plan::{self, Block, Load, Plan, Rate};
@@ -31,16 +31,16 @@ use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
 const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
 const LEAD_IN_NS: u64 = 20_000_000;
-/// How long to wait for answers after a slice.
+/// How long to wait for responses after a slice.
 pub(super) const DRAIN_NS: u64 = 1_000_000_000;
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 /// A tick of `/proc/stat`, nanoseconds.
 const TICK_NS: f64 = 1e7;
-/// Time for the proxy to go to sleep after its last answer: the kernel's CPU accounting of a thread is exact once it
+/// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
 /// sleeps.
-const SETTLE: Duration = Duration::from_micros(500);
+pub(super) const SETTLE: Duration = Duration::from_micros(500);
 
 /// Measures the slices of one round and records them.
 pub(super) struct Meter<'a> {
@@ -62,7 +62,7 @@ pub(super) struct Meter<'a> {
 }
 
 /// All counters at one moment.
-struct Reading {
+pub(super) struct Reading {
     at_ns: u64,
     /// CPU time of all origins.
     origin_cpu_ns: u64,
@@ -110,7 +110,7 @@ impl Reading {
 impl Reading {
     /// Resource use of all proxies since an earlier reading, with the time that they waited for a processor that none
     /// of them used, and the CPU time of each.
-    fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
+    pub(super) fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
         let (mut all, mut cpu_ns) = (TaskUse::default(), [0; MAX_HOPS]);
         let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
         for ((hop, earlier), cpu_ns) in self.hops.iter().zip(&earlier.hops).zip(&mut cpu_ns) {
@@ -201,7 +201,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Reads the counters of a subject and of the processes behind it.
-    fn read(&self, subject: &Subject) -> io::Result<Reading> {
+    pub(super) fn read(&self, subject: &Subject) -> io::Result<Reading> {
         Reading::take(subject, (&self.origins, self.companion), self.setting, self.link)
     }
 
@@ -268,13 +268,13 @@ impl<'a> Meter<'a> {
             wall_s,
             planned_rate,
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
-            recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+            recorded_s: self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
-            answered: self.recording.book.answered + self.recording.warmup_answers,
+            answered: self.recording.book.answered + self.recording.warmup_responses,
             proxy_cpu_ns: proxy.cpu_ns,
             hops_cpu_ns,
             late_hops_cpu_ns: [0; MAX_HOPS],
-            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_answers),
+            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_responses),
             origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
             // The counter of a killed companion is gone.
             companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),
@@ -315,8 +315,7 @@ impl<'a> Meter<'a> {
         ) {
             (Some(proxy), Some(arm)) if arm.function.is_some() => {
                 let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
-                let read = proxy.statistics(&names);
-                read.map_err(|error| RunError::Arm { arm: arm.id.clone(), cause: error.into() })
+                statistics(arm, (proxy, 0), self.link, &names)
             }
             _ => Ok(None),
         };
@@ -350,13 +349,30 @@ impl<'a> Meter<'a> {
                 self.record.unproven.entry(subject.arm).or_default().extend(failures);
             }
         }
-        let first = self.plan.subjects.iter().zip(&subjects.all).filter(|(planned, _)| planned.copy == 0);
-        for (planned, subject) in first {
-            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
-            self.record.memory_bytes.insert(planned.arm, memory.collect::<io::Result<_>>()?);
-            self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
-            let configuration = subject.configuration.clone();
-            self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
+        let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
+        for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
+            *copies.entry(planned.arm).or_default() += 1;
+            let sums = self.record.memory_bytes.entry(planned.arm).or_default();
+            sums.resize(subject.proxies.len(), 0);
+            for (sum, proxy) in sums.iter_mut().zip(&subject.proxies) {
+                *sum += memory_bytes(proxy.id())?;
+            }
+            if let Some(opened) = subject.opened {
+                let sum = self.record.opened.entry(planned.arm).or_default();
+                sum.connections += opened.connections;
+                sum.before_bytes += opened.before_bytes;
+                sum.after_bytes += opened.after_bytes;
+            }
+            if planned.copy == 0 {
+                let configuration = subject.configuration.clone();
+                self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
+            }
+        }
+        for (arm, bytes) in &mut self.record.memory_bytes {
+            let copies = copies.get(arm).copied().unwrap_or(1).max(1);
+            for bytes in bytes.iter_mut() {
+                *bytes /= copies;
+            }
         }
         Ok(self.record)
     }
@@ -382,7 +398,7 @@ impl<'a> Meter<'a> {
             Some(open) => {
                 // All arms of a block with the same rate get the same release times.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
-                // Where answers are counted by status, all count: a token bucket does not know of a lead-in.
+                // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }

@@ -12,7 +12,7 @@ use super::subjects::{folder, proxy_spec};
 use super::{KERNEL_TICKS, Setting, requests_sha256};
 use crate::file;
 use crate::plan::Plan;
-use crate::provenance::{Names, of_envoy};
+use crate::provenance::{Names, envoy_hash};
 
 /// The configuration hash of each arm and the hashes of its requests, in the given folder and with ports from
 /// `first_port`.
@@ -43,7 +43,7 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         let spec = proxy_spec(arm, 0, (&setting, own), place, (next, companion), None).unwrap();
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
-        found.insert(arm.id.clone(), (of_envoy(&spec, &names).unwrap(), requests));
+        found.insert(arm.id.clone(), (envoy_hash(&spec, &names).unwrap(), requests));
     }
     found
 }
@@ -58,7 +58,7 @@ fn two_runs_of_a_plan_have_the_same_hashes_with_other_ports_and_folders() {
     assert_eq!(one, hashes(ARMS, folders[1].path(), 40_000));
     assert_eq!(one["baseline"], one["same"]);
     let different: std::collections::BTreeSet<&String> = one.values().map(|(hash, _)| hash).collect();
-    // The copy of the baseline, and the baseline that answers as compression needs it.
+    // The copy of the baseline, and the baseline that responds as compression needs it.
     assert!(different.len() + 2 >= one.len() && different.len() < one.len(), "{one:#?}");
 }
 

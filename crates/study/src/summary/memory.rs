@@ -27,8 +27,8 @@ fn total(round: &StudyRound, arm: &str) -> Option<f64> {
     (!proxies.is_empty()).then(|| proxies.iter().sum::<u64>() as f64)
 }
 
-/// Growth of the memory of an arm's first proxy per connection that the generator opened, bytes; negative if the proxy
-/// released more memory meanwhile. None if no connection was opened, and with too few rounds for an interval.
+/// Growth of the memory of an arm's first proxies, of all copies, per connection that the generator opened, bytes;
+/// negative if the proxies released more memory meanwhile. None if no connection was opened, and with too few rounds for an interval.
 pub(super) fn per_connection(rounds: &Rounds<'_>, arm: &str) -> Option<Interval> {
     let grown: Vec<f64> = rounds.all.iter().filter_map(|round| grown(round, arm)).collect();
     mean_over_rounds(&grown, rounds.confidence)

@@ -89,14 +89,14 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         sum
     });
     arm.failures = failures(samples.into_iter());
-    let of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
-    let unproven: BTreeSet<String> = of_arm().flat_map(|round| round.unproven.clone()).collect();
+    let rounds_of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
+    let unproven: BTreeSet<String> = rounds_of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
     let core_share = of(&rate_load).and_then(|load| load.proxy_core_share);
     arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
     let hop = |(number, hop): (usize, &HopUse)| {
         let memory: Vec<f64> =
-            of_arm().filter_map(|round| Some(*round.memory_bytes.get(number)? as f64)).collect();
+            rounds_of_arm().filter_map(|round| Some(*round.memory_bytes.get(number)? as f64)).collect();
         let cpu = measure::HOP_CPU.get(number);
         HopUse {
             name: hop.name.clone(),
@@ -177,7 +177,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         admitted_ratio: level(&measure::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),
         over_10_ms_share: response::share_within(&times, 10_000_000).map(|share| 1.0 - share),
-        responses: response::answers(&times),
+        responses: response::responses(&times),
         book,
         failures: failures(samples.into_iter()),
     }
@@ -215,14 +215,14 @@ fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
 
 /// The share of their processors that an arm's proxies used under a load, in the slices that count. None without any.
 fn proxy_use(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<f64> {
-    let of_arm: Vec<f64> = rounds
+    let shares: Vec<f64> = rounds
         .samples(arm, load)
         .flat_map(|(_, sample)| {
             let values = super::samples::column(sample, &measure::PROXY_CORE).zip(&sample.set_aside);
             values.filter(|(_, by)| by.is_empty()).filter_map(|(value, _)| value).collect::<Vec<f64>>()
         })
         .collect();
-    (!of_arm.is_empty()).then(|| of_arm.iter().sum::<f64>() / of_arm.len() as f64)
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 /// Resource use and lag of the generator under a load.

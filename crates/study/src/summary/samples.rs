@@ -124,8 +124,8 @@ pub(super) fn column<'a>(
 /// The values of a sample that count, each divided by the factor of its index.
 fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Counted> {
     let mut values = Vec::new();
-    let places = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
-    for (index, (value, ((block, copy), by))) in column(sample, measure).zip(places).enumerate() {
+    let columns = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
+    for (index, (value, ((block, copy), by))) in column(sample, measure).zip(columns).enumerate() {
         if let Some(value) = value.filter(|_| !measure.is_invalidated_by(by)) {
             values.push(Counted { block: *block, copy: *copy, value: value / factor(index) });
         }

@@ -9,43 +9,45 @@ use super::samples::column;
 use crate::measure::CPU;
 
 /// The indexes of a slice: its round, its sample in the round, and its position in the sample.
-type Place = (usize, usize, usize);
+type SliceIndex = (usize, usize, usize);
 
 /// The estimate for one load.
 pub(super) struct Speed {
     found: Slowdowns,
-    /// The slice of each observation.
-    places: Vec<Place>,
+    /// The slice of each observation, in the same order.
+    slices: Vec<SliceIndex>,
     /// The numbers of the arms in the observations.
     arms: BTreeMap<String, usize>,
 }
 
 /// The factor by which the machine was slower around each slice.
-pub(super) type Factors = BTreeMap<Place, f64>;
+pub(super) type Factors = BTreeMap<SliceIndex, f64>;
 
 /// Estimates the machine's speed under a load; loads are independent. None with too few arms.
 pub(super) fn speed(rounds: &[StudyRound], load: &str) -> Option<Speed> {
     let mut arms = BTreeMap::new();
-    let mut slices: Vec<(f64, Place, Observation)> = Vec::new();
+    let mut slices: Vec<(f64, SliceIndex, Observation)> = Vec::new();
     for (number, round) in rounds.iter().enumerate() {
-        for (place, sample) in round.samples.iter().enumerate().filter(|(_, sample)| sample.load == load) {
+        for (sample_index, sample) in
+            round.samples.iter().enumerate().filter(|(_, sample)| sample.load == load)
+        {
             let next = arms.len();
             let arm = *arms.entry(sample.arm.clone()).or_insert(next);
-            let places = sample.began_s.iter().zip(&sample.block).zip(&sample.set_aside);
-            for (index, (value, ((began_s, block), by))) in column(sample, &CPU).zip(places).enumerate() {
+            let columns = sample.began_s.iter().zip(&sample.block).zip(&sample.set_aside);
+            for (index, (value, ((began_s, block), by))) in column(sample, &CPU).zip(columns).enumerate() {
                 // An arm without a proxy spends no CPU time and carries no information.
                 let value = value.filter(|value| *value > 0.0 && !CPU.is_invalidated_by(by));
                 if let Some(value) = value {
                     let observation = Observation { round: number, block: *block, arm, value };
-                    slices.push((*began_s, (number, place, index), observation));
+                    slices.push((*began_s, (number, sample_index, index), observation));
                 }
             }
         }
     }
     slices.sort_by(|a, b| (a.1.0, a.0).partial_cmp(&(b.1.0, b.0)).unwrap_or(std::cmp::Ordering::Equal));
     let observations: Vec<Observation> = slices.iter().map(|(_, _, observation)| *observation).collect();
-    let places = slices.into_iter().map(|(_, place, _)| place).collect();
-    Some(Speed { found: slowdowns(&observations)?, places, arms })
+    let slices = slices.into_iter().map(|(_, index, _)| index).collect();
+    Some(Speed { found: slowdowns(&observations)?, slices, arms })
 }
 
 /// Stores with each slice how slow the machine was around it. Returns the weight of the neighbours under one load; none
@@ -57,7 +59,7 @@ pub(super) fn note(rounds: &mut [StudyRound], loads: &[String], usual: Option<&S
         if Some(load) == usual {
             weight = Some(speed.found.weight);
         }
-        for ((round, sample, index), factor) in speed.places.into_iter().zip(speed.found.factors) {
+        for ((round, sample, index), factor) in speed.slices.into_iter().zip(speed.found.factors) {
             let samples = rounds.get_mut(round).and_then(|round| round.samples.get_mut(sample));
             if let Some(slowdown) = samples.and_then(|sample| sample.slowdown.get_mut(index)) {
                 *slowdown = Some(factor);
@@ -76,6 +78,6 @@ impl Speed {
             return Factors::new();
         };
         let factors = self.found.between(one, two.unwrap_or(one));
-        self.places.iter().zip(factors).filter_map(|(place, factor)| Some((*place, factor?))).collect()
+        self.slices.iter().zip(factors).filter_map(|(index, factor)| Some((*index, factor?))).collect()
     }
 }

@@ -66,7 +66,7 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
                 }
                 slice.proxy_cpu_ns = (slice.proxy_cpu_ns as f64 * SLOWER[block as usize]) as u64;
                 let mut recording = Recording::new();
-                (0..100).for_each(|answer| recording.response.record(100_000 + answer));
+                (0..100).for_each(|index| recording.response.record(100_000 + index));
                 record.add(slice, &recording, spec.open.is_some());
             }
         }
@@ -186,7 +186,7 @@ fn an_empty_study_has_no_numbers() {
 }
 
 #[test]
-fn an_arm_that_answers_nothing_has_no_numbers() {
+fn an_arm_without_responses_has_no_numbers() {
     let lua = index("lua");
     let mut rounds = rounds(lua, [1.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {

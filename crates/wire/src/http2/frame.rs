@@ -105,7 +105,7 @@ pub(crate) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Whether the parser is between two frames.
+    /// Whether the parser is at a frame boundary.
     pub(crate) fn is_between(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }

@@ -1,4 +1,4 @@
-//! The server side of a connection, for the origin: requests are received whole, answers are sent as flow control
+//! The server side of a connection, for the origin: requests are received whole, responses are sent as flow control
 //! allows.
 
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
@@ -14,7 +14,7 @@ const MAX_STREAMS: u32 = 4096;
 const WINDOW_BYTES: u32 = 16 << 20;
 /// Maximum size of pending output.
 const OUTPUT_BYTES: usize = 256 * 1024;
-/// Maximum size of a body that is kept.
+/// Maximum size of a buffered body.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// The head of a request.
@@ -63,7 +63,7 @@ pub enum ServerEvent {
         /// Its body.
         body: Vec<u8>,
     },
-    /// The head of a request that is answered while it arrives.
+    /// The head of a streaming request.
     Opened {
         /// The number of its stream.
         stream: u32,
@@ -89,7 +89,7 @@ pub enum ServerEvent {
     },
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A body of the given size. The function returns pieces of it, from an offset and with a maximum size.
@@ -124,7 +124,7 @@ pub struct Server {
     state: State,
 }
 
-/// Whether a request is answered while it arrives.
+/// Whether a request is streaming: its parts are reported as they arrive.
 type IsStreaming = fn(&Head) -> bool;
 
 #[derive(Debug)]
@@ -138,21 +138,21 @@ struct State {
     is_streaming: IsStreaming,
 }
 
-/// A request that is not fully answered.
+/// A request without a complete response.
 #[derive(Debug)]
 struct Stream {
     id: u32,
-    /// Present until the request is complete and handed on.
+    /// Present until the request is complete and reported.
     request: Option<(Head, Vec<u8>)>,
     keeps_body: bool,
-    /// Whether parts of the request are handed on as they arrive.
+    /// Whether parts of the request are reported as they arrive.
     is_handed_on: bool,
-    /// Whether more of the answer may follow.
+    /// Whether more of the response may follow.
     is_streaming: bool,
     received_bytes: u32,
     window_bytes: i64,
-    /// The answer's body with the number of bytes sent, and the header block of its trailers.
-    answer: Option<(Body, u64, Vec<u8>)>,
+    /// The response's body with the number of bytes sent, and the header block of its trailers.
+    response: Option<(Body, u64, Vec<u8>)>,
 }
 
 impl Default for State {
@@ -169,7 +169,7 @@ impl Default for State {
 }
 
 impl Server {
-    /// A server that hands on requests for which `is_streaming` is true while they arrive.
+    /// A server that reports requests for which `is_streaming` is true while they arrive.
     pub fn streaming(is_streaming: IsStreaming) -> Self {
         Self { state: State { is_streaming, ..State::default() }, ..Self::default() }
     }
@@ -216,8 +216,8 @@ impl Server {
         }
     }
 
-    /// Starts the answer to a request; [`Self::pump`] sends the rest when flow control and the output have room.
-    pub fn answer(
+    /// Starts the response to a request; [`Self::pump`] sends the rest when flow control and the output have room.
+    pub fn respond(
         &mut self,
         id: u32,
         fields: &[(&str, &str)],
@@ -238,23 +238,23 @@ impl Server {
             put_field(&mut block, name, value);
         }
         if let Some(stream) = state.streams.get_mut(index) {
-            stream.answer = Some((body, 0, block));
+            stream.response = Some((body, 0, block));
         }
         self.pump(output);
     }
 
-    /// Starts the answer to a request that is answered while it arrives.
+    /// Starts the response to a streaming request.
     pub fn begin(&mut self, id: u32, fields: &[(&str, &str)], output: &mut Vec<u8>) {
         if let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) {
             put_fields(fields, id, false, output);
-            stream.answer = Some((Body::Bytes(Vec::new()), 0, Vec::new()));
+            stream.response = Some((Body::Bytes(Vec::new()), 0, Vec::new()));
         }
     }
 
-    /// Appends to such an answer.
+    /// Appends to a streaming response.
     pub fn push(&mut self, id: u32, bytes: &[u8], output: &mut Vec<u8>) {
         let stream = self.state.streams.iter_mut().find(|stream| stream.id == id);
-        if let Some((Body::Bytes(body), sent, _)) = stream.and_then(|stream| stream.answer.as_mut()) {
+        if let Some((Body::Bytes(body), sent, _)) = stream.and_then(|stream| stream.response.as_mut()) {
             // Drop the part that has been sent.
             body.drain(..(*sent as usize).min(body.len()));
             *sent = 0;
@@ -263,11 +263,11 @@ impl Server {
         self.pump(output);
     }
 
-    /// Ends such an answer.
+    /// Ends a streaming response.
     pub fn finish(&mut self, id: u32, trailers: &[(&str, &str)], output: &mut Vec<u8>) {
         let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) else { return };
         stream.is_streaming = false;
-        if let Some((_, _, block)) = &mut stream.answer {
+        if let Some((_, _, block)) = &mut stream.response {
             for (name, value) in trailers {
                 put_field(block, name, value);
             }
@@ -275,13 +275,13 @@ impl Server {
         self.pump(output);
     }
 
-    /// Resets a request that is not answered yet.
+    /// Resets a request without a response.
     pub fn reset(&mut self, id: u32, output: &mut Vec<u8>) {
         self.state.streams.retain(|stream| stream.id != id);
         put_number(output, kind::RST_STREAM, id, CANCEL);
     }
 
-    /// Appends as much pending output as there is room for.
+    /// Appends pending output up to the size limit.
     pub fn pump(&mut self, output: &mut Vec<u8>) {
         let state = &mut self.state;
         let mut index = 0;
@@ -316,9 +316,9 @@ fn put_fields(fields: &[(&str, &str)], id: u32, ends: bool, output: &mut Vec<u8>
 }
 
 impl Stream {
-    /// Sends as much as there is room for; true when everything is sent.
+    /// Sends as much as flow control and the size limit allow; true when everything is sent.
     fn send(&mut self, connection_window: &mut i64, output: &mut Vec<u8>) -> bool {
-        let Some((body, sent, trailers)) = &mut self.answer else { return false };
+        let Some((body, sent, trailers)) = &mut self.response else { return false };
         while *sent < body.len() {
             let room = (*connection_window).min(self.window_bytes).clamp(0, MAX_PAYLOAD_BYTES as i64) as u64;
             if room == 0 || output.len() > OUTPUT_BYTES {
@@ -394,7 +394,7 @@ impl State {
             return Ok(());
         };
         let Some((_, body)) = &mut stream.request else {
-            return Err(ProtocolError::Http2("data behind the end of a request"));
+            return Err(ProtocolError::Http2("data after the end of a request"));
         };
         if stream.is_handed_on {
             if !data.is_empty() {
@@ -409,7 +409,7 @@ impl State {
         let updates = (!end).then_some(stream.id);
         receive_on_stream(&mut stream.received_bytes, length, WINDOW_BYTES, updates, output)?;
         if end {
-            stream.hand_on(events);
+            stream.report(events);
         }
         Ok(())
     }
@@ -427,14 +427,14 @@ impl State {
             .decode(block, each)
             .map_err(|_| ProtocolError::Http2("a header block that cannot be read"))?;
         if id == 0 || id.is_multiple_of(2) {
-            return Err(ProtocolError::Http2("a request on a stream that is not the client's"));
+            return Err(ProtocolError::Http2("a request on a server stream"));
         }
         if id <= self.last_id {
             // Trailers of a request only mark its end.
             if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id)
                 && end
             {
-                stream.hand_on(events);
+                stream.report(events);
             }
             return Ok(());
         }
@@ -442,7 +442,7 @@ impl State {
             return Err(ProtocolError::Http2("a request without a method or a path"));
         }
         if self.streams.len() >= MAX_STREAMS as usize {
-            return Err(ProtocolError::Http2("more streams than were allowed"));
+            return Err(ProtocolError::Http2("more streams than allowed"));
         }
         self.last_id = id;
         let keeps_body = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
@@ -458,17 +458,17 @@ impl State {
             is_handed_on: is_streaming,
             received_bytes: 0,
             window_bytes: self.session.first_window_bytes,
-            answer: None,
+            response: None,
         });
         if end && let Some(stream) = self.streams.last_mut() {
-            stream.hand_on(events);
+            stream.report(events);
         }
         Ok(())
     }
 }
 
 impl Stream {
-    fn hand_on(&mut self, events: &mut Vec<ServerEvent>) {
+    fn report(&mut self, events: &mut Vec<ServerEvent>) {
         let Some((head, body)) = self.request.take() else { return };
         if self.is_handed_on {
             events.push(ServerEvent::Ended { stream: self.id });

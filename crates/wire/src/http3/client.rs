@@ -1,4 +1,4 @@
-//! The client side of a connection: requests are sent on streams, and answers arrive in any order.
+//! The client side of a connection: requests are sent on streams, and responses arrive in any order.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ struct Stream {
     /// The rest of the request; all of it while there is no stream.
     unsent: Vec<u8>,
     is_head: bool,
-    answer: ResponseReader,
+    response: ResponseReader,
 }
 
 impl Http3 {
@@ -98,12 +98,12 @@ impl Http3 {
         if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(Quic::Version)) }
     }
 
-    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         self.expected_body = expected;
     }
 
-    /// From now on, cookies that answers set are sent back on this connection.
+    /// From now on, cookies that responses set are sent back on this connection.
     pub fn keep_cookies(&mut self) {
         self.cookies.get_or_insert_default();
     }
@@ -118,30 +118,30 @@ impl Http3 {
         self.handshake.take()
     }
 
-    /// Sends a request on a free stream, as far as there is room.
+    /// Sends a request on a free stream, as far as flow control allows.
     pub fn send(&mut self, stream: u32, bytes: &[u8], is_head: bool) {
         if let Some(one) = self.streams.get_mut(stream as usize) {
-            let answer = ResponseReader::checking(self.expected_body.clone());
+            let response = ResponseReader::checking(self.expected_body.clone());
             let mut unsent = Vec::with_capacity(bytes.len());
             match self.cookies.as_ref().and_then(|cookies| cookies.header()) {
                 Some(cookies) => put_with_cookies(bytes, cookies, &mut unsent),
                 None => unsent.extend_from_slice(bytes),
             }
-            *one = Stream { unsent, is_head, answer, ..Stream::default() };
+            *one = Stream { unsent, is_head, response, ..Stream::default() };
             if let Some((_, connection)) = &mut self.connection {
                 one.go_on(connection);
             }
         }
     }
 
-    /// Whether the whole request on a stream has been handed over.
+    /// Whether the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
 
-    /// Whether the answer on a stream has begun.
+    /// Whether the response on a stream has begun.
     pub fn has_begun(&self, stream: u32) -> bool {
-        self.streams.get(stream as usize).is_some_and(|stream| stream.answer.has_begun())
+        self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_begun())
     }
 
     /// Cancels a request; its stream is free.
@@ -221,7 +221,7 @@ impl Http3 {
                     self.handshake = Some(Handshake {
                         version: "1.3",
                         // QUIC does not expose it.
-                        cipher: "not told".to_owned(),
+                        cipher: "not reported".to_owned(),
                         key_exchange_group: None,
                         alpn: Some(super::ALPN.to_vec()),
                         is_resumed: false,
@@ -270,9 +270,9 @@ impl Http3 {
             Ok(())
         })?;
         let Some(last) = last else { return Ok(()) };
-        events.push(Event::Retired { code: 0 });
+        events.push(Event::Draining { code: 0 });
         for (slot, stream) in (0..).zip(&mut self.streams) {
-            // The server processes no request from this one on (RFC 9114, section 5.2).
+            // The server processes neither this request nor later ones (RFC 9114, section 5.2).
             if stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
                 *stream = Stream::default();
                 events.push(Event::Lost { stream: slot, loss: Loss::Unprocessed });
@@ -288,19 +288,19 @@ impl Http3 {
         };
         let expected = self.expected.as_deref().unwrap_or_default();
         let slot = slot as u32;
-        let had_begun = stream.answer.has_begun();
+        let had_begun = stream.response.has_begun();
         let cookies = &mut self.cookies;
         let ended = quic::read(connection, id, |bytes| {
-            stream.answer.feed_with(bytes, expected, cookies.as_deref_mut())
+            stream.response.feed_with(bytes, expected, cookies.as_deref_mut())
         })?;
-        if !had_begun && stream.answer.has_begun() {
+        if !had_begun && stream.response.has_begun() {
             events.push(Event::Begun { stream: slot });
         }
         let event = match ended {
             Ended::No => return Ok(()),
             Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
-            Ended::Whole => match stream.answer.end(stream.is_head, expected) {
-                Some(answer) => Event::Answered { stream: slot, answer },
+            Ended::Whole => match stream.response.end(stream.is_head, expected) {
+                Some(response) => Event::Answered { stream: slot, response },
                 None => Event::Lost { stream: slot, loss: Loss::Malformed },
             },
         };
@@ -319,16 +319,16 @@ fn connect(endpoint: &mut Endpoint, setup: &Setup) -> Option<(ConnectionHandle, 
 }
 
 impl Stream {
-    /// Sends as much of the request as there is room for, once there is a stream for it.
+    /// Sends as much of the request as flow control allows, once it has a stream.
     fn go_on(&mut self, connection: &mut Connection) {
         self.id = self.id.or_else(|| connection.streams().open(Dir::Bi));
         let Some(id) = self.id else { return };
         let mut stream = connection.send_stream(id);
-        // Only a stream that could write nothing is told when there is room again.
+        // Only a stream whose write was blocked is reported as writable.
         while !self.unsent.is_empty() {
             match stream.write(&self.unsent) {
                 Ok(written) => drop(self.unsent.drain(..written)),
-                // It does not want the rest.
+                // The peer stopped reading.
                 Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => {
                     self.unsent.clear();
                 }
@@ -336,7 +336,7 @@ impl Stream {
             }
         }
         match stream.finish() {
-            // It is finished already, or the other side does not want the rest.
+            // The stream is finished, or the peer stopped reading.
             Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => {}
         }
     }

@@ -93,7 +93,7 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Whether the parser is between two frames.
+    /// Whether the parser is at a frame boundary.
     pub(super) fn is_between(&self) -> bool {
         self.current.is_none() && self.head.is_empty()
     }

@@ -50,8 +50,8 @@ struct Peer {
 struct Stream {
     frames: FrameReader,
     head: Option<Head>,
-    /// The answer's unsent bytes, its body, and how much of the body has been encoded.
-    answer: Option<(Vec<u8>, Body, u64)>,
+    /// The response's unsent bytes, its body, and how much of the body has been encoded.
+    response: Option<(Vec<u8>, Body, u64)>,
 }
 
 impl Server {
@@ -135,8 +135,8 @@ impl Server {
         Some(to)
     }
 
-    /// Answers a request.
-    pub fn answer(&mut self, connection: usize, stream: u64, fields: &[(&str, &str)], body: Body) {
+    /// Responds to a request.
+    pub fn respond(&mut self, connection: usize, stream: u64, fields: &[(&str, &str)], body: Body) {
         let Some(peer) = self.peers.get_mut(&connection) else { return };
         let Ok(id) = VarInt::from_u64(stream).map(StreamId::from) else { return };
         let Some(one) = peer.streams.get_mut(&id) else { return };
@@ -145,11 +145,11 @@ impl Server {
         if body.len() > 0 {
             put_head(&mut bytes, kind::DATA, body.len());
         }
-        one.answer = Some((bytes, body, 0));
+        one.response = Some((bytes, body, 0));
         peer.go_on(id);
     }
 
-    /// Resets a request that is not answered yet.
+    /// Resets a request without a response.
     pub fn reset(&mut self, connection: usize, stream: u64) {
         let Some(peer) = self.peers.get_mut(&connection) else { return };
         let Ok(id) = VarInt::from_u64(stream).map(StreamId::from) else { return };
@@ -242,9 +242,9 @@ impl Peer {
         }
     }
 
-    /// Sends as much of an answer as there is room for.
+    /// Sends as much of a response as flow control allows.
     fn go_on(&mut self, id: StreamId) {
-        let Some(Stream { answer: Some((bytes, body, taken)), .. }) = self.streams.get_mut(&id) else {
+        let Some(Stream { response: Some((bytes, body, taken)), .. }) = self.streams.get_mut(&id) else {
             return;
         };
         let mut stream = self.connection.send_stream(id);
@@ -256,14 +256,14 @@ impl Peer {
             }
             if bytes.is_empty() {
                 match stream.finish() {
-                    // The peer does not want the rest.
+                    // The peer stopped reading.
                     Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => break,
                 }
             }
             match stream.write(bytes) {
                 Ok(written) => drop(bytes.drain(..written)),
                 Err(quinn_proto::WriteError::Blocked) => return,
-                // The peer does not want the rest.
+                // The peer stopped reading.
                 Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => break,
             }
         }

@@ -1,4 +1,4 @@
-//! Handshakes in memory: their results, and what a client remembers of them.
+//! Handshakes in memory: their results, and the state that a client keeps.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,8 @@
 //! Gets the service definitions of a gRPC server by reflection.
 
-use hoptax_load::{AskError, Dial, Protocol, RequestSpec, Resolver, Target, ask, on_host_of, without_user};
+use hoptax_load::{
+    Dial, GrpcCallError, Protocol, RequestSpec, Resolver, Target, grpc_call, join_url, without_user,
+};
 use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
 use hoptax_wire::grpc::{self, framed};
 
@@ -34,35 +36,35 @@ pub(super) fn services(
         Some(_) => Some(security::client(&arguments.security, Some(b"h2"))?),
         None => None,
     };
-    let host = without_user(&on_host_of(first, "/"));
+    let host = without_user(&join_url(first, "/"));
     let host = host.trim_end_matches('/');
     let targets: Vec<Target> =
         arguments.urls.iter().map(|url| target(url, Vec::new())).collect::<Result<_, Failure>>()?;
     let mut reflection = Reflection::new(host, targets.iter().map(Target::path));
     let mut version = 0;
     while let Some(question) = reflection.ask() {
-        let answer = loop {
+        let response = loop {
             let path = REFLECTION_PATHS.get(version).copied().unwrap_or_default();
-            let target = target(&on_host_of(first, path), framed(&question))?;
-            match ask(&target, dial, security.as_ref(), arguments.timeout) {
-                Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
+            let target = target(&join_url(first, path), framed(&question))?;
+            match grpc_call(&target, dial, security.as_ref(), arguments.timeout) {
+                Err(GrpcCallError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
                     if version + 1 < REFLECTION_PATHS.len() =>
                 {
                     version += 1;
                 }
-                Err(AskError::Refused { grpc_status: Some(UNIMPLEMENTED), .. }) => {
+                Err(GrpcCallError::Refused { grpc_status: Some(UNIMPLEMENTED), .. }) => {
                     return Err(Failure::bad_input(format!(
                         "`{host}` does not support gRPC reflection; give the proto file with --proto"
                     )));
                 }
-                answer => {
-                    break answer.map_err(|error| {
+                response => {
+                    break response.map_err(|error| {
                         Failure::bad_input(format!("gRPC reflection on `{host}` failed: {error}"))
                     })?;
                 }
             }
         };
-        let message = grpc::first(&answer).map(|(message, _)| message).unwrap_or_default();
+        let message = grpc::first(&response).map(|(message, _)| message).unwrap_or_default();
         reflection.take(message).map_err(Failure::bad_input)?;
     }
     reflection.services().map_err(Failure::bad_input)

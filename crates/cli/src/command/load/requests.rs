@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hoptax_load::on_host_of;
+use hoptax_load::join_url;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -82,7 +82,7 @@ fn request(line: &str, base: &str, method: &str, headers: &[(String, String)]) -
         (first, words.next().unwrap_or("/"), words.next().unwrap_or_default())
     };
     Ok(Request {
-        url: on_host_of(base, place),
+        url: join_url(base, place),
         method: method.to_owned(),
         headers: headers.to_vec(),
         body: body.as_bytes().to_vec(),
@@ -110,7 +110,7 @@ fn of_json(line: &str, base: &str, method: &str, headers: &[(String, String)]) -
         .decode(line.body.unwrap_or_default())
         .map_err(|error| format!("the body is not base64: {error}"))?;
     Ok(Request {
-        url: on_host_of(base, &line.url),
+        url: join_url(base, &line.url),
         method: line.method.unwrap_or_else(|| method.to_owned()),
         headers: all,
         body,

@@ -120,7 +120,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     if arguments.cookies {
         keep_cookies(&mut traffic, has_cookies)?;
     }
-    traffic.set_streams(arguments.streams, arguments.answer_size);
+    traffic.set_streams(arguments.streams, arguments.response_size);
     if traffic.is_secure() {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
     }

@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns whether another round begins, and a note to print. Sets `expected` to the expected total number of rounds.
-    pub(super) fn goes_on(
+    pub(super) fn should_continue(
         &mut self,
         rounds: &[RoundRecord],
         expected: &Cell<Option<u32>>,
@@ -130,15 +130,15 @@ impl<'a> Session<'a> {
         let interim = Conditions { sequential: self.course.sequential(), ..Conditions::default() };
         // A summary takes some time, so it is computed on demand.
         let summarised = || summary::summarise(self.plan, rounds, interim.clone());
-        let goes_on = self.course.goes_on(elapsed_s, || half_widths(&summarised()));
+        let should_continue = self.course.should_continue(elapsed_s, || half_widths(&summarised()));
         expected.set(self.course.expected_rounds());
         let is_due = rounds.len() as u32 >= self.next_forecast;
-        if !(goes_on && is_due) {
-            return (goes_on, self.corrected_duration(elapsed_s).filter(|_| goes_on));
+        if !(should_continue && is_due) {
+            return (should_continue, self.corrected_duration(elapsed_s).filter(|_| should_continue));
         }
         // Forecasts change slowly: print the next one after twice as many rounds.
         self.next_forecast = (rounds.len() as u32).saturating_mul(2);
-        (goes_on, forecast_text(&summarised(), self.course.expected_rounds()))
+        (should_continue, forecast_text(&summarised(), self.course.expected_rounds()))
     }
 
     /// After the first round, a corrected duration of the study if the estimate was wrong.

@@ -19,7 +19,7 @@ fn scripted(folder: &Path, script: &str) -> ProxySpec {
             codec: Codec::Http1,
             downstream: None,
             upstream: None,
-            listener_file: None,
+            watched: None,
         },
         environment: BTreeMap::new(),
         workers: 3,

@@ -15,7 +15,7 @@ use crate::target::Target;
 
 /// Why a call failed.
 #[derive(Debug, Error)]
-pub enum AskError {
+pub enum GrpcCallError {
     /// A socket error.
     #[error("{0}")]
     Socket(#[from] std::io::Error),
@@ -26,13 +26,13 @@ pub enum AskError {
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     /// The call timed out.
-    #[error("the server did not answer in time")]
-    Late,
+    #[error("the call timed out")]
+    TimedOut,
     /// The server closed the connection or reset the stream.
     #[error("the server closed the connection or reset the stream")]
-    Lost,
-    /// The server answered, but not with gRPC status 0.
-    #[error("the server answered with HTTP status {status} and {}", grpc_text(*.grpc_status))]
+    Closed,
+    /// The server responded, but not with gRPC status 0.
+    #[error("the server responded with HTTP status {status} and {}", grpc_text(*.grpc_status))]
     Refused {
         /// HTTP status.
         status: u16,
@@ -49,12 +49,12 @@ fn grpc_text(status: Option<u16>) -> String {
 ///
 /// # Errors
 /// When a step takes longer than `timeout`, or the call fails.
-pub fn ask(
+pub fn grpc_call(
     target: &Target,
     dial: &Dial,
     security: Option<&Arc<ClientConfig>>,
     timeout: Duration,
-) -> Result<Vec<u8>, AskError> {
+) -> Result<Vec<u8>, GrpcCallError> {
     let socket = dial.connected(target.address, timeout)?;
     let tls = match (security, &target.server_name) {
         (Some(config), Some(name)) => Some(Tls::client(config, name.clone())?),
@@ -65,11 +65,11 @@ pub fn ask(
     client.open(&mut plain);
     let mut call = Call { socket, tls, client };
     call.client.send(0, &target.request, &target.request.bytes, &mut plain);
-    call.put(&plain)?;
-    let answer = call.answer()?;
-    match answer.grpc_status {
+    call.send(&plain)?;
+    let response = call.response()?;
+    match response.grpc_status {
         Some(0) => Ok(call.client.kept().to_vec()),
-        grpc_status => Err(AskError::Refused { status: answer.status, grpc_status }),
+        grpc_status => Err(GrpcCallError::Refused { status: response.status, grpc_status }),
     }
 }
 
@@ -80,7 +80,7 @@ struct Call {
 }
 
 impl Call {
-    fn put(&mut self, plain: &[u8]) -> Result<(), AskError> {
+    fn send(&mut self, plain: &[u8]) -> Result<(), GrpcCallError> {
         let Some(tls) = &mut self.tls else { return Ok(self.socket.write_all(plain)?) };
         let mut output = Vec::new();
         tls.send(plain, &mut output)?;
@@ -88,7 +88,7 @@ impl Call {
     }
 
     /// Writes TLS output, including what exceeded its buffer.
-    fn transmit(&mut self, mut output: Vec<u8>) -> Result<(), AskError> {
+    fn transmit(&mut self, mut output: Vec<u8>) -> Result<(), GrpcCallError> {
         while !output.is_empty() {
             self.socket.write_all(&output)?;
             output.clear();
@@ -99,14 +99,14 @@ impl Call {
         Ok(())
     }
 
-    fn answer(&mut self) -> Result<Response, AskError> {
+    fn response(&mut self) -> Result<Response, GrpcCallError> {
         let (mut buffer, mut decrypted, mut events) = (vec![0; 16 * 1024], Vec::new(), Vec::new());
         loop {
             let read = match self.socket.read(&mut buffer) {
-                Ok(0) => return Err(AskError::Lost),
+                Ok(0) => return Err(GrpcCallError::Closed),
                 Ok(read) => read,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return Err(AskError::Late);
+                    return Err(GrpcCallError::TimedOut);
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -121,12 +121,12 @@ impl Call {
             }
             let mut replies = Vec::new();
             self.client.feed(bytes, &mut replies, &mut events)?;
-            self.put(&replies)?;
+            self.send(&replies)?;
             for event in events.drain(..) {
                 match event {
-                    Event::Answered { answer, .. } => return Ok(answer),
-                    Event::Lost { .. } => return Err(AskError::Lost),
-                    Event::Begun { .. } | Event::Message { .. } | Event::Retired { .. } => {}
+                    Event::Answered { response, .. } => return Ok(response),
+                    Event::Lost { .. } => return Err(GrpcCallError::Closed),
+                    Event::Begun { .. } | Event::Message { .. } | Event::Draining { .. } => {}
                 }
             }
         }
