@@ -11,6 +11,7 @@ use crate::backlog::{Replay, Turn};
 use crate::early_end::EarlyEnd;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, LogSink, Outcome};
+use crate::lookups::{AddressUpdates, Addresses};
 use crate::recording::{Failure, Recording, Timestamps, Unsent};
 use crate::schedule::Schedule;
 use crate::think::Think;
@@ -69,6 +70,8 @@ pub struct Run {
     pub intervals: Vec<IntervalSink>,
     /// Number of workers that send intervals.
     pub workers: usize,
+    /// The addresses of hosts whose names are looked up again during the run.
+    pub lookups: Option<Arc<AddressUpdates>>,
 }
 
 impl Run {
@@ -88,6 +91,7 @@ impl Run {
             log: None,
             intervals: Vec::new(),
             workers: 1,
+            lookups: None,
         }
     }
 }
@@ -118,13 +122,16 @@ pub(crate) struct Current<'a> {
     rest: &'a mut [Recording],
     live: Option<LiveSample>,
     intervals: Vec<IntervalRecorder>,
+    /// Number of changes of addresses that the worker has taken over.
+    address_changes: u64,
 }
 
 impl<'a> Current<'a> {
     pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
         let live = run.live.as_ref().map(|_| LiveSample::new());
-        let recorder =
-            |sink: &IntervalSink| IntervalRecorder::new(sink.clone(), run.record_from_ns, run.workers);
+        let recorder = |sink: &IntervalSink| {
+            IntervalRecorder::new(sink.clone(), run.record_from_ns, run.end_ns, run.workers)
+        };
         Self {
             next_ns: 0,
             next: Picked::default(),
@@ -133,6 +140,7 @@ impl<'a> Current<'a> {
             planned_until_ns: None,
             live,
             intervals: run.intervals.iter().map(recorder).collect(),
+            address_changes: 0,
             first,
             rest,
             run,
@@ -157,6 +165,7 @@ impl<'a> Current<'a> {
         for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
             course.truncate(at_ns);
         }
+        self.intervals.iter_mut().for_each(|interval| interval.truncate(at_ns));
     }
 
     /// Counts a recorded request against the limit, if there is one. Returns whether it was the last.
@@ -371,6 +380,14 @@ impl<'a> Current<'a> {
         self.count_live_error();
     }
 
+    /// Counts the end of a request of the warm-up, which is not recorded. Until then it is one of the sampled requests in
+    /// flight.
+    pub(crate) fn end_unrecorded(&mut self, in_flight: &InFlight, ended_ns: u64) {
+        if let Some(course) = &mut self.first.course {
+            course.end(in_flight.started_ns, ended_ns);
+        }
+    }
+
     fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, status: u16, ended_ns: u64) {
         let Some(log) = &mut self.run.log else { return };
         let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.intended_ns));
@@ -423,6 +440,13 @@ impl<'a> Current<'a> {
                 connected: false,
             });
         }
+    }
+
+    /// The addresses of all hosts, if one has changed since the last call.
+    pub(crate) fn take_addresses(&mut self) -> Option<Vec<Arc<Addresses>>> {
+        let lookups = self.run.lookups.as_ref()?;
+        let changes = lookups.changes();
+        (std::mem::replace(&mut self.address_changes, changes) != changes).then(|| lookups.hosts())
     }
 
     /// Whether this is an open loop.

@@ -10,6 +10,7 @@ use hoptax_wire::websocket::upgrade_request;
 use hoptax_wire::{Encoded, Hidden};
 use thiserror::Error;
 
+use crate::lookups::Name;
 use crate::protocol::Protocol;
 use crate::resolve::{ResolveError, Resolver};
 use crate::url::{Url, without_user};
@@ -75,6 +76,8 @@ pub struct Target {
     pub address: SocketAddr,
     /// All addresses of the server that are used.
     pub(crate) addresses: Vec<SocketAddr>,
+    /// The host name to look up again during the load, if it is.
+    pub(crate) name: Option<Name>,
     /// The protocol.
     pub protocol: Protocol,
     /// Name to verify in the server's certificate; None without TLS.
@@ -225,6 +228,7 @@ impl Target {
             },
             address,
             addresses: [vec![address], others].concat(),
+            name: spec.resolver.and_then(|resolver| resolver.refreshed_name(&url.host, port)),
             protocol,
             server_name,
             placeholders: find_placeholders(&request.bytes),
