@@ -150,7 +150,7 @@ mod tests {
             server.read_exact(&mut asked).unwrap();
             server.write_all(b"response").unwrap();
             thread::sleep(Duration::from_millis(30));
-            assert_eq!(stamped.read(&socket, &mut [0; 64]).unwrap(), 6);
+            assert_eq!(stamped.read(&socket, &mut [0; 64]).unwrap(), "response".len());
             stamped.finish(&socket, &mut stamps);
             stamps.summary()
         };

@@ -88,6 +88,11 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         weighted(all(targets)?, &arguments.weights)
     };
     let mut traffic = in_protocol(arguments.protocol.named())?;
+    if arguments.resolve_every.is_some() && !traffic.has_refreshed_names() {
+        return Err(Failure::bad_input(
+            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them",
+        ));
+    }
     if arguments.protocol == ProtocolChoice::Auto
         && let Some(first) = traffic.negotiable()
     {
@@ -98,24 +103,8 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     }
     set_dial(&mut traffic, dial)?;
     traffic.refresh = resolver.refresh();
-    if arguments.resolve_every.is_some() && !traffic.has_refreshed_names() {
-        return Err(Failure::bad_input(
-            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them",
-        ));
-    }
     traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
-    if let Some(other) = traffic.other_protocol() {
-        return Err(Failure::bad_input(format!(
-            "the URLs use different protocols, {} and {other}: start one load for each",
-            traffic.protocol()
-        )));
-    }
-    if arguments.streams > 1 && !traffic.protocol().has_streams() {
-        return Err(Failure::bad_input(format!(
-            "--streams requires HTTP/2 or gRPC; a connection of {} carries one request at a time: raise --connections",
-            traffic.protocol()
-        )));
-    }
+    check_protocol(&traffic, arguments.streams)?;
     traffic.messages = timed_messages(arguments, traffic.protocol())?;
     if arguments.cookies {
         keep_cookies(&mut traffic, has_cookies)?;
@@ -148,6 +137,23 @@ fn negotiated(
             Ok(protocol)
         }
     }
+}
+
+/// Checks that one protocol suits all requests and the number of streams.
+fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
+    let protocol = traffic.protocol();
+    if let Some(other) = traffic.other_protocol() {
+        return Err(Failure::bad_input(format!(
+            "the URLs use different protocols, {protocol} and {other}: start one load for each"
+        )));
+    }
+    if streams > 1 && !protocol.has_streams() {
+        return Err(Failure::bad_input(format!(
+            "--streams requires HTTP/2 or gRPC; a connection of {protocol} carries one request at a time: raise \
+             --connections"
+        )));
+    }
+    Ok(())
 }
 
 /// Which messages of gRPC calls are timed.
