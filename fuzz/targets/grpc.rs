@@ -1,4 +1,4 @@
-//! The origin reads whatever a caller of gRPC sends as messages, and the generator what a server says of its services.
+//! The origin parses the messages of gRPC callers, and the generator the reflection data of servers.
 #![no_main]
 
 use hoptax_proto::Reflection;
@@ -12,7 +12,7 @@ fuzz_target!(|responses: Vec<Vec<u8>>| {
             let again: Vec<u8> = messages.into_iter().flat_map(framed).collect();
             assert_eq!(&again, response);
         }
-        if reflection.ask().is_none() || reflection.take(response).is_err() {
+        if reflection.next_request().is_none() || reflection.take(response).is_err() {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! The generator reads whatever a server of HTTP/3 sends on the stream of a request.
+//! The generator's HTTP/3 response parser, with arbitrary bytes on a request stream.
 #![no_main]
 
 use hoptax_wire::ExpectedHeader;

@@ -1,4 +1,4 @@
-//! The origin reads whatever a client of HTTP/2 sends.
+//! The origin's HTTP/2 server, with arbitrary bytes from the client.
 #![no_main]
 
 use hoptax_wire::http2::{Body, PREFACE, Server, ServerEvent};

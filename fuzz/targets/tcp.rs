@@ -1,4 +1,4 @@
-//! The generator reads whatever a server of plain TCP sends.
+//! The generator's TCP client, with arbitrary bytes from the server.
 #![no_main]
 
 use hoptax_wire::{Client, Encoded, Event, ClientProtocol};

@@ -200,7 +200,7 @@ fn experiment(spec: &Spec, recording: &Recording, requests: &[Request]) -> Exper
     }
 }
 
-/// An experiment that does not wait for its last responses: what is reported of it must still be true.
+/// An experiment that does not wait for its last responses. Its reported numbers must still be true.
 fn unfinished(spec: &Spec, trial: &Trial) -> Experiment {
     let truth = truth::planned(&trial.entries, CUT_OFF_SERVICE_NS, spec.freeze);
     let response = trial.recording.latencies().response;

@@ -9,7 +9,7 @@ use hoptax_origin::{Freeze, Queue, Served};
 #[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Its planned release.
+    /// Its intended start.
     pub(crate) intended_ns: u64,
     /// When its response should have arrived if only the planned delay or queue had taken time.
     pub(crate) due_ns: u64,

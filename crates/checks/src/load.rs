@@ -150,6 +150,18 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_finding_of_a_load_names_the_threshold_that_was_set_for_it() {
+        let message = |set: &[(&str, f64)]| {
+            let (_, result) = fired_with("steal", set, |result| result.generator.steal_share = 0.01);
+            let finding = result.findings.into_iter().find(|finding| finding.id == "steal").unwrap();
+            finding.message
+        };
+        assert!(!message(&[]).contains("is set to"));
+        assert!(message(&[("steal", 0.001)]).ends_with("; `steal` is set to 0.001, not 0.005"));
+        assert!(!message(&[("drift-share", 0.001)]).contains("is set to"));
+    }
+
+    #[test]
     fn every_check_has_a_unique_id() {
         let mut ids: Vec<_> = super::ALL.iter().map(|check| check.id).collect();
         ids.sort_unstable();

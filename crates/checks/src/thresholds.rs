@@ -115,6 +115,21 @@ impl Limits {
         Ok(())
     }
 
+    /// The thresholds that were set to another value than their default, with the value.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (&'static Threshold, f64)> {
+        ALL.iter().filter_map(|threshold| {
+            let value = *self.set.get(threshold.name)?;
+            (value.to_bits() != threshold.default.to_bits()).then_some((threshold, value))
+        })
+    }
+
+    /// The same with the default of one threshold.
+    pub(crate) fn without(&self, threshold: &Threshold) -> Self {
+        let mut limits = self.clone();
+        limits.set.remove(threshold.name);
+        limits
+    }
+
     /// The value in effect of a threshold.
     pub fn of(&self, threshold: &Threshold) -> f64 {
         self.set.get(threshold.name).copied().unwrap_or(threshold.default)

@@ -342,10 +342,10 @@ fn invalid_certificates_are_reported_in_one_line() {
     let ca = lab.file("ca.pem");
     let (_origin, address) = lab.origin(&[]);
     let url = format!("https://{address}/");
-    assert!(refused(&[&url]).contains("nobody who is trusted here"));
+    assert!(refused(&[&url]).contains("not signed by a trusted authority"));
     assert!(refused(&["--ca", &ca, "--server-name", "elsewhere.test", &url]).contains("for another name"));
     let other = Lab::new();
-    assert!(refused(&["--ca", &other.file("ca.pem"), &url]).contains("nobody who is trusted here"));
+    assert!(refused(&["--ca", &other.file("ca.pem"), &url]).contains("not signed by a trusted authority"));
     let folder = lab.folder.path().join("old");
     let old = folder.to_str().unwrap();
     assert_eq!(run(["certs", "--valid", "1ms", old]).code, Some(0));
@@ -380,9 +380,9 @@ fn a_server_with_another_protocol_is_reported_in_one_line() {
     assert!(refused(&["--protocol", "http2", &format!("http://{http1}/")]).contains("does not speak HTTP/2"));
     assert!(refused(&[&format!("grpc://{http1}/a.B/C")]).contains("does not speak HTTP/2"));
     assert!(refused(&["--insecure", &format!("https://{http1}/")]).contains("does not speak TLS"));
-    assert!(refused(&[&format!("ws://{http1}/")]).contains("answered with status 400"));
+    assert!(refused(&[&format!("ws://{http1}/")]).contains("WebSocket upgrade with status 400"));
     let proofless = sends(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
-    assert!(refused(&[&format!("ws://{proofless}/")]).contains("does not prove"));
+    assert!(refused(&[&format!("ws://{proofless}/")]).contains("accept key"));
     let silent = sends(b"");
     assert!(
         refused(&["--protocol", "http2", &format!("http://{silent}/")]).contains("closed the connection")
@@ -449,8 +449,11 @@ fn invalid_combinations_of_arguments_are_rejected() {
         (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is not a protocol"),
         (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "cannot be used with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
-        (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "no cipher suite `NULL`"),
-        (vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"], "no group `P-256`"),
+        (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "unknown cipher suite `NULL`"),
+        (
+            vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"],
+            "unknown key exchange group `P-256`",
+        ),
         (
             vec!["--protocol", "http2", "-H", "Connection: close", "http://127.0.0.1:1/"],
             "or use --protocol http1",

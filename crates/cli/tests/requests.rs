@@ -348,13 +348,13 @@ fn rows_of_data_fill_requests_of_http2_and_messages() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http", "ws");
     load(&["--body", "{{id}}", "--data", &data, "--expect", "size=5", &url]);
-    for (flags, told) in [
+    for (flags, expected) in [
         (vec!["--body", "{{ids}}"], "did you mean `id`?"),
         (vec!["--body", "x"], "write `{{id}}`"),
         (vec!["--body", "{{id}}", "--weights", "1"], "--data-order random"),
     ] {
         let ran = run(["load", "--data", &data, "http://127.0.0.1:1/"].into_iter().chain(flags));
-        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{}", ran.stderr);
     }
     assert_eq!(run(["load", "--data-order", "random", "http://127.0.0.1:1/"]).code, Some(2));
 }
@@ -383,11 +383,11 @@ fn cookies_of_a_connection_are_sent_back_on_it_alone() {
     assert!(!requests[0].contains("cookie") && requests.len() > 1);
     assert!(requests[1..].iter().all(|request| request.contains("cookie: a=1; b=2\n")), "{requests:?}");
 
-    for (flags, told) in [
+    for (flags, expected) in [
         (vec!["--cookies", "ws://127.0.0.1:1/"], "is for HTTP/1.1, HTTP/2 and HTTP/3"),
         (vec!["--cookies", "-H", "cookie: a=1", "http://127.0.0.1:1/"], "two such headers"),
     ] {
         let ran = run(["load"].into_iter().chain(flags));
-        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{}", ran.stderr);
     }
 }

@@ -70,7 +70,7 @@ fn a_stream_of_the_client_has_a_share_of_the_calls_time_per_message() {
 }
 
 #[test]
-fn messages_are_timed_only_where_that_is_asked_for_and_possible() {
+fn messages_are_timed_only_on_request_and_where_possible() {
     let (_origin, url) = origin(&[]);
     let grpc = format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http://", "grpc://"));
     assert_eq!(load(&["--body", "hop", &grpc])["messages"], Value::Null);

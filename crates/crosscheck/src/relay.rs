@@ -279,11 +279,11 @@ mod tests {
         let address = relay.local_address();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = [0; 4];
-            while stream.read_exact(&mut asked).is_ok() {
+            let mut request = [0; 4];
+            while stream.read_exact(&mut request).is_ok() {
                 thread::sleep(Duration::from_millis(20));
                 // The response arrives in two pieces and ends with the second.
-                stream.write_all(&asked).unwrap();
+                stream.write_all(&request).unwrap();
                 thread::sleep(Duration::from_millis(20));
                 stream.write_all(b"more").unwrap();
             }
@@ -355,10 +355,10 @@ mod tests {
         let to = listener.local_addr().unwrap();
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = Vec::new();
-            stream.read_to_end(&mut asked).unwrap();
+            let mut request = Vec::new();
+            stream.read_to_end(&mut request).unwrap();
             thread::sleep(Duration::from_millis(20));
-            stream.write_all(&asked).unwrap();
+            stream.write_all(&request).unwrap();
         });
         let record = relayed(to, |address| {
             let mut client = TcpStream::connect(address).unwrap();

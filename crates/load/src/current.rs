@@ -153,7 +153,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records that the server asked for no further requests on a connection.
+    /// Records that the server drains a connection.
     pub(crate) fn record_goaway(&mut self, now_ns: u64, code: u32) {
         if now_ns >= self.run.record_from_ns {
             self.recording(now_ns).record_goaway(code);

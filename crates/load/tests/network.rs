@@ -79,7 +79,7 @@ fn a_single_connection_that_is_opened_again_and_again_takes_turns_too() {
 }
 
 #[test]
-fn an_address_of_another_machine_is_told_before_anything_is_sent() {
+fn a_source_address_of_another_machine_is_an_error_before_the_load() {
     let (address, seen) = witness();
     let mut spec = spec(address);
     for (given, expected) in [("192.0.2.1", "from 192.0.2.1"), ("::1", "from the source addresses")] {
@@ -116,7 +116,7 @@ fn ports_of_several_sources_and_of_several_servers_add_up() {
 }
 
 #[test]
-fn connections_take_turns_among_all_addresses_of_a_host_where_that_is_asked_for() {
+fn with_resolve_all_connections_use_all_addresses_in_turn() {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let seen = Seen::default();

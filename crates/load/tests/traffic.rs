@@ -1,4 +1,4 @@
-//! Which requests are sent, on which connections, and what is recorded.
+//! Tests of the requests that are sent, of their connections, and of their records.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -126,6 +126,7 @@ pub(crate) fn study() -> StudyResult {
         summary: "What does each of Envoy's functions cost?".to_owned(),
         verdict: Verdict::Caution,
         findings: findings(),
+        loosened: Vec::new(),
         environment: environment(),
         plan: StudyPlan {
             seed: 1,

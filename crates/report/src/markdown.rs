@@ -11,6 +11,9 @@ use crate::{known, levels, prices, sittings, words};
 pub fn study(result: &StudyResult) -> String {
     let mut text = format!("# {}\n\n{}\n\n", escape(&result.name), escape(&result.summary));
     text += &format!("**Verdict: {}.**\n\n", words::verdict(result));
+    for line in words::loosened(&result.loosened) {
+        text += &format!("{}.\n\n", escape(&words::capitalised(&line)));
+    }
     if let Some(found) = findings::lead(result) {
         text += &lead(&found);
     }

@@ -1,4 +1,4 @@
-//! Comparison of load generators: what each reports of the same load, and what the server saw.
+//! Comparison of load generators under the same load: the report of each, and the server's record.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

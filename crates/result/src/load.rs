@@ -294,7 +294,7 @@ pub struct Waiting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Book {
-    /// Requests whose planned release was in the recorded time.
+    /// Requests whose intended start was in the recorded time.
     pub planned: u64,
     /// Of these, assigned to a connection.
     pub sent: u64,

@@ -14,7 +14,7 @@ mod subject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, MachineProbe, MachineSpeeds, Verdict};
+use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, Verdict};
 
 pub use arm::{
     ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
@@ -42,6 +42,9 @@ pub struct StudyResult {
     pub verdict: Verdict,
     /// Findings of validity checks.
     pub findings: Vec<Finding>,
+    /// Thresholds of checks that were loosened.
+    #[serde(default)]
+    pub loosened: Vec<Loosened>,
     /// The machine.
     pub environment: Environment,
     /// The plan, and how much of it was completed.

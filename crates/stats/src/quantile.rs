@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_quantile_is_not_answered() {
+    fn degenerate_input_has_no_quantile() {
         assert_eq!(quantile(&[], 0.5), None);
         assert_eq!(quantile(&[1.0, f64::NAN], 0.5), None);
         assert_eq!(quantile(&[1.0, f64::INFINITY], 0.0), None);

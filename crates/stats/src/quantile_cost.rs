@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_not_answered() {
+    fn degenerate_input_has_no_result() {
         let round = even(0);
         let falling: Vec<(u64, u64)> = round.iter().rev().copied().collect();
         let rounds = [RoundTimes { arm: &round, other: &falling }; 3];

@@ -220,7 +220,7 @@ fn records(scenario: Scenario, studies: u32) -> [Record; 3] {
 }
 
 #[test]
-fn costs_at_quantiles_hold_the_truth_where_every_round_has_its_share_of_the_tail() {
+fn quantile_costs_cover_the_truth_if_every_round_has_its_share_of_the_tail() {
     let tail = Tail::Responses;
     let mut all = Vec::new();
     for scenario in [
@@ -241,7 +241,7 @@ fn costs_at_quantiles_hold_the_truth_where_every_round_has_its_share_of_the_tail
 }
 
 #[test]
-fn the_level_of_one_side_holds_the_truth() {
+fn the_interval_of_one_side_covers_the_truth() {
     let scenario = Scenario { rounds: 10, responses: 1_000, copies: 0, tail: Tail::Responses, factor: 1.0 };
     let long = long(scenario);
     let truths = QUANTILES.map(|p| quantile_of_all(&long.arm, p));
@@ -261,7 +261,7 @@ fn the_level_of_one_side_holds_the_truth() {
 }
 
 #[test]
-fn a_p99_that_a_few_stalls_make_holds_zero_for_no_cost_and_too_rarely_a_true_one() {
+fn a_p99_from_a_few_stalls_covers_zero_but_too_rarely_a_true_cost() {
     let same = Scenario { rounds: 16, responses: 720, copies: 4, tail: Tail::Stalls(0.5), factor: 1.0 };
     for record in records(same, 100) {
         assert!(record.coverage() >= 92.0, "{record:?}");
@@ -297,13 +297,13 @@ fn leans(tail: Tail) -> (f64, f64) {
 }
 
 #[test]
-fn what_costs_nothing_costs_nothing_where_every_round_has_its_share_of_the_tail() {
+fn zero_cost_is_zero_if_every_round_has_its_share_of_the_tail() {
     let (pooled, _) = leans(Tail::Responses);
     assert!(pooled.abs() < 0.15, "{pooled}");
 }
 
 #[test]
-fn where_a_few_stalls_make_the_p99_quantiles_of_all_rounds_lean_less_than_means_of_quantiles() {
+fn pooled_quantiles_are_less_biased_than_means_of_quantiles_if_few_stalls_make_the_p99() {
     let (pooled, by_round) = leans(Tail::Stalls(0.5));
     assert!(pooled < 0.0, "the documentation speaks of a lean that is not there: {pooled}");
     assert!(pooled.abs() < by_round.abs(), "{pooled} {by_round}");
@@ -327,7 +327,7 @@ fn shares(scenario: Scenario, studies: u32) -> Record {
 }
 
 #[test]
-fn shares_of_slow_responses_hold_the_truth_where_they_have_an_interval() {
+fn intervals_of_slow_shares_cover_the_truth() {
     let (stalls, rare) = (Tail::Stalls(0.5), Tail::Stalls(0.12));
     for (tail, rounds, copies, factor, at_least) in [
         (Tail::Responses, 10, 9, 1.0, 92.0),
@@ -345,7 +345,7 @@ fn shares_of_slow_responses_hold_the_truth_where_they_have_an_interval() {
 }
 
 #[test]
-fn where_most_rounds_have_no_slow_response_there_is_no_interval_of_their_share() {
+fn without_slow_responses_in_most_rounds_their_share_has_no_interval() {
     let scenario = Scenario { rounds: 10, responses: 720, copies: 9, tail: Tail::Stalls(0.12), factor: 1.0 };
     let record = shares(scenario, 100);
     assert!(record.studies <= 5, "{record:?}");

@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_precise_enough_stays_so_for_a_wider_target(
+    fn precise_costs_stay_precise_for_a_wider_target(
         half_widths in vec(0.1..10.0_f64, 1..40), target in 0.1..10.0_f64, wider in 0.0..5.0_f64,
     ) {
         prop_assert!(!precise_enough(&half_widths, target) || precise_enough(&half_widths, target + wider));

@@ -60,7 +60,7 @@ pub struct StudyFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
     /// The application behind the proxies: `origin`, or `go`, a service in Go (built by `make limiter`), which
-    /// functions may configure to limit requests itself.
+    /// functions may configure to limit requests itself. It serves plain HTTP/1.1 and responds with 64 bytes.
     #[serde(default)]
     pub application: Application,
     /// The offered loads. Costs in CPU time and the maximum rate come from the first closed loop, costs in response
@@ -117,7 +117,8 @@ pub struct LoadSection {
     #[schemars(inner(range(min = 200, max = 599)))]
     pub expect: Vec<u16>,
     /// The caller: `hoptax`, or `php`, one PHP process with curl per connection, which keep no state between calls.
-    /// `php` requires the packages php-cli and php-curl, and a closed loop.
+    /// `php` requires the packages php-cli and php-curl, and a closed loop. They send GET requests over HTTP/1.1, without
+    /// headers of their own, and accept every status below 400.
     #[serde(default)]
     pub caller: Caller,
     /// Slices of each arm per round.

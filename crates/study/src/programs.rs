@@ -1,4 +1,4 @@
-//! The programs that a study starts besides hoptax and Envoy, and which builds of them it measures.
+//! The builds of the programs that a study starts besides hoptax and Envoy.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -64,7 +64,7 @@ fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Bu
         .collect()
 }
 
-/// The programs of which the builds differ, as text; empty if all are equal.
+/// The programs with different builds, as text; empty if all are equal.
 pub fn differences(one: &BTreeMap<String, Build>, other: &BTreeMap<String, Build>) -> Vec<String> {
     let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
     names

@@ -64,6 +64,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         summary: plan.summary.clone(),
         verdict: Verdict::Sound,
         findings: Vec::new(),
+        loosened: Vec::new(),
         environment,
         plan: StudyPlan {
             seed: plan.seed,

@@ -1,4 +1,4 @@
-//! Programs that were installed without hoptax: where they are, and which version they report.
+//! Finds installed programs on PATH, and their versions.
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use hoptax_host::command;
 /// Time limit for a program to print its version.
 const VERSION_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The first program of this name in the folders of `search_path`, which is written as `PATH` is.
+/// The first program of this name in the folders of `search_path`, in the format of `PATH`.
 pub fn in_search_path(name: &str, search_path: &OsStr) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
@@ -26,9 +26,9 @@ pub fn in_search_path(name: &str, search_path: &OsStr) -> Option<PathBuf> {
 pub fn version(program: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     command.args(arguments);
-    let answer = command::run(command, VERSION_PATIENCE, &AtomicBool::new(false)).ok()?;
-    let line = answer.text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    answer.status.success().then(|| line.to_owned())
+    let output = command::run(command, VERSION_PATIENCE, &AtomicBool::new(false)).ok()?;
+    let line = output.text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    output.status.success().then(|| line.to_owned())
 }
 
 #[cfg(test)]

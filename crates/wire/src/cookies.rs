@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_can_make_a_session_keep_is_bounded() {
+    fn cookies_of_a_session_are_bounded() {
         let mut cookies = Cookies::default();
         cookies.set(&[b"a=".as_slice(), &[b'x'; MAX_COOKIE_BYTES]].concat());
         assert_eq!(cookies.header(), None);

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_tells_both_ends_of_the_connection() {
+    fn a_header_names_both_ends_of_the_connection() {
         let text = of(Version::V1, "192.0.2.1:56324", "198.51.100.2:443");
         assert_eq!(text, b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\n");
         let text = of(Version::V1, "[2001:db8::1]:1", "[2001:db8::2]:65535");

@@ -107,25 +107,23 @@ pub enum Quic {
 impl std::fmt::Display for Quic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Version => f.write_str("there is no version of QUIC in common, or no cipher suite for it"),
+            Self::Version => f.write_str("no common QUIC version, or no cipher suite for it"),
             // TLS alerts by number (RFC 8446, section 6).
             Self::Alert(42 | 46) => {
-                f.write_str("the certificate is not accepted; name the expected one with --server-name")
+                f.write_str("the certificate is not accepted; set the expected name with --server-name")
             }
             Self::Alert(45) => f.write_str("the certificate has expired"),
             Self::Alert(48 | 51) => f.write_str(
-                "the certificate is signed by nobody who is trusted here; name the authority with --ca",
+                "the certificate is not signed by a trusted authority; name the authority with --ca",
             ),
             Self::Alert(116) => {
-                f.write_str("the server wants a client certificate; give one with --cert and --key")
+                f.write_str("the server requires a client certificate; give one with --cert and --key")
             }
-            Self::Alert(120) => {
-                f.write_str("the server does not speak HTTP/3 there (it refused it in the negotiation, ALPN)")
-            }
-            Self::Alert(alert) => write!(f, "the handshake failed with alert {alert} of TLS"),
-            Self::Closed(code) => write!(f, "the connection was closed with code {code:#x} of QUIC"),
-            Self::Reset => f.write_str("the server does not know the connection any more"),
-            Self::Silent => f.write_str("nothing was heard from the server for too long"),
+            Self::Alert(120) => f.write_str("the server does not speak HTTP/3 (ALPN refused)"),
+            Self::Alert(alert) => write!(f, "the handshake failed with TLS alert {alert}"),
+            Self::Closed(code) => write!(f, "the connection was closed with QUIC error code {code:#x}"),
+            Self::Reset => f.write_str("stateless reset: the server no longer knows the connection"),
+            Self::Silent => f.write_str("idle timeout of the connection"),
         }
     }
 }

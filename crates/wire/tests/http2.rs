@@ -118,7 +118,7 @@ fn a_status_of_grpc_is_in_the_trailers() {
 }
 
 #[test]
-fn a_request_that_is_given_up_frees_its_stream() {
+fn a_cancelled_request_frees_its_stream() {
     let mut pair = Pair::new(Settings::of_streams(1));
     pair.send(0, &request(b""));
     let mut first = 0;
@@ -152,7 +152,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn resets_and_goodbyes_are_told_by_stream() {
+fn resets_and_goaways_are_reported_by_stream() {
     let reset = client_takes(&frame(3, 0, 3, &[0, 0, 0, 7])).unwrap();
     assert_eq!(reset, [Event::Lost { stream: 1, loss: Loss::Reset(7) }]);
     let away = client_takes(&frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11])).unwrap();
@@ -165,25 +165,25 @@ fn resets_and_goodbyes_are_told_by_stream() {
 }
 
 #[test]
-fn broken_rules_are_named() {
-    let broken = |bytes: &[u8]| client_takes(bytes).unwrap_err().to_string();
-    assert!(broken(&frame(0, 1, 1, b"x")).contains("data before headers"));
-    assert!(broken(&frame(0, 1, 9, b"x")).contains("no request was sent"));
-    assert!(broken(&frame(1, 4, 2, &[0x88])).contains("no request was sent"));
-    assert!(broken(&frame(1, 4, 1, &[0xff])).contains("cannot be read"));
-    assert!(broken(&frame(1, 4, 1, &[0x58, 1, b'a'])).contains("without a status"));
-    assert!(broken(&frame(1, 0x0c, 1, &[9, 0x88])).contains("padding"));
-    assert!(broken(&[frame(1, 0, 1, &[0x88]), frame(6, 0, 0, &[0; 8])].concat()).contains("interrupts"));
-    assert!(broken(&frame(9, 4, 1, &[0x88])).contains("interrupts"));
-    assert!(broken(&frame(8, 0, 0, &[0; 4])).contains("of nothing"));
-    assert!(broken(&frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])).contains("larger than 2 GiB"));
-    assert!(broken(&frame(5, 4, 1, &[0, 0, 0, 2])).contains("push"));
-    assert!(broken(&[0xff; 9]).contains("larger than 16 KiB"));
+fn protocol_violations_are_named() {
+    let violation = |bytes: &[u8]| client_takes(bytes).unwrap_err().to_string();
+    assert!(violation(&frame(0, 1, 1, b"x")).contains("data before headers"));
+    assert!(violation(&frame(0, 1, 9, b"x")).contains("without a request"));
+    assert!(violation(&frame(1, 4, 2, &[0x88])).contains("without a request"));
+    assert!(violation(&frame(1, 4, 1, &[0xff])).contains("cannot be read"));
+    assert!(violation(&frame(1, 4, 1, &[0x58, 1, b'a'])).contains("without a status"));
+    assert!(violation(&frame(1, 0x0c, 1, &[9, 0x88])).contains("padding"));
+    assert!(violation(&[frame(1, 0, 1, &[0x88]), frame(6, 0, 0, &[0; 8])].concat()).contains("interrupted"));
+    assert!(violation(&frame(9, 4, 1, &[0x88])).contains("interrupted"));
+    assert!(violation(&frame(8, 0, 0, &[0; 4])).contains("of zero"));
+    assert!(violation(&frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])).contains("larger than 2 GiB"));
+    assert!(violation(&frame(5, 4, 1, &[0, 0, 0, 2])).contains("push"));
+    assert!(violation(&[0xff; 9]).contains("larger than 16 KiB"));
     let flood: Vec<u8> = std::iter::once(frame(1, 0, 1, &[0; 16_000]))
         .chain((0..5).map(|_| frame(9, 0, 1, &[0; 16_000])))
         .flatten()
         .collect();
-    assert!(broken(&flood).contains("larger than 64 KiB"));
+    assert!(violation(&flood).contains("larger than 64 KiB"));
     let mut client = Http2::new(Settings::of_streams(1), None);
     let response = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut Vec::new(), &mut Vec::new());
     assert_eq!(response, Err(ProtocolError::NotHttp2));
@@ -270,7 +270,7 @@ fn reported(events: &[Event]) -> (usize, Option<bool>) {
 }
 
 #[test]
-fn each_message_of_a_conversation_is_sent_after_the_response_to_the_one_before() {
+fn each_message_of_a_bidirectional_call_follows_the_response_to_the_previous_one() {
     let (reads, events) = conversation(Messages::InTurn(5), 1, u32::MAX);
     assert_eq!(reads, [1; 5]);
     assert_eq!(reported(&events), (5, Some(true)));

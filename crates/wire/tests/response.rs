@@ -40,7 +40,7 @@ fn legal() -> Vec<(&'static [u8], Progress)> {
 }
 
 #[test]
-fn legal_responses_are_read_right() {
+fn valid_responses_are_parsed_correctly() {
     for (bytes, expected) in legal() {
         assert_eq!(read(bytes), Ok(expected), "{}", String::from_utf8_lossy(bytes));
     }
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn headers_are_looked_for_whatever_their_case() {
+fn header_names_are_case_insensitive() {
     let header = |name: &str, value: Option<&str>| ExpectedHeader {
         name: name.to_owned(),
         value: value.map(str::to_owned),

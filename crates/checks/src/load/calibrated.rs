@@ -38,7 +38,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// The finding when no calibrated rate was sent on time, so there is no ceiling to compare with.
+/// The finding if no calibrated rate was sent on time: there is no ceiling to compare with.
 fn no_ceiling(calibration: &Calibrated) -> Finding {
     let lag_us = calibration.tried.iter().filter_map(|one| one.send_lag_p99_us).reduce(f64::min);
     let rates = calibration.tried.iter().map(|one| one.rate);
@@ -89,7 +89,7 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
                          time p50",
                         share * 100.0
                     ),
-                    "compare with a run without the subject; do not read the time on its own",
+                    "compare with a run without the subject; do not use the absolute time",
                 )
             })
             .into_iter()

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_none_tolerates_none() {
+    fn a_limit_of_zero_tolerates_no_error() {
         let (severity, _) = fired("errors", |result| {
             result.plan.max_error_share = 0.0;
             fail(1)(result);

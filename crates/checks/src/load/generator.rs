@@ -1,4 +1,4 @@
-//! The generator must have had CPU time to spare.
+//! The generator must have spare CPU time.
 
 use hoptax_result::{Finding, LoadResult, Loop, Severity};
 
@@ -13,9 +13,9 @@ fn has_no_plan(result: &LoadResult) -> bool {
 
 /// The severity of a failure of the generator, and its consequence.
 ///
-/// With a planned rate or think times, nothing of the result describes the subject. At full speed, the rate is what
-/// generator and subject reached together, a lower bound for the subject, and is kept. Response times are withheld,
-/// since they include waiting for the generator.
+/// With a planned rate or think times, no number of the result describes the subject. At full speed, the rate that generator
+/// and subject reached together is a lower bound for the subject and is kept. Response times are withheld, since they
+/// include waiting for the generator.
 fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) {
     match severity {
         Severity::Fail if has_no_plan(result) => (

@@ -6,7 +6,7 @@ use hoptax_result::{LoadResult, Severity};
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// Connections or workers that are slower than the others.
+/// Outlying connections and workers, which are slower than the others.
 pub(super) const APART: Check<LoadResult> = Check {
     id: "apart",
     protects_from: "a hot spot hidden by the distribution over all connections",

@@ -180,9 +180,9 @@ fn found_modes(recording: &Recording) -> Vec<Mode> {
 
 /// The requested additional percentiles, without duplicates.
 fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording) -> Vec<Percentile> {
-    let mut asked = spec.percentiles.clone();
-    asked.sort_by(f64::total_cmp);
-    asked.dedup();
+    let mut percentiles = spec.percentiles.clone();
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
     let censored = recording.censored.as_deref();
     let of = |percentile: f64| {
         let p = percentile / 100.0;
@@ -197,7 +197,7 @@ fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording)
             service_at_least_us: service.1,
         }
     };
-    asked.into_iter().map(of).collect()
+    percentiles.into_iter().map(of).collect()
 }
 
 /// The interval of a quantile of the response times of answered requests.

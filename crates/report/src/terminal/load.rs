@@ -32,11 +32,8 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     text += &fail_on(result);
     let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict_of_load(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
-    for one in &result.loosened {
-        text += &format!(
-            "         with a loosened threshold: {} {} instead of {}\n",
-            one.name, one.value, one.default
-        );
+    for line in words::loosened(&result.loosened) {
+        text += &format!("         {line}\n");
     }
     text
 }
@@ -317,7 +314,7 @@ fn coverage(result: &LoadResult) -> String {
             String::new()
         };
         text += &format!(
-            "\nresponse time, from the planned release: {} answered requests{and}\n",
+            "\nresponse time, from the intended start: {} answered requests{and}\n",
             count(answered)
         );
     }

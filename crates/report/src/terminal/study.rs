@@ -119,7 +119,11 @@ fn verdict(result: &StudyResult, style: Style) -> String {
     let words = words::verdict(result);
     let word = words.split(':').next().unwrap_or_default();
     let painted = style.paint(Style::of_verdict(result.verdict), word);
-    style.wrap(&format!("verdict: {words}"), 2).replacen(word, &painted, 1)
+    let mut text = style.wrap(&format!("verdict: {words}"), 2).replacen(word, &painted, 1);
+    for line in words::loosened(&result.loosened) {
+        text += &format!("\n         {}", style.wrap(&line, 9));
+    }
+    text
 }
 
 /// The failed checks, what helps, and what to run next.

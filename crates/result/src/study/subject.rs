@@ -22,7 +22,7 @@ pub struct PlannedSubject {
     pub upstreams: u32,
     /// Flags that its function passes to the application, with their values.
     pub application_flags: BTreeMap<String, String>,
-    /// Expected statuses of answers under each load that it is measured under; an empty list for all below 400.
+    /// Expected statuses of responses, by load; an empty list for all below 400.
     pub expect: BTreeMap<String, Vec<u16>>,
 }
 

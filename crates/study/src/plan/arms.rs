@@ -7,19 +7,20 @@ use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
 use super::points::{self, Requested, Settled};
+use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
 use crate::file::{
     Application, ArmEntry, ConditionsSection, LoopWord, Position, Positions, Problem, Protocol, StudyFile,
     SubjectEntry, SubjectSection,
 };
 
-/// Plans the arms of `file`. Problems with them are added to `problems`.
+/// Plans the arms of `file`, with the place in the file that each comes from. Problems with them are added to `problems`.
 pub(super) fn plan(
     file: &StudyFile,
     positions: &Positions,
     catalogue: &Catalogue,
     problems: &mut Vec<Problem>,
-) -> Vec<Arm> {
+) -> (Vec<Arm>, Vec<String>) {
     let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
     // The baseline is required even if it is not named, and comes first so that others can refer to it.
     if has_names && !file.arms.iter().any(|entry| name_of(entry) == BASELINE) {
@@ -33,10 +34,11 @@ pub(super) fn plan(
                 Ok(settled) => {
                     planned.baseline(&settled);
                 }
-                Err(message) => problems.push(positions.problem("/conditions", message)),
+                Err(message) => problems.push(positions.problem(CONDITIONS, message)),
             }
         }
     }
+    let mut pointers = vec![CONDITIONS.to_owned(); planned.arms.len()];
     for (index, entry) in file.arms.iter().enumerate() {
         let pointer = format!("/arms/{index}");
         let messages = match file.arms.iter().take(index).position(|earlier| earlier == entry) {
@@ -47,9 +49,10 @@ pub(super) fn plan(
             None => planned.add(index, entry),
         };
         problems.extend(messages.into_iter().map(|message| positions.problem(&pointer, message)));
+        pointers.resize(planned.arms.len(), pointer);
     }
     name_folders(&mut planned.arms);
-    planned.arms
+    (planned.arms, pointers)
 }
 
 /// The arms planned so far.
@@ -365,12 +368,6 @@ fn subject_arm(
             "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
             front.program()
         ));
-    }
-    let is_mutual = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.mtls);
-    if subject.tls && entries.iter().any(is_mutual) {
-        return Err(
-            "`tls` and `mtls` cannot be combined in one study: its origin either requests client certificates or does not".to_owned()
-        );
     }
     if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
         return Err(format!(

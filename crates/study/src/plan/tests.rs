@@ -1,4 +1,5 @@
 mod conditions;
+mod supported;
 
 use proptest::prelude::*;
 

@@ -7,25 +7,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_functions::Proof;
-use hoptax_host::accounting::{
-    ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, ticks_between,
-};
+use hoptax_host::accounting::{memory_bytes, ticks_between};
 use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
-use hoptax_host::parts::{ProcessParts, process_parts};
-use hoptax_host::spinner::Spinner;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
-use hoptax_result::PartCounts;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
+use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
 use crate::plan::{self, Block, Load, Plan, Rate};
-use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
+use crate::record::{RoundRecord, SliceRecord};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
 const WARM_UP_NS: u64 = 100_000_000;
@@ -59,88 +55,6 @@ pub(super) struct Meter<'a> {
     pub(super) freezer: Freezer,
     /// The reading of each subject's proxies after its last slice, and the index of that slice in the record.
     last: Vec<Option<(Reading, Option<usize>)>>,
-}
-
-/// All counters at one moment.
-pub(super) struct Reading {
-    at_ns: u64,
-    /// CPU time of all origins.
-    origin_cpu_ns: u64,
-    companion_cpu_ns: u64,
-    link_bytes: u64,
-    /// CPU time of each proxy.
-    hops: Vec<ProcessUse>,
-    /// Activity counters of all proxies; none where the kernel does not report them.
-    parts: Option<ProcessParts>,
-    ticks: Vec<(u32, ProcessorTicks)>,
-    /// CPU time of spinners on the processors of generator and origin.
-    spinner_ns: u64,
-}
-
-impl Reading {
-    fn take(
-        subject: &Subject,
-        (origins, companion): (&[u32], Option<u32>),
-        setting: &Setting<'_>,
-        link: Option<&Link>,
-    ) -> io::Result<Self> {
-        let mut spinner_ns = 0;
-        for (processor, cpu_ns) in setting.spinner.map_or(Ok(Vec::new()), Spinner::cpu_ns)? {
-            if setting.placement.generator.contains(&processor) {
-                spinner_ns += cpu_ns;
-            }
-        }
-        let mut origin_cpu_ns = 0;
-        for origin in origins {
-            origin_cpu_ns += process_use(*origin)?.cpu_ns();
-        }
-        Ok(Self {
-            at_ns: now_ns(),
-            origin_cpu_ns,
-            companion_cpu_ns: companion.map_or(Ok(0), |id| process_use(id).map(|used| used.cpu_ns()))?,
-            link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
-            hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
-            parts: subject.proxies.iter().map(|proxy| process_parts(proxy.id()).ok()).sum(),
-            ticks: (setting.ticks)()?,
-            spinner_ns,
-        })
-    }
-}
-
-impl Reading {
-    /// Resource use of all proxies since an earlier reading, with the time that they waited for a processor that none
-    /// of them used, and the CPU time of each.
-    pub(super) fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
-        let (mut all, mut cpu_ns) = (TaskUse::default(), [0; MAX_HOPS]);
-        let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
-        for ((hop, earlier), cpu_ns) in self.hops.iter().zip(&earlier.hops).zip(&mut cpu_ns) {
-            *cpu_ns = hop.since(earlier).cpu_ns;
-            now.join(hop);
-            before.join(earlier);
-        }
-        if !self.hops.is_empty() {
-            all = now.since(&before);
-        }
-        (all, cpu_ns)
-    }
-}
-
-/// Activity of proxies between two readings, with the number of requests; none without a proxy.
-fn counts(now: &Reading, earlier: &Reading, requests: u64) -> Option<PartCounts> {
-    let done = now.parts.filter(|_| !now.hops.is_empty())? - earlier.parts?;
-    Some(PartCounts {
-        requests,
-        cpu_ns: done.cpu_ns,
-        user_ns: done.user_ns,
-        kernel_ns: done.kernel_ns,
-        reads: done.reads,
-        writes: done.writes,
-        read_bytes: done.read_bytes,
-        written_bytes: done.written_bytes,
-        voluntary_switches: done.voluntary_switches,
-        involuntary_switches: done.involuntary_switches,
-        minor_faults: done.minor_faults,
-    })
 }
 
 impl<'a> Meter<'a> {
@@ -250,7 +164,10 @@ impl<'a> Meter<'a> {
         let handover_ns = quiet.after(waited);
 
         let wall_ns = after.at_ns - before.at_ns;
-        let (proxy, hops_cpu_ns) = after.since(&before);
+        let used_by_processes = after.since(&before);
+        let is_incomplete = used_by_processes.is_none();
+        let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns } =
+            used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
         // Of the processor that lost most, since processors cannot make up for each other.
@@ -271,15 +188,17 @@ impl<'a> Meter<'a> {
             recorded_s: self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
             answered: self.recording.book.answered + self.recording.warmup_responses,
-            proxy_cpu_ns: proxy.cpu_ns,
+            is_incomplete,
+            proxy_cpu_ns: proxies.cpu_ns,
             hops_cpu_ns,
-            late_hops_cpu_ns: [0; MAX_HOPS],
-            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_responses),
-            origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
-            // The counter of a killed companion is gone.
-            companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),
+            late_hops_cpu_ns: Vec::new(),
+            parts: after
+                .counts_since(&before, self.recording.book.answered + self.recording.warmup_responses)
+                .filter(|_| !is_incomplete),
+            origin_cpu_ns,
+            companion_cpu_ns,
             link_bytes: after.link_bytes.saturating_sub(before.link_bytes),
-            proxy_run_delay_ns: proxy.run_delay_ns,
+            proxy_run_delay_ns: proxies.run_delay_ns,
             steal_ticks,
             handover_ns,
             generator_cpu_ns: used.cpu_ns,
@@ -297,7 +216,7 @@ impl<'a> Meter<'a> {
         self.record.steal.0 += steal;
         self.record.steal.1 += ours.total + if self.setting.placement.is_apart() { theirs.total } else { 0 };
         let place = self.record.slices.len();
-        self.record.add(slice, &self.recording, load.open.is_some());
+        self.record.add(slice.clone(), &self.recording, load.open.is_some());
         if let Some(by_status) = self.recording.by_status.take() {
             self.record.add_statuses(&by_status);
         }
@@ -411,10 +330,14 @@ impl<'a> Meter<'a> {
     /// between and have caught up now.
     fn keep_late(&mut self, number: usize, now: &Reading) {
         let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
-        let (_, late_hops_cpu_ns) = now.since(last);
-        if let Some(slice) = self.record.slices.get_mut(*place) {
-            slice.late_hops_cpu_ns = late_hops_cpu_ns;
-            slice.parts = slice.parts.zip(counts(now, last, 0)).map(|(in_time, late)| in_time + late);
+        let Some(slice) = self.record.slices.get_mut(*place) else { return };
+        match now.proxies_since(last) {
+            Some((_, late_hops_cpu_ns)) => {
+                slice.late_hops_cpu_ns = late_hops_cpu_ns;
+                slice.parts =
+                    slice.parts.zip(now.counts_since(last, 0)).map(|(in_time, late)| in_time + late);
+            }
+            None => slice.is_incomplete = true,
         }
     }
 }

@@ -26,7 +26,6 @@ use super::{ArmError, RunError, Setting, refusal};
 use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Load, Plan};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
-use crate::record::MAX_HOPS;
 
 /// Timeout of connections and requests.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,7 +91,8 @@ impl Subjects {
         let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
-        for from_origin in 0..MAX_HOPS {
+        let longest = plan.arms.iter().map(|arm| arm.subject.position.hops().len()).max().unwrap_or(0);
+        for from_origin in 0..longest {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
             for index in plan::shuffled(plan, round) {

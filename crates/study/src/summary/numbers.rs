@@ -97,10 +97,9 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let hop = |(number, hop): (usize, &HopUse)| {
         let memory: Vec<f64> =
             rounds_of_arm().filter_map(|round| Some(*round.memory_bytes.get(number)? as f64)).collect();
-        let cpu = measure::HOP_CPU.get(number);
         HopUse {
             name: hop.name.clone(),
-            cpu_us_per_request: cpu.and_then(|cpu| rounds.level(&arm.id, &cpu_load, cpu)),
+            cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
             memory_bytes: mean_over_rounds(&memory, rounds.confidence),
             memory_per_connection_bytes: memory::per_connection(rounds, &arm.id).filter(|_| number == 0),
         }

@@ -9,9 +9,12 @@ use crate::plan::{Arm, Plan};
 
 /// The subject of an arm of `plan`.
 pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
+    let flags = arm.application();
     let functions: Vec<PlannedFunction> = arm
         .function
         .iter()
+        // A function of the application leaves the proxy plain.
+        .filter(|_| flags.is_empty())
         .map(|(function, _)| PlannedFunction {
             id: function.id.clone(),
             knobs: arm.knobs(),
@@ -39,7 +42,7 @@ pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
         .to_owned(),
         // A plain proxy has one, and so has a proxy without its function.
         upstreams: if arm.is_unloaded { 1 } else { arm.upstreams as u32 },
-        application_flags: arm.application().into_iter().collect(),
+        application_flags: flags.into_iter().collect(),
         expect: plan
             .loads
             .iter()
@@ -97,11 +100,11 @@ mod tests {
     #[test]
     fn an_arm_states_its_functions_its_knobs_and_its_statuses() {
         let subjects = subjects(
-            "application: go\nconditions: {protocol: http2, tls: tls}\narms: [direct, baseline, 'rbac{rules=5}', \
-             {unloaded: lua}, workers/two, balance/maglev, fault/delay, rate-limit/library]\n",
+            "conditions: {protocol: http2, tls: tls}\narms: [direct, baseline, 'rbac{rules=5}', {unloaded: lua}, \
+             workers/two, balance/maglev, fault/delay]\n",
         );
         let rbac = of(&subjects, "rbac{rules=5} @ http2, tls");
-        assert_eq!((rbac.protocol.as_str(), rbac.application.as_str()), ("http2", "go"));
+        assert_eq!((rbac.protocol.as_str(), rbac.application.as_str()), ("http2", "origin"));
         assert_eq!(rbac.tls, [ConnectionTls::Tls, ConnectionTls::None]);
         assert_eq!(rbac.expect, [("full".to_owned(), vec![]), ("limited".to_owned(), vec![200, 429])].into());
         let [hop] = rbac.hops.as_slice() else { panic!("{rbac:?}") };
@@ -116,12 +119,22 @@ mod tests {
         assert_eq!(hop("workers/two @ http2, tls").workers, Some(2));
         assert_eq!(of(&subjects, "balance/maglev @ http2, tls").upstreams, 4);
         assert_eq!(hop("fault/delay @ http2, tls").environment.len(), 1);
-        assert!(!of(&subjects, "rate-limit/library @ http2, tls").application_flags.is_empty());
         let direct = of(&subjects, "direct @ http2");
         assert!(direct.hops.is_empty());
         assert_eq!(direct.tls, [ConnectionTls::None]);
         // An arm without a proxy takes no part in a closed loop.
         assert_eq!(direct.expect.keys().collect::<Vec<_>>(), ["limited"]);
+    }
+
+    #[test]
+    fn a_function_of_the_application_is_in_its_flags() {
+        let subjects = subjects("application: go\narms: [baseline, rate-limit/library]\n");
+        let of_application =
+            |id: &str| (of(&subjects, id).application.clone(), &of(&subjects, id).application_flags);
+        let (application, flags) = of_application("rate-limit/library");
+        assert!(application == "go" && !flags.is_empty(), "{flags:?}");
+        assert!(of_application("baseline").1.is_empty());
+        assert!(of(&subjects, "rate-limit/library").hops[0].functions.is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | `generate_request_id` off | generating a random id costs; the function `request-id` enables it |
 //! | no access log, no HTTP filter but the router, one route that matches every path | each is a function |
 //! | the router's `dynamic_stats` at the default | `stats/per-route` depends on it: without it the router counts no status codes, not even for routes. It is part of the cost of plain proxying |
-//! | route timeout 15 s, idle timeouts 5 min and 1 h at the default | nobody runs a proxy without their timers |
+//! | route timeout 15 s, idle timeouts 5 min and 1 h at the default | a proxy in use has these timers |
 //! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated |
 //! | `lb_policy` at the default | round robin; the function `balance/round-robin` states it and adds the origins |
 //! | `stats_config`, flush interval at the default | statistics are kept as usual; a flush, every 5 s, counts towards the slice in which it happens or after which it fell due |

@@ -70,6 +70,14 @@ pub enum ProxyError {
         /// The cause.
         source: io::Error,
     },
+    /// The address that it is to listen on cannot be bound.
+    #[error("cannot bind `{address}` for a proxy: {source}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
     /// It rejects its configuration.
     #[error("Envoy rejects the configuration `{}`:\n{last_lines}", config.display())]
     Refused {
@@ -200,9 +208,9 @@ impl ProxySpec {
         let mut command = Command::new(&program);
         command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
         match command::run(command, patience, stop) {
-            Ok(response) if response.status.success() => Ok(()),
-            Ok(response) => {
-                let last_lines = last_lines_of(&response.text, LOG_LINES);
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => {
+                let last_lines = last_lines_of(&output.text, LOG_LINES);
                 Err(ProxyError::Refused { config: self.config(), last_lines })
             }
             Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),

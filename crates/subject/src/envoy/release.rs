@@ -133,7 +133,7 @@ impl Envoy {
     /// The Envoy at `program`, with the version that it reports.
     ///
     /// # Errors
-    /// When it cannot be executed, or its response is not Envoy's.
+    /// When it cannot be executed, or its output is not Envoy's.
     pub fn at(program: &Path) -> Result<Self, ReleaseError> {
         Self::at_within(program, VERSION_PATIENCE)
     }
@@ -143,10 +143,10 @@ impl Envoy {
         let mut command = Command::new(program);
         command.arg("--version");
         // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
-        let response = command::run(command, patience, &AtomicBool::new(false))
+        let output = command::run(command, patience, &AtomicBool::new(false))
             .map_err(|error| unusable(format!("`--version` failed: {error}")))?;
-        let version = parse_version(&response.text).ok_or_else(|| {
-            let cited: String = response.text.trim().chars().take(CITED_CHARS).collect();
+        let version = parse_version(&output.text).ok_or_else(|| {
+            let cited: String = output.text.trim().chars().take(CITED_CHARS).collect();
             unusable(format!("the output of `--version` is not that of Envoy: `{cited}`"))
         })?;
         Ok(Self { program: program.to_owned(), version })

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_brings_its_length_and_a_given_host_replaces_ours() {
+    fn a_body_sets_content_length_and_a_given_host_replaces_the_default() {
         let mut request = get("/");
         request.method = "POST".to_owned();
         request.body = b"abc".to_vec();

@@ -145,7 +145,7 @@ impl Http2 {
         self.state.kept.as_deref().unwrap_or_default()
     }
 
-    /// Whether the server's settings have arrived, which shows that it speaks HTTP/2.
+    /// Whether the server's settings have arrived: it speaks HTTP/2.
     pub fn settings_received(&self) -> bool {
         self.state.session.settings_received
     }

@@ -106,12 +106,12 @@ impl Body {
         }
     }
 
-    pub(crate) fn piece(&self, from: u64, most: u64) -> &[u8] {
+    pub(crate) fn piece(&self, from: u64, max_bytes: u64) -> &[u8] {
         match self {
-            Self::Text(bytes, source) => source(from, most.min(bytes - from)),
+            Self::Text(bytes, source) => source(from, max_bytes.min(bytes - from)),
             Self::Bytes(bytes) => {
                 let from = (from as usize).min(bytes.len());
-                bytes.get(from..bytes.len().min(from + most as usize)).unwrap_or_default()
+                bytes.get(from..bytes.len().min(from + max_bytes as usize)).unwrap_or_default()
             }
         }
     }

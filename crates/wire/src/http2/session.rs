@@ -130,9 +130,8 @@ impl Session {
                 FrameEvent::Nothing
             }
             kind::GOAWAY => {
-                let at = |range| {
-                    payload.get(range).and_then(number).ok_or(ProtocolError::Http2("a short goodbye"))
-                };
+                let at =
+                    |range| payload.get(range).and_then(number).ok_or(ProtocolError::Http2("a short GOAWAY"));
                 FrameEvent::GoAway { last: at(0..4)? & MAX_WINDOW_BYTES, code: at(4..8)? }
             }
             kind::WINDOW_UPDATE => {

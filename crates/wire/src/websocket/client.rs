@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_behind_the_upgrade() {
+    fn messages_follow_the_upgrade() {
         let mut bytes = upgraded();
         put_frame(&mut bytes, Opcode::Ping, false, b"x");
         put_frame(&mut bytes, Opcode::Text, false, b"hello");

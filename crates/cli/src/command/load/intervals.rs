@@ -1,5 +1,5 @@
-//! Outputs that are written interval by interval: JSON lines on stdout, and the files of `HdrHistogram`. Each has a thread of
-//! its own, so that no worker waits for a disk or a pipe.
+//! Outputs written during the load, one part per interval: JSON lines on stdout, and `HdrHistogram` files. Each has its own
+//! thread, so that no worker waits for a disk or a pipe.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -16,7 +16,7 @@ use super::judgement::Judgement;
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 
-/// Length of an interval of the log of histograms, which is usual for such logs.
+/// Interval length of the histogram log; one second is usual for such logs.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An output that is being written.
@@ -32,8 +32,8 @@ struct Output {
 pub(super) struct IntervalOutputs(Vec<Output>);
 
 impl IntervalOutputs {
-    /// Opens the files that the flags ask for. Returns where their intervals go; the outputs end when these are gone and the
-    /// load is judged.
+    /// Opens the requested outputs. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
+    /// is judged.
     pub(super) fn begin(arguments: &LoadArguments) -> Result<(Self, Vec<IntervalSink>), Failure> {
         let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
         let mut add = |place: String, length, write: Writer| {
@@ -64,7 +64,7 @@ impl IntervalOutputs {
         for Output { place, judged, writer } in self.0 {
             // A writer that has ended has reported its error.
             let _ = judged.send(judgement.clone());
-            let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("its writer has ended")));
+            let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
             written.map_err(|error| Failure::environment(format!("cannot write {place}: {error}")))?;
         }
         Ok(())
@@ -110,8 +110,8 @@ fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     Ok(BufWriter::new(file))
 }
 
-/// Prints a line for each interval. Whoever reads stdout may be slow, so lines wait here, which are small, and histograms do
-/// not. A reader that has gone away (`| head`) is no failure.
+/// Prints a line for each interval. If the reader of stdout is slow, the queue holds lines, which are smaller than histograms.
+/// A closed pipe (`| head`) is not an error.
 fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Result<()> {
     let (sender, lines) = channel::<LoadInterval>();
     let printer = thread::spawn(move || {
@@ -122,7 +122,7 @@ fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Re
             stdout.flush()
         })
     });
-    // Without a printer the rest is of no use.
+    // If the printer has ended, the remaining lines are lost.
     let _ = interval::join(parts, |interval, is_last| {
         let mut line = interval.line();
         if is_last {
@@ -131,7 +131,7 @@ fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Re
         sender.send(line).map_err(|_| ())
     });
     drop(sender);
-    match printer.join().unwrap_or_else(|_| Err(io::Error::other("its writer has ended"))) {
+    match printer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked"))) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         printed => printed,
     }

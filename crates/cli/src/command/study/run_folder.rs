@@ -1,4 +1,4 @@
-//! The run folder of a study, which makes it possible to resume the study after a kill.
+//! The run folder of a study, from which a killed study can be resumed.
 //!
 //! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and `rounds/N.json` is a complete
 //! round. A running study holds a lock on the folder.

@@ -1,4 +1,4 @@
-//! The files that Envoy reloads, and removing a function from a live proxy by replacing them.
+//! Files that Envoy reloads: replacing them removes a function from a live proxy.
 
 use std::fs;
 use std::io;
