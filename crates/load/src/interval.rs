@@ -206,8 +206,11 @@ pub fn join<E>(
                 break;
             }
             let (number, (_, interval)) = first.remove_entry();
-            held.drain(..).try_for_each(|before| take(&before, false))?;
-            if number >= hold_from {
+            let is_ended = ends.len() == part.workers;
+            if !is_ended {
+                held.drain(..).try_for_each(|before| take(&before, false))?;
+            }
+            if is_ended || number >= hold_from {
                 held.push(interval);
             } else {
                 take(&interval, false)?;

@@ -11,6 +11,7 @@
 mod backlog;
 mod connection;
 mod course;
+mod current;
 mod datagrams;
 mod dial;
 mod distribution;
@@ -28,6 +29,7 @@ mod lookups;
 mod negotiate;
 mod outliers;
 mod pace;
+mod placeholders;
 mod pool;
 mod protocol;
 mod recording;

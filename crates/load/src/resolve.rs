@@ -225,25 +225,19 @@ impl Resolver {
         (is_refreshed && is_looked_up()).then(|| (host.to_ascii_lowercase(), port))
     }
 
-    /// The addresses of a host that are used: one, or all of them.
+    /// The addresses of a host, and which of them are used: one, or all.
     ///
     /// # Errors
     /// When the lookup fails, or the host has no address of the required IP version.
-    pub(crate) fn addresses(
-        &self,
-        host: &str,
-        port: u16,
-    ) -> Result<(SocketAddr, Vec<SocketAddr>), ResolveError> {
-        let placeholder = (SocketAddr::from(([127, 0, 0, 1], 0)), Vec::new());
+    pub(crate) fn addresses(&self, host: &str, port: u16) -> Result<Addresses, ResolveError> {
         if self.rules.uses == Uses::None {
-            return Ok(placeholder);
+            return Ok(Addresses::of(vec![SocketAddr::from(([127, 0, 0, 1], 0))]));
         }
         let addresses = match self.rules.known(host, port) {
             Some(known) => known,
             None => self.lookup_cached(host)?,
         };
-        let selected = self.rules.select(host, port, &addresses)?;
-        Ok(selected.used().split_first().map_or(placeholder, |(first, others)| (*first, others.to_vec())))
+        self.rules.select(host, port, &addresses)
     }
 
     fn lookup_cached(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
@@ -269,7 +263,7 @@ mod tests {
 
     impl Resolver {
         fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
-            self.addresses(host, port).map(|(first, _)| first)
+            self.addresses(host, port).map(|addresses| addresses.way(0).0)
         }
     }
 
@@ -308,13 +302,14 @@ mod tests {
         let twice = ["a.test:80:127.0.0.2", "a.test:80:::1", "a.test:80:127.0.0.3", "a.test:80:127.0.0.2"];
         let all = |family| {
             let resolver = Resolver::new(fixed(&twice), family).with_all();
-            let (first, others) = resolver.addresses("a.test", 80).unwrap();
-            [vec![first], others].concat().iter().map(SocketAddr::to_string).collect::<Vec<_>>()
+            let addresses = resolver.addresses("a.test", 80).unwrap();
+            addresses.used().iter().map(SocketAddr::to_string).collect::<Vec<_>>()
         };
         assert_eq!(all(None), ["127.0.0.2:80", "[::1]:80", "127.0.0.3:80"]);
         assert_eq!(all(Some(Family::V4)), ["127.0.0.2:80", "127.0.0.3:80"]);
         let one = Resolver::new(fixed(&twice), None).addresses("a.test", 80).unwrap();
-        assert_eq!(one, ("127.0.0.2:80".parse().unwrap(), Vec::new()));
+        assert_eq!(one.used(), ["127.0.0.2:80".parse().unwrap()]);
+        assert!(one.contains("[::1]:80".parse().unwrap()));
         // No name of this domain has an address.
         assert!(Resolver::unused().address("a.invalid", 80).unwrap().ip().is_loopback());
     }

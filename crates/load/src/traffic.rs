@@ -15,8 +15,9 @@ use rand::{RngExt, SeedableRng};
 use crate::dial::Dial;
 use crate::expect::Expectation;
 use crate::lookups::{Addresses, Name, Refresh};
+use crate::placeholders::has_placeholders;
 use crate::protocol::Protocol;
-use crate::target::{Target, has_placeholders};
+use crate::target::Target;
 
 /// The requests of a load.
 #[derive(Clone, Debug)]
@@ -119,14 +120,14 @@ impl Traffic {
         let mut host_of = Vec::with_capacity(targets.len());
         for (target, weight) in targets.iter().zip(weights) {
             let is_same = |host: &Host| {
-                host.addresses.used() == target.addresses
+                host.addresses.used() == target.addresses.used()
                     && (&host.name, &host.server_name, &host.upgrade)
                         == (&target.name, &target.server_name, &target.upgrade)
             };
             let number = hosts.iter().position(is_same).unwrap_or(hosts.len());
             if number == hosts.len() {
                 hosts.push(Host {
-                    addresses: Arc::new(Addresses::of(target.addresses.clone())),
+                    addresses: Arc::new(target.addresses.clone()),
                     name: target.name.clone(),
                     tls: None,
                     server_name: target.server_name.clone(),
@@ -280,7 +281,7 @@ impl Traffic {
 
     /// Whether any host name is looked up again during the load.
     pub fn has_refreshed_names(&self) -> bool {
-        self.refresh.is_some() && self.hosts.iter().any(|host| host.name.is_some())
+        self.hosts.iter().any(|host| host.name.is_some())
     }
 
     /// Number of hosts.

@@ -36,12 +36,13 @@ use rustix::time::Timespec;
 pub use connect::{ConnectError, WorkerSpec};
 
 use crate::connection::{Connections, SlotId};
+use crate::current::Current;
 use crate::handshakes::Handshakes;
 use crate::lifetime::Lifetime;
 use crate::lookups::Addresses;
 use crate::pool::{Pool, WhenLate};
 use crate::recording::Recording;
-use crate::run::{Current, LIVE_NS, Run};
+use crate::run::{LIVE_NS, Run};
 use crate::traffic::{Picked, Picker, Traffic};
 use crate::transport::{Scratch, Transports};
 use lead::Lead;

@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use super::Worker;
 use super::connect::READ_BYTES;
 use crate::connection::{Action, ConnectionId, End, Event, SlotId, State, StreamId};
+use crate::current::Current;
 use crate::log::Outcome;
 use crate::recording::Failure;
-use crate::run::Current;
 use crate::traffic::MessageTimes;
 use crate::transport::{ConnectionError, Read};
 

@@ -99,7 +99,7 @@ fn way(network: &NetworkPlan) -> String {
         text += &format!(" to {} addresses", network.servers.len());
     }
     if let Some(every_s) = network.resolve_every_s {
-        text += &format!(", names resolved every {} s", seconds(every_s));
+        text += &format!(", names resolved every {every_s} s");
     }
     if !network.source_addresses.is_empty() {
         text += &format!(" from {}", network.source_addresses.join(", "));

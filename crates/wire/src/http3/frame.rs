@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_not_known_are_passed_over() {
+    fn unknown_frames_are_ignored() {
         let (data, whole) = read(&several(), &[]);
         assert_eq!((data, whole.len()), (100, 2));
         assert_eq!(whole[1], (kind::GOAWAY, vec![4]));
