@@ -152,7 +152,7 @@ pub(crate) mod tests {
     #[test]
     fn a_finding_of_a_load_names_the_threshold_that_was_set_for_it() {
         let message = |set: &[(&str, f64)]| {
-            let (_, result) = fired_with("steal", set, |result| result.host.steal_share = 0.01);
+            let (_, result) = fired_with("steal", set, |result| result.generator.steal_share = 0.01);
             let finding = result.findings.into_iter().find(|finding| finding.id == "steal").unwrap();
             finding.message
         };

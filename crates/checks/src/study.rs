@@ -254,7 +254,9 @@ pub(crate) mod tests {
     fn a_finding_names_the_threshold_that_was_set_for_it() {
         let judged = |set: &[(&str, f64)]| {
             let mut limits = Limits::default();
-            set.iter().for_each(|(name, value)| limits.set(name, *value).unwrap());
+            for (name, value) in set {
+                limits.set(name, *value).unwrap();
+            }
             let mut result = sound();
             result.host.steal_share = 0.01;
             result.plan.rounds_completed = 4;
