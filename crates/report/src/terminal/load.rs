@@ -47,7 +47,6 @@ fn heading(result: &LoadResult, style: Style) -> String {
         (Some(rate), Some(arrivals)) => format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0)),
         _ => "closed loop".to_owned(),
     };
-    let seconds = |seconds: f64| grouped(seconds, usize::from(seconds.fract() > 0.0));
     let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
     let tool = result
         .imported
@@ -109,10 +108,14 @@ fn way(network: &NetworkPlan) -> String {
         text += &format!(" with a PROXY {version} header");
     }
     if network.ramp_up_s > 0.0 {
-        let digits = usize::from(network.ramp_up_s.fract() > 0.0);
-        text += &format!(", opened over {} s", grouped(network.ramp_up_s, digits));
+        text += &format!(", opened over {} s", seconds(network.ramp_up_s));
     }
     text
+}
+
+/// A time in seconds, with a decimal place if it is not whole.
+fn seconds(seconds: f64) -> String {
+    grouped(seconds, usize::from(seconds.fract() > 0.0))
 }
 
 /// Rates, and accounts of requests.

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-        fn unknown_frames_are_ignored() {
+    fn unknown_frames_are_ignored() {
         let (data, whole) = read(&several(), &[]);
         assert_eq!((data, whole.len()), (100, 2));
         assert_eq!(whole[1], (kind::GOAWAY, vec![4]));

@@ -22,9 +22,7 @@ const DEFAULT_BYTES: usize = 64;
 
 /// Builds the traffic from the arguments. With `--protocol auto`, the server chooses the protocol.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
-    let body = body(arguments)?;
     let (resolver, dial) = (resolver(arguments), dial(arguments)?);
-    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
     let services = match &arguments.proto {
         Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
         None if arguments.reflection => Some(reflection::services(arguments, &resolver, &dial)?),
@@ -58,20 +56,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         }
         .map_err(|error| error.to_string())
     };
-    let requests: Vec<Listed> = if let Some(path) = &arguments.requests {
-        let [url] = arguments.urls.as_slice() else {
-            return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
-        };
-        requests::read(path, url, &arguments.method, &headers)?
-    } else {
-        let request = |url: &GivenUrl| Request {
-            url: url.to_string(),
-            method: arguments.method.clone(),
-            headers: headers.clone(),
-            body: body.clone(),
-        };
-        arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect()
-    };
+    let requests = listed(arguments)?;
     let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
     let has_cookies =
         requests.iter().flat_map(|(_, request)| request).any(|request| request.headers.iter().any(is_cookie));
@@ -114,6 +99,25 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
     }
     Ok(traffic)
+}
+
+/// The requests of the list given by `--requests`, or one for each URL.
+fn listed(arguments: &LoadArguments) -> Result<Vec<Listed>, Failure> {
+    let body = body(arguments)?;
+    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
+    if let Some(path) = &arguments.requests {
+        let [url] = arguments.urls.as_slice() else {
+            return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
+        };
+        return requests::read(path, url, &arguments.method, &headers);
+    }
+    let request = |url: &GivenUrl| Request {
+        url: url.to_string(),
+        method: arguments.method.clone(),
+        headers: headers.clone(),
+        body: body.clone(),
+    };
+    Ok(arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect())
 }
 
 /// The protocol that the server of a request chooses.
