@@ -1,7 +1,7 @@
 //! Repeats the lookups of host names while a load runs (`--resolve-every`).
 //!
-//! A lookup may block for seconds, so a helper thread does it and hands over the addresses. A worker checks a counter between
-//! two waits, and takes the addresses over when it has changed.
+//! A lookup may block for seconds, so a helper thread performs it and publishes the addresses. A worker checks a counter
+//! between two waits, and loads the addresses when it has changed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,8 +45,8 @@ impl Addresses {
         self.all.contains(&address)
     }
 
-    /// The address for the connection of this number, and the number by which its source is chosen: so that every source is
-    /// used with every address.
+    /// The server address of the connection with this number, and the number that selects its source address. Together, every
+    /// source is used with every address.
     pub(crate) fn way(&self, number: usize) -> (SocketAddr, usize) {
         let unspecified = || SocketAddr::from(([0, 0, 0, 0], 0));
         let count = self.used.len().max(1);
@@ -54,7 +54,7 @@ impl Addresses {
     }
 }
 
-/// How often names are looked up again, and how addresses are selected from the answers.
+/// The interval of repeated lookups, and the selection of addresses from DNS answers.
 #[derive(Clone, Debug)]
 pub struct Refresh {
     pub(crate) every: Duration,

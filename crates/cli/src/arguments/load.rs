@@ -216,7 +216,7 @@ pub(crate) struct LoadArguments {
     /// `@FILE` keeps credentials out of the process list.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
     pub(crate) headers: Vec<Headers>,
-    /// Send cookies that a response sets back on its connection, for HTTP/1.1, HTTP/2 and HTTP/3
+    /// Store cookies that responses set, and send them on the same connection; for HTTP/1.1, HTTP/2 and HTTP/3
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) cookies: bool,
     /// Request body
