@@ -140,19 +140,34 @@ impl Connections {
         self.opening > 0
     }
 
+    /// Whether an action is queued.
+    pub(crate) fn has_action(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
     /// Removes and returns the next action.
     pub(crate) fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
     /// Handles an event: changes states and queues actions for [`Self::next_action`].
+    #[inline]
     pub(crate) fn handle(&mut self, event: Event) {
+        // The two events of every request. A caller that passes one of them needs no dispatch.
         match event {
-            Event::Requested(slot) => {
-                assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot carries one request at a time");
-                self.in_flight += 1;
-                self.assign(slot);
+            Event::Requested(slot) => self.request(slot),
+            Event::Answered { connection, stream, response } => {
+                self.end_stream(connection, stream, End::Answered(response));
             }
+            event => self.handle_rare(event),
+        }
+    }
+
+    /// Handles the other events.
+    fn handle_rare(&mut self, event: Event) {
+        match event {
+            // The only caller handles these.
+            Event::Requested(_) | Event::Answered { .. } => {}
             Event::Preconnect(lane) => {
                 if self.current(lane).is_none() {
                     self.open(lane);
@@ -164,9 +179,6 @@ impl Connections {
                 }
             }
             Event::Ready { connection, requests } => self.ready(connection, requests),
-            Event::Answered { connection, stream, response } => {
-                self.end_stream(connection, stream, End::Answered(response));
-            }
             Event::StreamFailed { connection, stream, failure } => {
                 self.end_stream(connection, stream, End::Failed(failure));
             }
@@ -176,6 +188,13 @@ impl Connections {
             Event::ConnectTimedOut(connection) => self.time_out_connect(connection),
             Event::Stopped => self.stop(),
         }
+    }
+
+    #[inline]
+    fn request(&mut self, slot: SlotId) {
+        assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot carries one request at a time");
+        self.in_flight += 1;
+        self.assign(slot);
     }
 
     /// Assigns a request to the current connection of its lane.

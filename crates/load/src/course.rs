@@ -1,6 +1,8 @@
 //! The course of a trial, from which checks decide whether one number describes all of it: time windows, batches, the
 //! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -72,11 +74,15 @@ pub struct Course {
     /// Requests in flight, by worker.
     in_flight: Vec<InFlight>,
     next_sample_ns: u64,
+    /// When the next sample is due or the next window starts, whichever is first.
+    sample_due_ns: u64,
     random: SmallRng,
     /// Response times, by connection.
     pub(crate) connections: Vec<LogHistogram>,
     /// The last window that has started.
     window: Option<usize>,
+    /// The window of the last lookup and the times in it: nearly every lookup is in the same window as the one before.
+    looked_up: (usize, Range<u64>),
 }
 
 impl Course {
@@ -93,9 +99,11 @@ impl Course {
             responses_ns: Vec::with_capacity(MAX_KEPT),
             in_flight: vec![InFlight::default()],
             next_sample_ns: from_ns,
+            sample_due_ns: from_ns,
             random: SmallRng::seed_from_u64(seed),
             connections: vec![LogHistogram::default(); connections],
             window: None,
+            looked_up: (0, 0..0),
         }
     }
 
@@ -140,9 +148,22 @@ impl Course {
         windows.chunks_exact((windows.len() / BATCHES).max(1)).map(sum).collect()
     }
 
-    fn number_at(&self, at_ns: u64) -> usize {
+    /// The window that contains a time. Times before the record are in the first window, times after it in the last.
+    fn number_at(&mut self, at_ns: u64) -> usize {
+        if self.looked_up.1.contains(&at_ns) {
+            return self.looked_up.0;
+        }
         let since_ns = u128::from(at_ns.saturating_sub(self.from_ns));
-        ((since_ns * WINDOWS as u128 / u128::from(self.length_ns)) as usize).min(WINDOWS - 1)
+        let number = (since_ns * WINDOWS as u128 / u128::from(self.length_ns)) as usize;
+        let number = number.min(WINDOWS - 1);
+        let start_ns = |number: usize| {
+            let since_ns = (u128::from(self.length_ns) * number as u128).div_ceil(WINDOWS as u128);
+            self.from_ns.saturating_add(since_ns as u64)
+        };
+        let first_ns = if number == 0 { 0 } else { start_ns(number) };
+        let end_ns = if number == WINDOWS - 1 { u64::MAX } else { start_ns(number + 1) };
+        self.looked_up = (number, first_ns..end_ns);
+        number
     }
 
     fn window_at(&mut self, at_ns: u64) -> Option<&mut Window> {
@@ -150,8 +171,16 @@ impl Course {
         self.windows.get_mut(number)
     }
 
-    /// Samples the requests in flight, whose number has been constant since the last call.
+    /// Samples the requests in flight, whose number has been constant since the last call. It is called several times
+    /// for each request and rarely has anything to do.
+    #[inline]
     pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+        if now_ns >= self.sample_due_ns {
+            self.take_samples(now_ns, in_flight, open_connections);
+        }
+    }
+
+    fn take_samples(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
         if now_ns < self.from_ns || now_ns >= self.until_ns {
             return;
         }
@@ -172,6 +201,7 @@ impl Course {
                 window.connections = Some(open_connections as u64);
             }
         }
+        self.sample_due_ns = self.next_sample_ns.min(self.looked_up.1.end);
     }
 
     pub(crate) fn plan(&mut self, intended_ns: u64) {
@@ -240,7 +270,27 @@ impl Course {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn the_window_of_a_time_does_not_depend_on_earlier_lookups(
+            from_ns in 0_u64..1_000_000,
+            length_ns in 1_u64..2_000,
+            times_ns in prop::collection::vec(0_u64..1_003_000, 1..50),
+        ) {
+            let mut course = Course::new(from_ns, from_ns + length_ns, 0, 1);
+            // Times within the record too, also where it is short.
+            let inside = times_ns.iter().map(|at_ns| from_ns + at_ns % (length_ns + 1)).collect::<Vec<_>>();
+            for at_ns in times_ns.into_iter().chain(inside).chain([u64::MAX, 0]) {
+                let since_ns = u128::from(at_ns.saturating_sub(from_ns));
+                let expected = (since_ns * 100 / u128::from(length_ns)).min(99) as usize;
+                prop_assert_eq!(course.number_at(at_ns), expected);
+            }
+        }
+    }
 
     #[test]
     fn requests_count_in_their_windows() {

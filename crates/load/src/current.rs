@@ -181,6 +181,9 @@ impl<'a> Current<'a> {
 
     /// The recording of the part that contains `intended_ns`.
     pub(crate) fn recording(&mut self, intended_ns: u64) -> &mut Recording {
+        if self.run.parts_from_ns.is_empty() {
+            return self.first;
+        }
         let part = self.run.parts_from_ns.partition_point(|from_ns| *from_ns <= intended_ns);
         match part.checked_sub(1) {
             Some(number) if number < self.rest.len() => &mut self.rest[number],
@@ -199,11 +202,24 @@ impl<'a> Current<'a> {
     }
 
     /// Samples the connections for the course of the trial.
+    #[inline]
     pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
         if let Some(course) = &mut self.recording(now_ns).course {
             course.sample(now_ns, in_flight, open_connections);
         }
-        self.intervals.iter_mut().for_each(|interval| interval.advance(now_ns));
+        self.for_intervals(|interval| interval.advance(now_ns));
+    }
+
+    /// Calls `record` for each recorder of intervals. Few loads have any, so the loop is kept out of the way of the others.
+    #[inline]
+    fn for_intervals(&mut self, record: impl FnMut(&mut IntervalRecorder)) {
+        #[cold]
+        fn each(intervals: &mut [IntervalRecorder], record: impl FnMut(&mut IntervalRecorder)) {
+            intervals.iter_mut().for_each(record);
+        }
+        if !self.intervals.is_empty() {
+            each(&mut self.intervals, record);
+        }
     }
 
     /// Records the start of a request.
@@ -225,7 +241,7 @@ impl<'a> Current<'a> {
                 course.send(in_flight.intended_ns, in_flight.started_ns);
             }
         }
-        self.intervals.iter_mut().for_each(|interval| interval.record_start(in_flight.started_ns));
+        self.for_intervals(|interval| interval.record_start(in_flight.started_ns));
     }
 
     /// Records a complete response on connection `index`. It may still count as a failure.
@@ -250,7 +266,7 @@ impl<'a> Current<'a> {
         }
         if let Some(failure) = failure {
             recording.record_failure(failure, response_ns);
-            self.intervals.iter_mut().for_each(|interval| interval.record_end(outcome, last_byte_ns));
+            self.for_intervals(|interval| interval.record_end(outcome, last_byte_ns));
             return self.count_live_error();
         }
         let timestamps = Timestamps {
@@ -264,7 +280,7 @@ impl<'a> Current<'a> {
             connected: in_flight.connected,
         };
         recording.record_response(&timestamps, index, status);
-        self.intervals.iter_mut().for_each(|interval| interval.record_response(&timestamps));
+        self.for_intervals(|interval| interval.record_response(&timestamps));
         if let Some(live) = &mut self.live {
             live.response.saturating_record(response_ns);
         }
@@ -292,7 +308,7 @@ impl<'a> Current<'a> {
             Outcome::Answered | Outcome::Unsent(_) => {}
         }
         self.log(in_flight, index, outcome, 0, now_ns);
-        self.intervals.iter_mut().for_each(|interval| interval.record_end(outcome, now_ns));
+        self.for_intervals(|interval| interval.record_end(outcome, now_ns));
         self.count_live_error();
     }
 
@@ -339,7 +355,7 @@ impl<'a> Current<'a> {
             recording.record_censored(waited_ns, None);
         }
         let ended_ns = if reason == Unsent::End { self.run.end_ns } else { intended_ns };
-        self.intervals.iter_mut().for_each(|interval| interval.record_end(Outcome::Unsent(reason), ended_ns));
+        self.for_intervals(|interval| interval.record_end(Outcome::Unsent(reason), ended_ns));
         if let Some(log) = &mut self.run.log {
             log.write(Entry {
                 intended_ns: (intended_ns - self.run.record_from_ns) as i64,

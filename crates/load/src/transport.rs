@@ -262,7 +262,16 @@ impl Transport {
     }
 
     /// Sends output until the socket blocks or none is left.
+    #[inline]
     pub(crate) fn transmit(&mut self) -> Result<(), ConnectionError> {
+        // It is called after every read, which rarely leaves output of the protocol itself.
+        if self.output.is_empty() && self.tls.is_none() && !has_datagrams(&self.client) {
+            return Ok(());
+        }
+        self.transmit_output()
+    }
+
+    fn transmit_output(&mut self) -> Result<(), ConnectionError> {
         if has_datagrams(&self.client) {
             return Ok(self.transmit_datagrams()?);
         }

@@ -105,7 +105,7 @@ impl Client {
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         match self {
             Self::Http1 { reader, .. } => reader.check_bodies(expected),
-            Self::Http2(client) => client.check_bodies(expected),
+            Self::Http2(client) => client.check_bodies(expected.as_ref()),
             Self::Http3(client) => client.check_bodies(expected),
             Self::Tcp(client) => client.check_bodies(expected),
             Self::WebSocket(client, _) => client.check_bodies(expected),

@@ -58,7 +58,8 @@ impl SlotId {
     }
 }
 
-/// Maps slots to lanes and streams. The slots of the first lane come first.
+/// Maps slots to lanes and streams. The slots of the first lane come first. With one stream per lane, the usual case, no
+/// division is needed: every request maps its slot several times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) lanes: u32,
@@ -68,11 +69,11 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn lane(self, slot: SlotId) -> LaneId {
-        LaneId(slot.0 / self.streams)
+        LaneId(if self.streams == 1 { slot.0 } else { slot.0 / self.streams })
     }
 
     pub(crate) fn stream(self, slot: SlotId) -> StreamId {
-        StreamId(slot.0 % self.streams)
+        StreamId(if self.streams == 1 { 0 } else { slot.0 % self.streams })
     }
 
     pub(crate) fn slot(self, lane: LaneId, stream: StreamId) -> SlotId {

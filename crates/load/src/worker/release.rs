@@ -147,7 +147,7 @@ impl Worker {
     fn start(&mut self, current: &mut Current, slot: SlotId, due: Due, blocked: bool) {
         let started_ns = now_ns();
         let lane = self.connections.layout().lane(slot);
-        let in_flight = InFlight {
+        self.requests[slot.index()] = Some(InFlight {
             intended_ns: due.intended_ns,
             // A request that did not wait was noticed when it started.
             offered_ns: if blocked { due.offered_ns } else { started_ns },
@@ -160,11 +160,11 @@ impl Worker {
             recorded: due.intended_ns >= current.run.record_from_ns,
             blocked,
             connected: self.connections.current(lane).is_none(),
-        };
-        self.requests[slot.index()] = Some(in_flight);
+        });
         self.feed(current, Event::Requested(slot), started_ns);
-        if in_flight.recorded {
-            current.record_start(&in_flight);
+        let request = self.request(slot);
+        if request.recorded {
+            current.record_start(request);
         }
     }
 

@@ -5,8 +5,8 @@ use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, Quic, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use super::Worker;
 use super::connect::READ_BYTES;
+use super::{InFlight, Worker};
 use crate::connection::{Action, ConnectionId, End, Event, SlotId, State, StreamId};
 use crate::current::Current;
 use crate::log::Outcome;
@@ -73,6 +73,7 @@ impl Worker {
     }
 
     /// Writes the requests that wait for a connection, once it is ready.
+    #[inline]
     fn on_ready(&mut self, current: &mut Current, connection: ConnectionId) {
         if matches!(self.connections.state(connection), State::Handshaking { .. })
             && self.transports[connection].may_send()
@@ -133,6 +134,7 @@ impl Worker {
     }
 
     /// Handles GOAWAY before the responses of the same read, as a response starts the next request.
+    #[inline]
     fn handle_goaway(
         &mut self,
         current: &mut Current,
@@ -233,12 +235,10 @@ impl Worker {
         }
         let layout = self.connections.layout();
         let slot = layout.slot(self.connections.lane(connection), stream);
-        let request = *self.request(slot);
+        let InFlight { recorded, intended_ns, .. } = *self.request(slot);
         let transport = &mut self.transports[connection];
-        if request.recorded
-            && let Some(stamped) = transport.stamps.take()
-        {
-            let stamps = current.recording(request.intended_ns).stamps.get_or_insert_default();
+        if recorded && let Some(stamped) = transport.stamps.take() {
+            let stamps = current.recording(intended_ns).stamps.get_or_insert_default();
             stamped.finish(transport.socket(), stamps);
         }
         let is_expired = self
@@ -292,13 +292,22 @@ impl Worker {
     }
 
     /// Passes an event to the state machine that may change the number of requests in flight.
+    #[inline]
     pub(super) fn feed(&mut self, current: &mut Current, event: Event, now: u64) {
         current.sample(now, self.connections.in_flight(), self.connections.established());
         self.connections.handle(event);
     }
 
     /// Performs queued actions until the queue is empty.
+    #[inline]
     pub(super) fn perform(&mut self, current: &mut Current, now: u64) {
+        // It is called after every event, and most events cause no action.
+        if self.connections.has_action() {
+            self.perform_queued(current, now);
+        }
+    }
+
+    fn perform_queued(&mut self, current: &mut Current, now: u64) {
         let mut has_written = false;
         while let Some(action) = self.connections.next_action() {
             match action {
@@ -342,15 +351,14 @@ impl Worker {
 
     /// Records the end of a request, then reuses its slot or puts it into backoff.
     fn finish_request(&mut self, current: &mut Current, slot: SlotId, end: End, backs_off: bool, now: u64) {
-        let Some(request) = self.requests[slot.index()].take() else {
-            panic!("{slot:?} is busy but has no request")
-        };
+        let place = &mut self.requests[slot.index()];
+        let Some(request) = place else { panic!("{slot:?} is busy but has no request") };
         let lane = self.connections.layout().lane(slot).index();
         let (outcome, ended_ns) = match end {
             End::Answered(response) => {
                 if request.recorded {
                     let failure = self.traffic.expectation.failure(&response);
-                    current.record_response(&request, lane, response, failure, now);
+                    current.record_response(request, lane, response, failure, now);
                     if let Some(MessageTimes::Sent(messages)) = self.traffic.messages
                         && failure.is_none()
                     {
@@ -360,8 +368,9 @@ impl Worker {
                     }
                 } else {
                     current.first().warmup_responses += 1;
-                    current.end_unrecorded(&request, now);
+                    current.end_unrecorded(request, now);
                 }
+                *place = None;
                 return self.reuse_slot(current, slot, now);
             }
             End::Failed(failure) => (Outcome::Failed(failure), now_ns()),
@@ -369,10 +378,11 @@ impl Worker {
             End::Unfinished => (Outcome::Unfinished, now),
         };
         if request.recorded {
-            current.record_end(&request, lane, outcome, ended_ns);
+            current.record_end(request, lane, outcome, ended_ns);
         } else {
-            current.end_unrecorded(&request, ended_ns);
+            current.end_unrecorded(request, ended_ns);
         }
+        *place = None;
         if backs_off {
             self.backing_off.push_back((ended_ns + BACKOFF_NS, slot));
         } else {

@@ -12,7 +12,7 @@ use super::{CANCEL, PREFACE};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::encoded::Encoded;
-use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
+use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response, decimal};
 
 /// Maximum size of buffered bodies.
 const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -56,7 +56,6 @@ struct State {
     max_streams: u32,
     /// The bodies of responses, if they are buffered.
     kept: Option<Vec<u8>>,
-    expected_body: Option<Arc<ExpectedBody>>,
     /// Present if cookies are sent.
     cookies: Option<Box<Cookies>>,
     /// Present if messages are timed.
@@ -84,6 +83,17 @@ struct Stream {
     call: Option<Box<Call>>,
 }
 
+impl Stream {
+    /// Begins the next request with all buffers of the one before; `id` is 0 if there is none.
+    fn begin(&mut self, id: u32, is_head: bool, window_bytes: i64, call: Option<Box<Call>>) {
+        (self.id, self.is_head, self.window_bytes, self.call) = (id, is_head, window_bytes, call);
+        (self.status, self.grpc_status, self.length) = (0, None, None);
+        (self.body_bytes, self.matched, self.received_bytes) = (0, 0, 0);
+        self.unsent.clear();
+        self.body.begin();
+    }
+}
+
 impl Http2 {
     /// A new connection that has sent nothing yet.
     pub fn new(settings: Settings, expected: Option<Arc<[ExpectedHeader]>>) -> Self {
@@ -100,7 +110,6 @@ impl Http2 {
                 next_id: 1,
                 max_streams: u32::MAX,
                 kept: None,
-                expected_body: None,
                 cookies: None,
                 messages: None,
             },
@@ -126,8 +135,10 @@ impl Http2 {
     }
 
     /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
-    pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
-        self.state.expected_body = expected;
+    pub fn check_bodies(&mut self, expected: Option<&Arc<ExpectedBody>>) {
+        for stream in &mut self.state.streams {
+            stream.body = BodyKeeper::new(expected.cloned());
+        }
     }
 
     /// Stores cookies that responses set, and sends them with the following requests.
@@ -176,7 +187,7 @@ impl Http2 {
             && stream.id > 0
         {
             put_number(output, kind::RST_STREAM, stream.id, CANCEL);
-            *stream = Stream::default();
+            stream.begin(0, false, 0, None);
         }
     }
 
@@ -214,17 +225,8 @@ impl State {
     fn send(&mut self, slot: usize, request: &Encoded, bytes: &[u8], output: &mut Vec<u8>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         let body = bytes.get(request.body_from..).unwrap_or_default();
-        *stream = Stream {
-            id: self.next_id,
-            is_head: request.is_head,
-            window_bytes: self.session.first_window_bytes,
-            // Reuse the buffer.
-            unsent: std::mem::take(&mut stream.unsent),
-            body: BodyKeeper::new(self.expected_body.clone()),
-            call: self.messages.map(|messages| Box::new(Call::new(messages, body))),
-            ..Stream::default()
-        };
-        stream.unsent.clear();
+        let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
+        stream.begin(self.next_id, request.is_head, self.session.first_window_bytes, call);
         let id = self.next_id;
         self.next_id += 2;
         let end = if body.is_empty() { flag::END_STREAM } else { 0 };
@@ -476,7 +478,8 @@ impl State {
                 && stream.call.as_ref().is_none_or(|call| call.is_answered()),
         };
         stream.id = 0;
-        (stream.body, stream.call) = (BodyKeeper::default(), None);
+        stream.body.begin();
+        stream.call = None;
         let stream = slot as u32;
         events.push(if wrong_length {
             Event::Lost { stream, loss: Loss::Malformed }
@@ -492,8 +495,4 @@ impl State {
             events.push(Event::Lost { stream: slot as u32, loss });
         }
     }
-}
-
-fn decimal(bytes: &[u8]) -> Option<u64> {
-    std::str::from_utf8(bytes).ok()?.parse().ok()
 }

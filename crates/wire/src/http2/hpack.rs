@@ -232,6 +232,7 @@ pub(crate) fn string(block: &mut &[u8], prefix: u8, output: &mut Vec<u8>) -> Res
 
 /// Appends an integer with a prefix of this many bits; the remaining upper bits are
 /// `flags`.
+#[inline]
 pub(crate) fn put_integer(output: &mut Vec<u8>, flags: u8, prefix: u8, value: usize) {
     let max_prefix = (1_usize << prefix) - 1;
     if value < max_prefix {
