@@ -280,7 +280,7 @@ impl Http3 {
             events.push(Event::Begun { stream: slot });
         }
         let event = match ended {
-            Ended::No => return Ok(()),
+            Ended::No | Ended::Unread => return Ok(()),
             Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
             Ended::Whole => match stream.answer.end(stream.is_head, expected) {
                 Some(answer) => Event::Answered { stream: slot, answer },
