@@ -287,6 +287,10 @@ impl Http3 {
                 None => Event::Lost { stream: slot, loss: Loss::Malformed },
             },
         };
+        if !stream.unsent.is_empty() {
+            // The server answered without the rest of the request. Errors of closed streams are irrelevant.
+            let _ = connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
+        }
         *stream = Stream::default();
         events.push(event);
         Ok(())
