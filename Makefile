@@ -14,7 +14,7 @@ UNPACK_CORPUS = mkdir -p "fuzz/corpus/$$target" && { [ ! -e "fuzz/corpus/$$targe
 	    tar --extract --skip-old-files --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus; }
 # The same inputs make the same archive.
 PACK_CORPUS = tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-owner --mode u=rwX,go=rX \
-	    --directory fuzz/corpus --file - "$$target" | gzip --best --no-name > "fuzz/corpus/$$target.tar.gz"
+	    --use-compress-program "gzip --best --no-name" --directory fuzz/corpus --file "fuzz/corpus/$$target.tar.gz" "$$target"
 PREFIX ?= $(HOME)/.local
 
 .PHONY: help

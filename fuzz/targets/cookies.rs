@@ -39,8 +39,10 @@ fuzz_target!(|values: Vec<Vec<u8>>| {
     let mut http1 = Some(Client::new(&ClientProtocol::Http1, &[].into()));
     http2.keep_cookies();
     http1.as_mut().unwrap().keep_cookies();
-    let fields = [(":method", "GET"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let (request, plain) = (Encoded::http2(&fields, b""), Encoded::plain(b"GET / HTTP/1.1\r\n\r\n".to_vec(), false));
+    let fields =
+        [(":method", "GET"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let (request, plain) =
+        (Encoded::http2(&fields, b""), Encoded::plain(b"GET / HTTP/1.1\r\n\r\n".to_vec(), false));
     let mut server = Server::default();
     let (mut to_server, mut to_client, mut events) = (Vec::new(), Vec::new(), Vec::new());
     http2.open(&mut to_server);
@@ -58,7 +60,9 @@ fuzz_target!(|values: Vec<Vec<u8>>| {
         let names: BTreeSet<_> = pairs.iter().map(|pair| pair.split_once('=').expect("a name").0).collect();
         // Bytes that are not UTF-8 look alike here.
         let is_exact = !cookies.contains('\u{fffd}');
-        assert!(pairs.len() <= MAX_COOKIES && !names.contains("") && (names.len() == pairs.len() || !is_exact));
+        assert!(
+            pairs.len() <= MAX_COOKIES && !names.contains("") && (names.len() == pairs.len() || !is_exact)
+        );
         if let Some(client) = &mut http1 {
             let mut output = Vec::new();
             client.send(0, &plain, &plain.bytes, &mut output);
@@ -69,7 +73,8 @@ fuzz_target!(|values: Vec<Vec<u8>>| {
 
         let response = http2_response(stream, value);
         assert!(http2.feed(&response, &mut to_server, &mut Vec::new()).is_ok());
-        let lines = [b"HTTP/1.1 200 \r\nContent-Length: 0\r\nSet-Cookie: ", value.as_slice(), b"\r\n\r\n"].concat();
+        let lines =
+            [b"HTTP/1.1 200 \r\nContent-Length: 0\r\nSet-Cookie: ", value.as_slice(), b"\r\n\r\n"].concat();
         let is_line = !value.contains(&b'\r') && !value.contains(&b'\n');
         http1 = http1.filter(|_| is_line).and_then(|mut client| {
             client.feed(&lines, &mut Vec::new(), &mut Vec::new()).is_ok().then_some(client)

@@ -21,9 +21,17 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
         for event in events.drain(..) {
             match event {
                 ServerEvent::Request { stream, body, .. } => {
-                    server.answer(stream, &[(":status", "200")], Body::Bytes(body), &[("grpc-status", "0")], &mut output);
+                    server.answer(
+                        stream,
+                        &[(":status", "200")],
+                        Body::Bytes(body),
+                        &[("grpc-status", "0")],
+                        &mut output,
+                    );
                 }
-                ServerEvent::Opened { stream, .. } => server.begin(stream, &[(":status", "200")], &mut output),
+                ServerEvent::Opened { stream, .. } => {
+                    server.begin(stream, &[(":status", "200")], &mut output)
+                }
                 ServerEvent::Data { stream, data } => {
                     server.push(stream, &data, &mut output);
                     server.release(stream, data.len(), &mut output);
