@@ -172,7 +172,8 @@ fn bootstrap_to(lab: &Lab, port: u16, upstream: &str) -> Value {
             "name": "origin",
             "load_assignment": {"cluster_name": "origin", "endpoints": [{"lb_endpoints": [
                 {"endpoint": {"address": socket(address, upstream_port.parse().unwrap())}}]}]},
-            "transport_socket": {"name": "quic", "typed_config": tls},
+            // Envoy recognises QUIC by this name.
+            "transport_socket": {"name": "envoy.transport_sockets.quic", "typed_config": tls},
             "typed_extension_protocol_options":
                 {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": protocol},
         }],
