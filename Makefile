@@ -1,4 +1,4 @@
-# One verb per job. `make study` and `make test` are all that a new user needs.
+# One target per task. A new user needs only `make study` and `make test`.
 
 CARGO ?= cargo
 HOPTAX := target/release/hoptax
@@ -18,7 +18,7 @@ PACK_CORPUS = tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-
 PREFIX ?= $(HOME)/.local
 
 .PHONY: help
-help: ## Show the verbs
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 .PHONY: study
@@ -31,15 +31,15 @@ build: ## Build the program
 	$(CARGO) build --release --package hoptax
 
 .PHONY: install
-install: build ## Install the program as hoptax into PREFIX/bin, ~/.local/bin unless told otherwise
+install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 	install -D --mode 755 $(HOPTAX) "$(DESTDIR)$(PREFIX)/bin/hoptax"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH";; esac
 
 .PHONY: test
-test: lint unit deny ## Everything that CI checks
+test: lint unit deny ## Run all checks of CI
 
 .PHONY: lint
-lint: ## Check format, lints and documentation
+lint: ## Check formatting, lints and documentation
 	@tools/prepare
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path modules/Cargo.toml --check
@@ -48,7 +48,7 @@ lint: ## Check format, lints and documentation
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: unit
-unit: ## Run all tests, those on real Envoy among them
+unit: ## Run all tests, including those on real Envoy
 	@tools/prepare
 	$(CARGO) test --workspace --quiet
 	$(CARGO) test --manifest-path modules/Cargo.toml --target-dir target/modules --quiet
@@ -58,34 +58,34 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
 	$(TOOLS)/bin/cargo-deny --log-level error check bans licenses sources
 
 .PHONY: bench
-bench: build ## Set the load generator against others and against its own targets
+bench: build ## Benchmark the load generator against others and against its targets
 	bench/generators
 	bench/protocols
 	bench/pacing
 	bench/send-lag
 
 .PHONY: callers
-callers: ## Install what the studies with a link and with callers in PHP need
+callers: ## Install the packages for studies with a link, PHP callers or other proxies
 	tools/callers
 
 .PHONY: limiter
-limiter: ## Build the application in Go that `hoptax study rate-limit-placement` measures
+limiter: ## Build the Go application of `hoptax study rate-limit-placement`
 	tools/limiter
 
 .PHONY: filters
-filters: ## Build the filters of WebAssembly from filters/
+filters: ## Build the WebAssembly filters
 	tools/filters
 
 .PHONY: filters-check
-filters-check: filters ## Build the filters anew, and test that they behave as they should
+filters-check: filters ## Rebuild the WebAssembly filters and run their tests
 	$(CARGO) test --package hoptax --test envoy -- filters limits
 
 .PHONY: price-list
-price-list: build ## Measure the price list, and put it into docs/price-list (40 minutes)
+price-list: build ## Measure the price list and write docs/price-list (40 minutes)
 	tools/price-list
 
 .PHONY: crosscheck-tools
-crosscheck-tools: ## Install the load generators that `hoptax crosscheck` sets beside hoptax
+crosscheck-tools: ## Install the load generators for `hoptax crosscheck`
 	tools/crosscheck-tools
 
 .PHONY: fuzz
@@ -101,7 +101,7 @@ fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach
 	done
 
 .PHONY: schemas
-schemas: build ## Write schemas/ from the types
+schemas: build ## Generate schemas/ from the result types
 	for name in study-file study sittings load load-interval calibration crosscheck tune prices; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
 
 $(TOOLS)/bin/cargo-deny:

@@ -1,7 +1,7 @@
-/* A bare epoll loop: sends fixed bytes on every connection, counts what it reads, and parses nothing. What it does per
- * second of CPU time is what the kernel allows a load generator on one thread; see bench/generators.
+/* A bare epoll loop: sends fixed bytes on every connection, counts its reads, and parses nothing. Its rate per
+ * second of CPU time is the kernel's limit for a load generator on one thread; see bench/generators.
  *
- * bare HOST PORT CONNECTIONS SECONDS; prints the number of answers, each taken for one read. */
+ * bare HOST PORT CONNECTIONS SECONDS; prints the number of responses; each read counts as one. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -50,17 +50,17 @@ int main(int count, char **words) {
     }
     struct epoll_event events[256];
     static char buffer[65536];
-    long answers = 0;
+    long responses = 0;
     double until = now() + seconds;
     while (now() < until) {
         int ready = epoll_wait(epoll, events, 256, 50);
         for (int i = 0; i < ready; i++) {
             int fd = events[i].data.fd;
             if (read(fd, buffer, sizeof buffer) <= 0) return 3;
-            answers++;
+            responses++;
             if (write(fd, request, length) != length) return 3;
         }
     }
-    printf("%ld\n", answers);
+    printf("%ld\n", responses);
     return 0;
 }

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the program, an origin, and running a client on a processor of its own."""
+"""Shared by the benchmarks: the program, an origin, and running a client on its own processor."""
 
 import contextlib
 import math
@@ -17,14 +17,14 @@ HOPTAX = ROOT / "target" / "release" / "hoptax"
 
 
 def processors():
-    """The processors of client and server: two of their own where there are two."""
+    """The processors of client and server: two different ones if there are two."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[0], allowed[-1]
 
 
 @contextlib.contextmanager
 def origin(processor, *more):
-    """A running origin with these arguments; gives its URL."""
+    """Runs an origin with these arguments and yields its URL."""
     process = subprocess.Popen(
         [HOPTAX, "origin", "--listen", "127.0.0.1:0", *more],
         stdout=subprocess.PIPE,
@@ -43,13 +43,13 @@ def origin(processor, *more):
 
 
 def tool(name):
-    """The path of another generator, from `make crosscheck-tools` or the machine; None without it."""
+    """The path of another generator, from `make crosscheck-tools` or PATH; None if it is not installed."""
     local = ROOT / ".tools" / "bin" / name
     return str(local) if local.exists() else shutil.which(name)
 
 
 def run(command, processor):
-    """Runs a client; gives its output and the CPU time that it took, user and system, seconds."""
+    """Runs a client. Returns its output and its CPU time, user and system, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         command,
@@ -58,14 +58,14 @@ def run(command, processor):
         preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # 4 is "void": the numbers are withheld, the book is not.
+    # 4 is void: the numbers are withheld, but not the book.
     if done.returncode not in (0, 4):
-        sys.exit(f"{command[0]} ended with {done.returncode}:\n{done.stdout}")
+        sys.exit(f"{command[0]} exited with code {done.returncode}:\n{done.stdout}")
     return done.stdout, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
 
 
 def run_and_peak(command, processor):
-    """The same, with the peak of its resident memory in KiB."""
+    """Like `run`; also returns the peak resident memory in KiB."""
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -77,16 +77,16 @@ def run_and_peak(command, processor):
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 4):
-        sys.exit(f"{command[0]} ended with {process.returncode}")
+        sys.exit(f"{command[0]} exited with code {process.returncode}")
     return output, used.ru_utime + used.ru_stime, used.ru_maxrss
 
 
 def t_of(freedom, confidence=0.95):
-    """The t within which a Student variable stays with this probability, by bisection of its integrated density."""
+    """The two-sided critical value of Student's distribution, by bisection of its integrated density."""
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
 
     def within(t, steps=2000):
-        # Simpson's rule, from 0 to t on either side.
+        # Simpson's rule from 0 to t, doubled.
         width = t / steps
         density = lambda x: scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2)
         inner = sum((4 if step % 2 else 2) * density(step * width) for step in range(1, steps))
@@ -100,5 +100,5 @@ def t_of(freedom, confidence=0.95):
 
 
 def median_and_range(values):
-    """The median with the smallest and the largest value."""
+    """The median, with the minimum and the maximum."""
     return f"{statistics.median(values):,.3g} [{min(values):,.3g}, {max(values):,.3g}]"

@@ -1,7 +1,7 @@
-/* How late does a wait end, and what does it cost? Waits for the next of a row of planned moments, in four ways; prints the
- * lateness and the CPU time. See docs/pacing.md for what follows from it.
+/* Waits in several ways for times at a fixed interval, and prints the lateness and the CPU time of each way. See
+ * docs/pacing.md for the conclusions.
  *
- * waiting GAP_US MOMENTS */
+ * waiting INTERVAL_US COUNT */
 
 #define _GNU_SOURCE
 #include <sched.h>

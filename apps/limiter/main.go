@@ -1,5 +1,5 @@
-// An application that answers at once and, when it is told a limit, limits requests itself by the library that services in Go
-// use for that. Built by `make limiter`.
+// An application that responds immediately and, if given a limit, limits requests with the library that Go services use
+// for that. Built by `make limiter`.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:8080", "where to listen; port 0 takes a free one")
 	limit := flag.Int("limit", 0, "requests that pass in a second, and as many at once; all if 0")
 	flag.Parse()
-	// As many threads at work as the origin has.
+	// As many threads as the origin has.
 	runtime.GOMAXPROCS(1)
 
 	listener, err := net.Listen("tcp", *listen)
@@ -28,7 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "cannot listen:", err)
 		os.Exit(3)
 	}
-	// Who starts it reads the address here.
+	// The parent process reads the address from this line.
 	fmt.Printf("listening on http://%s\n", listener.Addr())
 
 	body := []byte(strings.Repeat("x", 64))
@@ -36,14 +36,14 @@ func main() {
 	if *limit > 0 {
 		limiter = rate.NewLimiter(rate.Limit(*limit), *limit)
 	}
-	handler := func(answer http.ResponseWriter, _ *http.Request) {
-		answer.Header().Set("Content-Type", "text/plain")
+	handler := func(response http.ResponseWriter, _ *http.Request) {
+		response.Header().Set("Content-Type", "text/plain")
 		if limiter != nil && !limiter.Allow() {
-			answer.WriteHeader(http.StatusTooManyRequests)
+			response.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
-		// A client that has gone is no fault of this application.
-		_, _ = answer.Write(body)
+		// A write fails if the client has closed its connection, which is not an error of this application.
+		_, _ = response.Write(body)
 	}
 
 	asked := make(chan os.Signal, 1)

@@ -52,7 +52,7 @@ fuzz_target!(|values: Vec<Vec<u8>>| {
         http2.send(0, &request, &request.bytes, &mut to_server);
         assert!(server.feed(&std::mem::take(&mut to_server), &mut Vec::new(), &mut events).is_ok());
         let Some(ServerEvent::Request { stream, head, .. }) = events.pop() else { panic!("no request") };
-        server.answer(stream, &[(":status", "200")], Body::Bytes(Vec::new()), &[], &mut Vec::new());
+        server.respond(stream, &[(":status", "200")], Body::Bytes(Vec::new()), &[], &mut Vec::new());
 
         let cookies = head.field("cookie").unwrap_or_default();
         assert!(!cookies.contains(|character: char| character.is_ascii_control()));

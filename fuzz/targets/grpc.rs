@@ -1,18 +1,18 @@
-//! The origin reads whatever a caller of gRPC sends as messages, and the generator what a server says of its services.
+//! The origin parses the messages of gRPC callers, and the generator the reflection data of servers.
 #![no_main]
 
 use hoptax_proto::Reflection;
 use hoptax_wire::grpc::{framed, messages};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|answers: Vec<Vec<u8>>| {
+fuzz_target!(|responses: Vec<Vec<u8>>| {
     let mut reflection = Reflection::new("server", ["/a.B/C"]);
-    for answer in &answers {
-        if let Some(messages) = messages(answer) {
+    for response in &responses {
+        if let Some(messages) = messages(response) {
             let again: Vec<u8> = messages.into_iter().flat_map(framed).collect();
-            assert_eq!(&again, answer);
+            assert_eq!(&again, response);
         }
-        if reflection.ask().is_none() || reflection.take(answer).is_err() {
+        if reflection.next_request().is_none() || reflection.take(response).is_err() {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! The generator reads whatever a server of HTTP/2, or of gRPC over it, sends.
+//! The generator's HTTP/2 client, with arbitrary bytes from the server.
 #![no_main]
 
 use hoptax_wire::http2::Settings;
@@ -15,7 +15,7 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let request = Encoded::http2(&fields, &[7; 100_000]);
     let (mut output, mut events) = (Vec::new(), Vec::new());
     client.open(&mut output);
-    let mut under_way = [true; STREAMS as usize];
+    let mut in_flight = [true; STREAMS as usize];
     for stream in 0..STREAMS {
         client.send(stream, &request, &request.bytes, &mut output);
     }
@@ -25,14 +25,14 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     }
     for piece in &pieces {
         events.clear();
-        let is_fine = client.feed(piece, &mut output, &mut events).is_ok();
+        let is_valid = client.feed(piece, &mut output, &mut events).is_ok();
         for event in &events {
             if let Event::Answered { stream, .. } | Event::Lost { stream, .. } = event {
-                // What is over is over once.
-                assert!(std::mem::take(&mut under_way[*stream as usize]));
+                // A request ends exactly once.
+                assert!(std::mem::take(&mut in_flight[*stream as usize]));
             }
         }
-        if !is_fine {
+        if !is_valid {
             return;
         }
     }

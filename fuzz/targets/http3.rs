@@ -1,4 +1,4 @@
-//! The generator reads whatever a server of HTTP/3 sends on the stream of a request.
+//! The generator's HTTP/3 response parser, with arbitrary bytes on a request stream.
 #![no_main]
 
 use hoptax_wire::ExpectedHeader;
@@ -13,7 +13,7 @@ fuzz_target!(|pieces: Vec<Vec<u8>>| {
             return;
         }
     }
-    if let Some(answer) = reader.end(false, &expected) {
-        assert!(reader.has_begun() && (200..1000).contains(&answer.status));
+    if let Some(response) = reader.end(false, &expected) {
+        assert!(reader.has_begun() && (200..1000).contains(&response.status));
     }
 });

@@ -1,4 +1,4 @@
-//! Any bytes as a raw log: entries or an error, never a panic; and what is read is written again as it was.
+//! The parser of raw logs: arbitrary bytes give entries or an error, and entries are written back unchanged.
 #![no_main]
 
 use hoptax_load::log::{ENTRY_BYTES, LogError, MAGIC, read_log};

@@ -21,7 +21,7 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
         for event in events.drain(..) {
             match event {
                 ServerEvent::Request { stream, body, .. } => {
-                    server.answer(
+                    server.respond(
                         stream,
                         &[(":status", "200")],
                         Body::Bytes(body),

@@ -1,4 +1,4 @@
-//! The origin reads whatever a client sends.
+//! The origin's HTTP/1.1 request parser, with arbitrary bytes from the client.
 #![no_main]
 
 use hoptax_origin::{Behaviour, Next, RequestReader, Tables};

@@ -1,4 +1,4 @@
-//! The generator reads whatever a server sends.
+//! The generator's HTTP/1.1 response parser, with arbitrary bytes from the server.
 #![no_main]
 
 use hoptax_wire::http1::{Progress, ResponseReader};

@@ -1,4 +1,4 @@
-//! A study file may come from anyone.
+//! The parser of study files, with arbitrary text.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,13 +1,13 @@
-//! The generator reads whatever a server of plain TCP sends.
+//! The generator's TCP client, with arbitrary bytes from the server.
 #![no_main]
 
 use hoptax_wire::{Client, Encoded, Event, ClientProtocol};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u16, Vec<Vec<u8>>)| {
-    let (answer_bytes, pieces) = input;
-    let answer_bytes = u64::from(answer_bytes).max(1);
-    let mut client = Client::new(&ClientProtocol::Tcp { answer_bytes }, &[].into());
+    let (response_bytes, pieces) = input;
+    let response_bytes = u64::from(response_bytes).max(1);
+    let mut client = Client::new(&ClientProtocol::Tcp { response_bytes }, &[].into());
     let (mut output, mut events) = (Vec::new(), Vec::new());
     let request = Encoded::plain(vec![7; 10], false);
     client.send(0, &request, &request.bytes, &mut output);
@@ -16,8 +16,8 @@ fuzz_target!(|input: (u16, Vec<Vec<u8>>)| {
         if client.feed(piece, &mut output, &mut events).is_err() {
             return;
         }
-        if let Some(Event::Answered { answer, .. }) = events.last() {
-            assert_eq!(answer.body_bytes, answer_bytes);
+        if let Some(Event::Answered { response, .. }) = events.last() {
+            assert_eq!(response.body_bytes, response_bytes);
             client.send(0, &request, &request.bytes, &mut output);
         }
     }

@@ -1,4 +1,4 @@
-//! Output of other load generators, as `hoptax import` reads it from strangers.
+//! The parsers of other load generators' output, with arbitrary text.
 
 #![no_main]
 

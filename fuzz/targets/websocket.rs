@@ -1,4 +1,4 @@
-//! The generator reads whatever a server of WebSocket sends, and the origin whatever a client does.
+//! The WebSocket parsers of generator and origin, with arbitrary bytes from the peer.
 #![no_main]
 
 use hoptax_wire::websocket::{FrameReader, accept_key, upgrade_request};

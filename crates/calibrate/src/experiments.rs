@@ -17,7 +17,7 @@ pub(crate) struct Spec {
     pub(crate) load: Load,
     pub(crate) connections: usize,
     pub(crate) length: Duration,
-    /// How long to wait for answers after that.
+    /// How long to wait for responses after that.
     pub(crate) drain: Duration,
     /// When the origin's server freezes, as requested by the query.
     pub(crate) freeze: Option<Freeze>,
@@ -107,7 +107,7 @@ fn spec(name: &'static str, summary: &'static str, query: impl Into<String>, loa
     }
 }
 
-/// An origin that answers immediately, for the floor and the ceiling.
+/// An origin that responds immediately, for the floor and the ceiling.
 pub(crate) fn plain(rate: f64, connections: usize, length: Duration) -> Spec {
     let load = Load::Open(rate, Arrivals::Uniform);
     Spec { connections, length, ..spec("plain", "An origin that responds immediately", "size=64", load) }

@@ -2,7 +2,7 @@
 //! can resolve, and the highest rate that it can send on time. Also measures the machine's speeds at the operations that
 //! make up the cost of a function.
 //!
-//! The origin of an experiment uses no CPU time for its delays: it schedules each answer, from a delay or from a
+//! The origin of an experiment uses no CPU time for its delays: it schedules each response, from a delay or from a
 //! simulated queue, and records the schedule. Each measured response time is then compared with the scheduled one,
 //! request by request, so random variation of the schedule does not affect the error.
 
@@ -200,7 +200,7 @@ fn experiment(spec: &Spec, recording: &Recording, requests: &[Request]) -> Exper
     }
 }
 
-/// An experiment that does not wait for its last answers: what is reported of it must still be true.
+/// An experiment that does not wait for its last responses. Its reported numbers must still be true.
 fn unfinished(spec: &Spec, trial: &Trial) -> Experiment {
     let truth = truth::planned(&trial.entries, CUT_OFF_SERVICE_NS, spec.freeze);
     let response = trial.recording.latencies().response;

@@ -9,11 +9,11 @@ use hoptax_origin::{Freeze, Queue, Served};
 #[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Its planned release.
+    /// Its intended start.
     pub(crate) intended_ns: u64,
-    /// When its answer should have arrived if only the planned delay or queue had taken time.
+    /// When its response should have arrived if only the planned delay or queue had taken time.
     pub(crate) due_ns: u64,
-    /// When its answer arrived.
+    /// When its response arrived.
     pub(crate) back_ns: u64,
 }
 

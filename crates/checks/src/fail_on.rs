@@ -39,7 +39,7 @@ pub struct Condition {
 enum Metric {
     /// A time, us.
     Time(Distribution, Statistic),
-    /// Rate of answers, or of requests sent.
+    /// Rate of responses, or of requests sent.
     Rate { offered: bool },
     /// Number or share of requests of a kind.
     Requests { kind: Kind, as_percent: bool },
@@ -164,8 +164,8 @@ fn time(result: &LoadResult, distribution: Distribution, statistic: Statistic) -
     if let Some((_, known)) = usual.into_iter().find(|(one, _)| is_it(*one)) {
         return known;
     }
-    let asked = result.percentiles.iter().find(|one| is_it(one.percentile));
-    match (distribution, asked) {
+    let requested = result.percentiles.iter().find(|one| is_it(one.percentile));
+    match (distribution, requested) {
         (Distribution::Response, Some(one)) => (one.response_us, one.response_at_least_us),
         (Distribution::Service, Some(one)) => (one.service_us, one.service_at_least_us),
         _ => (None, None),

@@ -18,7 +18,7 @@ use thresholds::Limits;
 /// One validity check of a result of type `R`.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<R> {
-    /// The id of its findings.
+    /// Id of the check and of its findings.
     pub id: &'static str,
     /// The error that it prevents, in one sentence.
     pub protects_from: &'static str,
@@ -46,8 +46,9 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
 
 /// Runs all checks on a study result, sets findings and verdict, and withholds invalid numbers. The study is void if
 /// nothing of its main question is left.
-pub fn judge_study(result: &mut StudyResult) {
-    let findings = run_checks(study::ALL, result, &Limits::default());
+pub fn judge_study(result: &mut StudyResult, limits: &Limits) {
+    result.loosened = limits.loosened();
+    let findings = run_checks(study::ALL, result, limits);
     result.for_each_number(&mut |place, number| {
         if findings.iter().any(|finding| finding.withholds_number(place)) {
             number.clear();
@@ -62,7 +63,8 @@ pub fn judge_study(result: &mut StudyResult) {
 fn run_checks<R>(checks: &[Check<R>], result: &mut R, limits: &Limits) -> Vec<Finding> {
     let mut findings = Vec::new();
     for check in checks {
-        let found = (check.judge)(result, limits);
+        let mut found = (check.judge)(result, limits);
+        name_thresholds(check, result, limits, &mut found);
         debug_assert!(
             found.iter().all(|finding| finding.id == check.id),
             "findings carry the id of their check"
@@ -79,6 +81,31 @@ fn run_checks<R>(checks: &[Check<R>], result: &mut R, limits: &Limits) -> Vec<Fi
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
+}
+
+/// Names, in the message of each finding, the thresholds that were set and without which it would not be the same: not
+/// there, of another severity, or of another limit.
+fn name_thresholds<R>(check: &Check<R>, result: &R, limits: &Limits, found: &mut [Finding]) {
+    if found.is_empty() {
+        return;
+    }
+    let mut names = vec![String::new(); found.len()];
+    // Not `==`: a value may be NaN.
+    let parts = |finding: &Finding| {
+        let of =
+            (finding.arm.clone(), finding.load.clone(), finding.measures.clone(), finding.message.clone());
+        (of, finding.severity, finding.withholds, finding.threshold.to_bits())
+    };
+    for (threshold, value) in limits.changed() {
+        let usual: Vec<_> = (check.judge)(result, &limits.without(threshold)).iter().map(parts).collect();
+        let depends = |(finding, _): &(&Finding, &mut String)| !usual.contains(&parts(finding));
+        for (_, names) in found.iter().zip(&mut names).filter(depends) {
+            *names += &format!("; `{}` is set to {value}, not {}", threshold.name, threshold.default);
+        }
+    }
+    for (finding, names) in found.iter_mut().zip(names) {
+        finding.message += &names;
+    }
 }
 
 /// A finding about a whole result. A failure withholds everything in its scope: all numbers, unless arm, load or

@@ -61,7 +61,7 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
     withhold_times(result);
 }
 
-/// Withholds times; the number of answers is kept.
+/// Withholds times; the number of responses is kept.
 fn withhold_times(result: &mut LoadResult) {
     let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
     for latency in stages.chain([&mut result.latency]) {
@@ -147,6 +147,18 @@ pub(crate) mod tests {
     fn a_loosened_threshold_is_part_of_the_result() {
         let (_, result) = fired_with("book", &[("steal", 0.5), ("drift-share", 0.01)], |_| {});
         assert_eq!(result.loosened.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["steal"]);
+    }
+
+    #[test]
+    fn a_finding_of_a_load_names_the_threshold_that_was_set_for_it() {
+        let message = |set: &[(&str, f64)]| {
+            let (_, result) = fired_with("steal", set, |result| result.generator.steal_share = 0.01);
+            let finding = result.findings.into_iter().find(|finding| finding.id == "steal").unwrap();
+            finding.message
+        };
+        assert!(!message(&[]).contains("is set to"));
+        assert!(message(&[("steal", 0.001)]).ends_with("; `steal` is set to 0.001, not 0.005"));
+        assert!(!message(&[("drift-share", 0.001)]).contains("is set to"));
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub(crate) mod tests {
     };
 
     use crate::judge_study;
+    use crate::thresholds::Limits;
 
     pub(crate) fn interval(estimate: f64, half_width: f64) -> Interval {
         Interval { estimate, low: estimate - half_width, high: estimate + half_width }
@@ -100,6 +101,7 @@ pub(crate) mod tests {
             function: (kind == ArmKind::Function).then(|| id.to_owned()),
             knobs: BTreeMap::new(),
             summary: String::new(),
+            subject: None,
             compared_with: (kind != ArmKind::Baseline).then(|| "baseline".to_owned()),
             rounds: 10,
             slices: Slices { used: 90, set_aside: 10, lost: 10, ..Slices::default() },
@@ -153,6 +155,7 @@ pub(crate) mod tests {
             summary: String::new(),
             verdict: Verdict::Sound,
             findings: Vec::new(),
+            loosened: Vec::new(),
             environment: Environment {
                 proxy_cpus: vec![1],
                 generator_cpus: vec![0],
@@ -212,7 +215,7 @@ pub(crate) mod tests {
         let mut result = sound();
         invalidate(&mut result);
         let before = left(&mut result);
-        judge_study(&mut result);
+        judge_study(&mut result, &Limits::default());
         let after = left(&mut result);
         let mut withheld: Vec<String> = before.into_iter().filter(|place| !after.contains(place)).collect();
         withheld.sort();
@@ -234,7 +237,7 @@ pub(crate) mod tests {
     ) -> (Option<Severity>, StudyResult) {
         let mut result = sound();
         invalidate(&mut result);
-        judge_study(&mut result);
+        judge_study(&mut result, &Limits::default());
         let severity =
             result.findings.iter().filter(|finding| finding.id == id).map(|found| found.severity).max();
         (severity, result)
@@ -243,8 +246,43 @@ pub(crate) mod tests {
     #[test]
     fn a_clean_study_is_sound() {
         let mut result = sound();
-        judge_study(&mut result);
+        judge_study(&mut result, &Limits::default());
         assert_eq!(result, sound());
+    }
+
+    #[test]
+    fn a_finding_names_the_threshold_that_was_set_for_it() {
+        let judged = |set: &[(&str, f64)]| {
+            let mut limits = Limits::default();
+            for (name, value) in set {
+                limits.set(name, *value).unwrap();
+            }
+            let mut result = sound();
+            result.host.steal_share = 0.01;
+            result.plan.rounds_completed = 4;
+            judge_study(&mut result, &limits);
+            result
+        };
+        let messages = |result: &StudyResult, id: &str| {
+            let of = result.findings.iter().filter(|finding| finding.id == id);
+            of.map(|finding| finding.message.clone()).collect::<Vec<_>>()
+        };
+        let usual = judged(&[]);
+        assert_eq!(messages(&usual, "steal").len(), 1);
+        assert!(usual.loosened.is_empty() && !messages(&usual, "steal")[0].contains("is set to"));
+        // Loosened, so that the finding is gone, which only the list can tell.
+        let loose = judged(&[("steal", 0.05)]);
+        assert_eq!(loose.loosened.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["steal"]);
+        assert!(messages(&loose, "steal").is_empty());
+        // Tightened, so that a finding is there or worse, which is stated with it alone.
+        let tight = judged(&[("steal-fail", 0.001)]);
+        assert!(tight.loosened.is_empty());
+        let [steal] = &messages(&tight, "steal")[..] else { panic!("one finding") };
+        assert!(steal.contains("; `steal-fail` is set to 0.001, not "), "{steal}");
+        let others = tight.findings.iter().filter(|finding| finding.id != "steal");
+        assert!(
+            others.clone().count() > 0 && others.into_iter().all(|one| !one.message.contains("is set to"))
+        );
     }
 
     #[test]
@@ -276,7 +314,7 @@ pub(crate) mod tests {
             let mut lag = result.generator[1].clone();
             (lag.own_lag_p50_us, lag.own_lag_p99_us) = (Some(5_000.0), Some(9_000.0));
             result.generator[1] = lag;
-            judge_study(&mut result);
+            judge_study(&mut result, &Limits::default());
             assert!(
                 result.findings.iter().any(|finding| finding.measures == measures),
                 "{:?}",

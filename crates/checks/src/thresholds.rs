@@ -50,7 +50,7 @@ thresholds! {
     ARRIVALS_DISTANCE = max("arrivals-distance", 0.02, "Kolmogorov-Smirnov distance of gaps from an exponential distribution. With few gaps, the distance that chance exceeds once in a hundred times is allowed.");
     BLOCKED_SHARE = max("blocked-share", 0.01, "Share of requests that waited for a free connection, above which the measurement includes the pool.");
     ERROR_SHARE = max("error-share", 0.000_01, "Share of failed requests, above which RFC 9411 (sections 7.1 to 7.9) calls a test invalid.");
-    MISMATCH_SHARE = max("mismatch-share", 0.000_01, "Share of answers that do not match the expectation: the subject did not do the work.");
+    MISMATCH_SHARE = max("mismatch-share", 0.000_01, "Share of responses that do not match the expectation: the subject did not do the work.");
     ADMITTED_ERROR = max("admitted-error", 0.05, "Relative deviation of the admitted requests from the number that a limit should admit.");
     LOAD_DEVIATION = max("load-deviation", 0.05, "Relative deviation of sent from planned requests in a twentieth of the trial (RFC 9411: sustained rate within 5 %). With few requests, chance variation is allowed.");
     CONNECTIONS_LOST = max("connections-lost", 0.1, "Share of the connections that were closed in some hundredth of the trial (RFC 9411: within 10 %).");
@@ -69,7 +69,7 @@ thresholds! {
     PRESSURE = max("pressure", 0.05, "Share of time for which some task of the machine waited for a processor.");
     THROTTLED = max("throttled", 0.0, "Periods in which a CPU limit (cgroup) stopped the generator.");
     CEILING_SHARE = max("ceiling-share", 0.67, "Offered rate as a share of the highest calibrated rate that was sent on time. The default leaves a third as headroom; RFC 9411 asks for a tenth.");
-    FLOOR_SHARE = max("floor-share", 0.1, "Response time of an origin that answers at once as a share of the measured one, above which the generator's part is reported.");
+    FLOOR_SHARE = max("floor-share", 0.1, "Response time of an origin that responds immediately as a share of the measured one, above which the generator's part is reported.");
     FLOOR_WARN_SHARE = max("floor-warn-share", 0.5, "As floor-share; above it, the measurement describes generator and kernel more than the subject.");
     LITTLE_SHARE = max("little-share", 0.02, "Relative difference of the sampled and the computed number of requests in flight. Chance variation is allowed.");
     CLOCK_READ_NS = max("clock-read-ns", 1_000.0, "Time of one clock reading, nanoseconds.");
@@ -113,6 +113,21 @@ impl Limits {
         }
         self.set.insert(threshold.name, value);
         Ok(())
+    }
+
+    /// The thresholds that were set to another value than their default, with the value.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (&'static Threshold, f64)> {
+        ALL.iter().filter_map(|threshold| {
+            let value = *self.set.get(threshold.name)?;
+            (value.to_bits() != threshold.default.to_bits()).then_some((threshold, value))
+        })
+    }
+
+    /// The same with the default of one threshold.
+    pub(crate) fn without(&self, threshold: &Threshold) -> Self {
+        let mut limits = self.clone();
+        limits.set.remove(threshold.name);
+        limits
     }
 
     /// The value in effect of a threshold.

@@ -23,19 +23,19 @@ pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHa
 
 const AFTER_HELP: &str = "\
 Examples:
-  hoptax study                                       measure what Envoy's functions cost
+  hoptax study                                       measure the cost of Envoy's functions
   hoptax load -q 1000 -d 30s http://127.0.0.1:8080/  measure the latency of a server
   hoptax origin                                      start a test server
 
 Exit codes:
   0    success
-  1    a condition of --fail-on failed
+  1    a condition of --fail-on holds or is unknown
   2    invalid input
-  3    the environment lacks something, such as Envoy, memory or a port
+  3    a requirement is missing, such as Envoy, memory or a port
   4    the result is void: its evidence does not support its numbers
   130  interrupted";
 
-/// Measures what the hops and functions of a service mesh cost, and whether the numbers can be trusted
+/// Measures the cost of hops and functions of a service mesh, and reports whether the numbers can be trusted
 #[derive(Debug, Parser)]
 #[command(name = "hoptax", version, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure what Envoy's functions cost
+    /// Measure the cost of Envoy's functions
     Study(StudyArguments),
     /// Send load to a server and record the outcome of every request
     Load(Box<LoadArguments>),
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Envoy(EnvoyArguments),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
-    /// Print what functions cost, from the price list or predicted for this machine
+    /// Print the cost of functions, from the price list or predicted for this machine
     Prices(PricesArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),

@@ -15,7 +15,7 @@ pub(crate) enum Code {
     ConditionFailed = 1,
     /// Invalid input: arguments, a study file, a URL.
     BadInput = 2,
-    /// The environment lacks something: Envoy, a port, a folder, the server.
+    /// A requirement is missing: Envoy, a port, a folder, the server.
     Environment = 3,
     /// The result is void.
     Void = 4,

@@ -6,14 +6,14 @@ mod support;
 
 use support::{Lab, checked, run};
 
-/// Sends a few requests with a body of `bytes` that are answered with `answer_bytes`. A machine that is slow with megabytes
+/// Sends a few requests with a body of `bytes` that are answered with `response_bytes`. A machine that is slow with megabytes
 /// must still answer every sent request completely.
-fn answered_completely(lab: &Lab, bytes: u64, answer_bytes: u64, arguments: &[&str]) {
-    let (body, answer, ca) = (bytes.to_string(), format!("x-hoptax-size: {bytes}"), lab.file("ca.pem"));
-    let expect = format!("size={answer_bytes}");
+fn answered_completely(lab: &Lab, bytes: u64, response_bytes: u64, arguments: &[&str]) {
+    let (body, response, ca) = (bytes.to_string(), format!("x-hoptax-size: {bytes}"), lab.file("ca.pem"));
+    let expect = format!("size={response_bytes}");
     let few =
         ["load", "-q", "20", "-d", "200ms", "--warmup", "0s", "-c", "2", "--timeout", "10m", "--json", "-"];
-    let sent = ["-X", "POST", "--body-size", &body, "-H", &answer, "--expect", &expect, "--ca", &ca];
+    let sent = ["-X", "POST", "--body-size", &body, "-H", &response, "--expect", &expect, "--ca", &ca];
     let ran = run(few.into_iter().chain(sent).chain(arguments.iter().copied()));
     assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
     let book = &checked("load", &ran.stdout)["book"];

@@ -53,11 +53,11 @@ fn serve(stream: TcpStream, heads: &Mutex<Vec<String>>) {
     while let Some(head) = read_head(&mut reader) {
         heads.lock().unwrap().push(head);
         let body = "text ".repeat(820);
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
-        if stream.write_all(answer.as_bytes()).is_err() {
+        if stream.write_all(response.as_bytes()).is_err() {
             return;
         }
     }
@@ -75,7 +75,7 @@ fn read_head(reader: &mut impl BufRead) -> Option<String> {
 
 /// Observed effects of a function on a request.
 struct Seen {
-    answer: String,
+    response: String,
     requests: Vec<String>,
     took: Duration,
     stats: String,
@@ -86,9 +86,9 @@ fn get(address: SocketAddr, path: &str, headers: &BTreeMap<String, String>) -> S
     let mut stream = TcpStream::connect(address).unwrap();
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\n{headers}connection: close\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    String::from_utf8_lossy(&answer).into_owned()
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
@@ -119,7 +119,7 @@ fn spec(call: &str, directory: &Path, witnesses: &[Witness]) -> ProxySpec {
             codec: Codec::Http1,
             downstream: None,
             upstream: None,
-            listener_file: None,
+            watched: None,
         },
         environment,
         workers: 1,
@@ -139,7 +139,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
     let mut headers = request.headers;
     change(&mut path, &mut headers);
     let began = Instant::now();
-    let answer = get(proxy.address, &path, &headers);
+    let response = get(proxy.address, &path, &headers);
     let took = began.elapsed();
     let stats = statistics(&proxy);
     proxy.end().unwrap();
@@ -148,7 +148,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
     });
-    Seen { answer, requests: witnesses[0].heads(), took, stats, files: files.collect() }
+    Seen { response, requests: witnesses[0].heads(), took, stats, files: files.collect() }
 }
 
 fn statistics(proxy: &Proxy) -> String {
@@ -176,18 +176,18 @@ const EVIDENCE: &[(&str, Evidence)] = &[
     ("control/burn", |seen| {
         counted(seen, "hoptax.burn.requests") == 1 && counted(seen, "hoptax.burn.cpu_ns") >= 5_000
     }),
-    ("compress/gzip", |seen| seen.answer.contains("content-encoding: gzip")),
-    ("cors", |seen| seen.answer.contains("access-control-allow-origin: https://hoptax.example")),
+    ("compress/gzip", |seen| seen.response.contains("content-encoding: gzip")),
+    ("cors", |seen| seen.response.contains("access-control-allow-origin: https://hoptax.example")),
     ("fault/delay", |seen| {
         seen.took >= Duration::from_millis(5) && counted(seen, "http.ingress.fault.delays_injected") == 1
     }),
     ("header-mutation", |seen| {
-        seen.answer.contains("x-hoptax-response-1: added")
+        seen.response.contains("x-hoptax-response-1: added")
             && seen.requests[0].contains("x-hoptax-request-1: added")
     }),
     ("jwt", |seen| counted(seen, "http.ingress.jwt_authn.allowed") == 1),
     ("lua", |seen| {
-        seen.answer.contains("x-hoptax-lua: response") && seen.requests[0].contains("x-hoptax-lua: request")
+        seen.response.contains("x-hoptax-lua: response") && seen.requests[0].contains("x-hoptax-lua: request")
     }),
     ("outlier-detection", |seen| counted(seen, "cluster.origin.outlier_detection.ejections_active") == 0),
     ("rate-limit/local", |seen| counted(seen, "hoptax.http_local_rate_limit.ok") == 1),
@@ -203,8 +203,8 @@ const EVIDENCE: &[(&str, Evidence)] = &[
 fn functions_have_their_visible_effect() {
     for (id, evidence) in EVIDENCE {
         let seen = see(id, as_it_is);
-        assert!(seen.answer.starts_with("HTTP/1.1 200"), "{id}: {}", seen.answer);
-        assert!(evidence(&seen), "{id}: no sign of its work in {}\n{:?}", seen.answer, seen.requests);
+        assert!(seen.response.starts_with("HTTP/1.1 200"), "{id}: {}", seen.response);
+        assert!(evidence(&seen), "{id}: no sign of its work in {}\n{:?}", seen.response, seen.requests);
     }
 }
 
@@ -253,10 +253,10 @@ fn logs(folder: &Path) -> String {
 #[test]
 fn web_assembly_filters_change_headers() {
     let seen = see("wasm/headers", as_it_is);
-    assert!(seen.answer.contains("x-hoptax-wasm: response"), "{}", seen.answer);
+    assert!(seen.response.contains("x-hoptax-wasm: response"), "{}", seen.response);
     assert!(seen.requests[0].contains("x-hoptax-wasm: request"), "{:?}", seen.requests);
     let seen = see("wasm/empty", as_it_is);
-    assert!(!seen.answer.contains("x-hoptax-wasm") && !seen.requests[0].contains("x-hoptax-wasm"));
+    assert!(!seen.response.contains("x-hoptax-wasm") && !seen.requests[0].contains("x-hoptax-wasm"));
 }
 
 /// CPU time of all threads of a process, by the scheduler's account.
@@ -299,11 +299,11 @@ fn rate_limits_pass_the_configured_number_of_requests() {
         let witnesses = [Witness::start()];
         let proxy = start(&format!("{id}{{per_second=3}}"), folder.path(), &witnesses);
         let began = Instant::now();
-        let answers: Vec<String> =
+        let responses: Vec<String> =
             (0..30).map(|_| get(proxy.address, REQUEST_PATH, &BTreeMap::new())).collect();
-        let passed = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 200")).count();
-        let refused = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 429")).count();
-        assert_eq!(passed + refused, 30, "{id}: {answers:?}");
+        let passed = responses.iter().filter(|response| response.starts_with("HTTP/1.1 200")).count();
+        let refused = responses.iter().filter(|response| response.starts_with("HTTP/1.1 429")).count();
+        assert_eq!(passed + refused, 30, "{id}: {responses:?}");
         // A burst of three, and three for each second that passed.
         let most = 3 + 3 * (began.elapsed().as_secs() as usize + 1);
         assert!((3..=most).contains(&passed), "{id}: {passed} passed");
@@ -324,7 +324,7 @@ fn the_filter_binaries_match_their_recorded_hashes() {
 #[test]
 fn the_plain_proxy_shows_no_sign_of_any_function() {
     let seen = see("baseline", as_it_is);
-    let head = seen.answer.split("\r\n\r\n").next().unwrap();
+    let head = seen.response.split("\r\n\r\n").next().unwrap();
     for sign in ["content-encoding", "access-control", "x-hoptax"] {
         assert!(!head.contains(sign), "{head}");
     }
@@ -336,7 +336,7 @@ fn the_plain_proxy_shows_no_sign_of_any_function() {
 #[test]
 fn functions_reject_requests_that_they_must_reject() {
     let status = |call: &str, change: fn(&mut String, &mut BTreeMap<String, String>)| {
-        see(call, change).answer.split(' ').nth(1).unwrap().to_owned()
+        see(call, change).response.split(' ').nth(1).unwrap().to_owned()
     };
     let no_headers: fn(&mut String, &mut BTreeMap<String, String>) = |_, headers| headers.clear();
     assert_eq!(status("rbac", no_headers), "403");
@@ -392,7 +392,7 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
         let tls = &result["tls"];
         assert_eq!(tls["key_exchange_group"], registered, "{tls}");
         assert_eq!(tls["version"], "1.3", "{tls}");
-        // The first key share is X25519, and the two initial connections have no earlier answer to learn from.
+        // The first key share is X25519, and the two initial connections have no earlier response to learn from.
         let retries = tls["hello_retry_requests"].as_u64().unwrap();
         assert_eq!((1..=2).contains(&retries), group != "x25519", "{tls}");
         let stats = statistics(&proxy);

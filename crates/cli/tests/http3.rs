@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -84,8 +84,8 @@ fn connection_failures_state_their_cause() {
     assert!(ran.code == Some(2) && ran.stderr.contains("cannot be used with the protocol `http3`"));
 }
 
-/// An HTTP/3 listener with direct responses.
-fn bootstrap(lab: &Lab, port: u16, log: &Path) -> Value {
+/// An HTTP/3 listener with direct responses, on a port that Envoy takes from the kernel.
+fn bootstrap(lab: &Lab, log: &Path) -> Value {
     let file = |name: &str| json!({"filename": lab.file(name)});
     let tls = json!({
         "@type": "type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport",
@@ -103,8 +103,9 @@ fn bootstrap(lab: &Lab, port: u16, log: &Path) -> Value {
             "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
             "path": log, "log_format": {"text_format_source": {"inline_string": "%PROTOCOL% %RESPONSE_CODE%\n"}}}}],
     });
-    json!({"static_resources": {"listeners": [{
-        "address": {"socket_address": {"protocol": "UDP", "address": "127.0.0.1", "port_value": port}},
+    let any_port = json!({"socket_address": {"address": "127.0.0.1", "port_value": 0}});
+    json!({"admin": {"address": any_port}, "static_resources": {"listeners": [{
+        "address": {"socket_address": {"protocol": "UDP", "address": "127.0.0.1", "port_value": 0}},
         "udp_listener_config": {"quic_options": {}},
         "filter_chains": [{
             "transport_socket": {"name": "quic", "typed_config": tls},
@@ -113,20 +114,36 @@ fn bootstrap(lab: &Lab, port: u16, log: &Path) -> Value {
     }]}})
 }
 
+/// The port of the only listener of an Envoy with an admin interface; None until it has one.
+fn listening_port(admin: &Path) -> Option<u16> {
+    let mut connection = TcpStream::connect(fs::read_to_string(admin).ok()?.trim()).ok()?;
+    let request = b"GET /listeners?format=json HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n";
+    connection.write_all(request).ok()?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).ok()?;
+    let (_, rest) = answer.split_once("\"port_value\":")?;
+    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().filter(|port| *port != 0)
+}
+
 #[test]
 fn envoy_answers_http3_requests() {
     let lab = Lab::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (config, log) = (lab.path("envoy.json"), lab.path("access.log"));
-    fs::write(&config, bootstrap(&lab, port, &log).to_string()).unwrap();
+    let (config, log, admin) = (lab.path("envoy.json"), lab.path("access.log"), lab.path("admin"));
+    fs::write(&config, bootstrap(&lab, &log).to_string()).unwrap();
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let started = Command::new(&envoy.program)
         .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--use-dynamic-base-id"])
+        .args(["--admin-address-path", admin.to_str().unwrap()])
         .stderr(Stdio::null())
         .spawn();
     let _proxy = Guarded(started.unwrap());
-    // The port is in use as soon as Envoy listens.
-    wait_until("Envoy listens", || UdpSocket::bind(("127.0.0.1", port)).is_err());
+    let mut port = None;
+    wait_until("Envoy listens", || {
+        port = listening_port(&admin);
+        port.is_some()
+    });
+    let port = port.unwrap();
     let url = format!("https://127.0.0.1:{port}/");
     let result = load(&lab, &["--streams", "8", "--expect", "status=200,size=5", &url]);
     assert!(all_answered(&result), "{result}");
@@ -141,8 +158,8 @@ fn envoy_answers_http3_requests() {
     });
 }
 
-/// A listener of HTTP/2 before an upstream of HTTP/3.
-fn bootstrap_to(lab: &Lab, port: u16, upstream: &str) -> Value {
+/// A listener of HTTP/2 before an upstream of HTTP/3, on a port that Envoy takes from the kernel.
+fn bootstrap_to(lab: &Lab, upstream: &str) -> Value {
     let socket =
         |address: &str, port: u16| json!({"socket_address": {"address": address, "port_value": port}});
     let (address, upstream_port) = upstream.rsplit_once(':').unwrap();
@@ -163,9 +180,9 @@ fn bootstrap_to(lab: &Lab, port: u16, upstream: &str) -> Value {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
         "explicit_http_config": {"http3_protocol_options": {}},
     });
-    json!({"static_resources": {
+    json!({"admin": {"address": socket("127.0.0.1", 0)}, "static_resources": {
         "listeners": [{
-            "address": socket("127.0.0.1", port),
+            "address": socket("127.0.0.1", 0),
             "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}],
         }],
         "clusters": [{
@@ -184,16 +201,21 @@ fn bootstrap_to(lab: &Lab, port: u16, upstream: &str) -> Value {
 fn the_origin_answers_grpc_over_http3_message_by_message() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let config = lab.path("envoy.json");
-    fs::write(&config, bootstrap_to(&lab, port, &address).to_string()).unwrap();
+    let (config, admin) = (lab.path("envoy.json"), lab.path("admin"));
+    fs::write(&config, bootstrap_to(&lab, &address).to_string()).unwrap();
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let started = Command::new(&envoy.program)
         .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--use-dynamic-base-id"])
+        .args(["--admin-address-path", admin.to_str().unwrap()])
         .stderr(Stdio::null())
         .spawn();
     let _proxy = Guarded(started.unwrap());
-    wait_until("Envoy listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let mut port = None;
+    wait_until("Envoy listens", || {
+        port = listening_port(&admin);
+        port.is_some()
+    });
+    let port = port.unwrap();
     let echo = format!("grpc://127.0.0.1:{port}/hoptax.echo.v1.Echo");
     let grpc_load = |arguments: &[&str]| {
         let short = ["load", "-q", "20", "-d", "500ms", "--warmup", "0s", "-c", "2", "--json", "-"];

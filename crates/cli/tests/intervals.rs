@@ -29,7 +29,7 @@ fn histograms(log: &[u8], wanted: &str) -> Vec<(f64, Histogram<u64>)> {
 }
 
 #[test]
-fn files_of_hdrhistogram_hold_every_answer() {
+fn files_of_hdrhistogram_hold_every_response() {
     let (_origin, url) = origin(&[]);
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
@@ -108,8 +108,8 @@ fn lines_of_a_load_add_up_to_its_result() {
     assert_eq!(lines.last().unwrap()["in_flight"], 0);
     let slowest = lines.iter().filter_map(|line| line["response"]["max_us"].as_f64()).fold(0.0, f64::max);
     // A result withholds times where the machine was too busy for them.
-    let told = result["latency"]["response"]["max_us"].as_f64();
-    assert!(told.is_none() || told == Some(slowest), "{told:?} {slowest}");
+    let reported = result["latency"]["response"]["max_us"].as_f64();
+    assert!(reported.is_none() || reported == Some(slowest), "{reported:?} {slowest}");
     assert!(ran.stderr.contains("p99"), "the table goes to stderr: {}", ran.stderr);
 }
 

@@ -1,13 +1,14 @@
-//! Round trips of handshakes over a link. Skipped without the privilege to create namespaces.
+//! Loads and studies over a link. Skipped without the privilege to create namespaces.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
+use std::fs;
 use std::time::Duration;
 
 use hoptax_host::link::{FAR, Link, LinkSpec};
-use support::{checked, origin, run};
+use support::{checked, origin, run, small_study};
 
 /// Minimum times over a link with this one-way delay, microseconds: from a request on a new connection to its response, of the
 /// TLS handshake in it, and on an open connection. None without the privilege to create a link, or if the times are withheld.
@@ -72,5 +73,28 @@ fn a_new_tls_connection_needs_two_more_round_trips_than_an_open_one() {
             us >= expected_us && us - own_us < expected_us + 3_000.0,
             "{us} us, {own_us} us without a delay: not {trips} round trips"
         );
+    }
+}
+
+/// The proofs are read from the admin interface of an Envoy at the far end, which listens on the loopback interface there.
+#[test]
+fn functions_behind_a_link_prove_that_they_ran_and_are_unloaded() {
+    let spec =
+        LinkSpec { delay: Duration::from_millis(2), jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
+    if Link::create(&spec).is_err() {
+        assert!(!rustix::process::geteuid().is_root(), "root may make a link");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    let text = small_study("baseline, lua, outlier-detection, {unloaded: lua}", 2);
+    fs::write(&study, format!("{text}link: {{delay: 2ms}}\n")).unwrap();
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result = checked("study", &result);
+    assert_eq!(result["plan"]["rounds_completed"], 2, "{}", ran.stderr);
+    for arm in result["arms"].as_array().unwrap() {
+        assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", arm["id"]);
     }
 }

@@ -215,12 +215,12 @@ fn invalid_responses_are_counted_by_kind() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     thread::spawn(move || {
-        let answers: [&[u8]; 3] =
+        let responses: [&[u8]; 3] =
             [b"\x00\x01 nothing\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nshort", b""];
-        for (stream, answer) in listener.incoming().zip(answers.iter().cycle()) {
+        for (stream, response) in listener.incoming().zip(responses.iter().cycle()) {
             let mut stream = stream.unwrap();
             let _ = stream.read(&mut [0; 1024]);
-            let _ = stream.write_all(answer);
+            let _ = stream.write_all(response);
         }
     });
     let ran = run(["load", "-q", "100", "-c", "1", "-d", "600ms", "--warmup", "0s", "--json", "-", &url]);

@@ -1,4 +1,4 @@
-//! The flags of `hoptax load` that say how connections reach a server, each with TLS and the choice of the protocol on top.
+//! Tests of the connection flags of `hoptax load`, each with TLS and protocol negotiation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use std::thread;
 use serde_json::Value;
 use support::{Lab, checked, run};
 
-/// What a short load says.
+/// The result of a short load.
 fn load(arguments: &[&str]) -> Value {
     let short = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "4", "--json", "-"];
     let ran = run(short.into_iter().chain(arguments.iter().copied()));
@@ -38,7 +38,7 @@ fn carry(mut near: (impl Read + Send + 'static, impl Write), address: &str) {
 }
 
 #[test]
-fn a_proxy_header_comes_before_tls_also_in_the_handshake_that_chooses_the_protocol() {
+fn a_proxy_header_precedes_tls_also_in_the_negotiation() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -90,7 +90,7 @@ fn a_unix_socket_carries_every_protocol_of_tcp() {
 }
 
 #[test]
-fn http3_goes_out_from_the_given_addresses() {
+fn http3_uses_the_source_addresses() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
     let flags = ["--protocol", "http3", "--source-address", "127.0.1.1", "--source-address", "127.0.1.2"];
@@ -100,7 +100,7 @@ fn http3_goes_out_from_the_given_addresses() {
 }
 
 #[test]
-fn ways_that_do_not_go_together_are_told() {
+fn exclusive_connection_flags_are_rejected() {
     let url = "https://127.0.0.1:1/";
     for (flags, expected) in [
         (vec!["--unix-socket", "/a", "--source-address", "127.0.0.1"], "cannot be used with"),

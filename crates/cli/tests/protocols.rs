@@ -117,7 +117,7 @@ fn tcp_is_answered_plain_and_over_tls() {
     let (_origin, address) = lab.origin(&["--tcp-request-size", "100", "--default", "size=3000&delay=1ms"]);
     let ca = lab.file("ca.pem");
     for url in [format!("tcp://{address}"), format!("tls://{address}")] {
-        let result = load(&["--body-size", "100", "--answer-size", "3000", "--ca", &ca, &url]);
+        let result = load(&["--body-size", "100", "--response-size", "3000", "--ca", &ca, &url]);
         assert!(all_answered(&result), "{result}");
         assert_eq!(result["statuses"], serde_json::json!({}));
     }
@@ -153,7 +153,7 @@ fn every_protocol_reconnects_after_the_server_closes() {
 fn all_four_kinds_of_grpc_calls_are_answered_and_their_statuses_counted() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http://", "grpc://");
-    let answer = |method: &str, messages: &str, more: &[&str]| {
+    let response = |method: &str, messages: &str, more: &[&str]| {
         let url = format!("{url}/hoptax.echo.v1.Echo/{method}");
         load(&[&["--body-size", "10", "--messages", messages], more, &[&url]].concat())
     };
@@ -161,16 +161,16 @@ fn all_four_kinds_of_grpc_calls_are_answered_and_their_statuses_counted() {
     for (method, messages, size) in
         [("Unary", "1", 15), ("ClientStream", "4", 15), ("ServerStream", "1", 45), ("Bidirectional", "4", 60)]
     {
-        let result = answer(method, messages, &["--expect", &format!("size={size}")]);
+        let result = response(method, messages, &["--expect", &format!("size={size}")]);
         assert!(all_answered(&result), "{method}: {result}");
         assert_eq!(result["statuses"], serde_json::json!({"0": sent(&result)}));
     }
     for (method, messages, status) in [("Unary", "2", "3"), ("Nothing", "1", "12")] {
-        let result = answer(method, messages, &[]);
+        let result = response(method, messages, &[]);
         assert_eq!(result["statuses"], serde_json::json!({status: sent(&result)}), "{method}: {result}");
         assert_eq!(result["failures"], serde_json::json!({"grpc-status": sent(&result)}));
     }
-    let unavailable = answer("Unary", "1", &["-H", "x-hoptax-status: 503"]);
+    let unavailable = response("Unary", "1", &["-H", "x-hoptax-status: 503"]);
     assert_eq!(unavailable["statuses"], serde_json::json!({"14": sent(&unavailable)}), "{unavailable}");
 }
 
@@ -209,10 +209,10 @@ fn reflecting_server(descriptor: &[u8]) -> String {
         let length = [bytes.len() as u8 & 0x7f | 0x80, (bytes.len() >> 7) as u8];
         [&[number << 3 | 2], &length[..], bytes].concat()
     };
-    let answer = framed(&field(4, &field(1, descriptor)));
+    let response = framed(&field(4, &field(1, descriptor)));
     thread::spawn(move || {
         for connection in listener.incoming() {
-            let (answer, mut connection) = (answer.clone(), connection.unwrap());
+            let (response, mut connection) = (response.clone(), connection.unwrap());
             thread::spawn(move || {
                 let (mut server, mut output, mut buffer) = (Server::default(), Vec::new(), [0; 4096]);
                 server.open(&mut output);
@@ -224,13 +224,13 @@ fn reflecting_server(descriptor: &[u8]) -> String {
                         let (body, status) = match head.path.as_str() {
                             "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => (Vec::new(), "12"),
                             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
-                                (answer.clone(), "0")
+                                (response.clone(), "0")
                             }
                             _ => (body, "0"),
                         };
                         let fields = [(":status", "200"), ("content-type", "application/grpc")];
                         let trailers = [("grpc-status", status)];
-                        server.answer(stream, &fields, Body::Bytes(body), &trailers, &mut output);
+                        server.respond(stream, &fields, Body::Bytes(body), &trailers, &mut output);
                     }
                     connection.write_all(&output).unwrap();
                     output.clear();
@@ -316,10 +316,10 @@ fn invalid_certificates_are_reported_in_one_line() {
     let ca = lab.file("ca.pem");
     let (_origin, address) = lab.origin(&[]);
     let url = format!("https://{address}/");
-    assert!(refused(&[&url]).contains("nobody who is trusted here"));
+    assert!(refused(&[&url]).contains("not signed by a trusted authority"));
     assert!(refused(&["--ca", &ca, "--server-name", "elsewhere.test", &url]).contains("for another name"));
     let other = Lab::new();
-    assert!(refused(&["--ca", &other.file("ca.pem"), &url]).contains("nobody who is trusted here"));
+    assert!(refused(&["--ca", &other.file("ca.pem"), &url]).contains("not signed by a trusted authority"));
     let folder = lab.folder.path().join("old");
     let old = folder.to_str().unwrap();
     assert_eq!(run(["certs", "--valid", "1ms", old]).code, Some(0));
@@ -354,9 +354,9 @@ fn a_server_with_another_protocol_is_reported_in_one_line() {
     assert!(refused(&["--protocol", "http2", &format!("http://{http1}/")]).contains("does not speak HTTP/2"));
     assert!(refused(&[&format!("grpc://{http1}/a.B/C")]).contains("does not speak HTTP/2"));
     assert!(refused(&["--insecure", &format!("https://{http1}/")]).contains("does not speak TLS"));
-    assert!(refused(&[&format!("ws://{http1}/")]).contains("answered with status 400"));
+    assert!(refused(&[&format!("ws://{http1}/")]).contains("WebSocket upgrade with status 400"));
     let proofless = sends(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
-    assert!(refused(&[&format!("ws://{proofless}/")]).contains("does not prove"));
+    assert!(refused(&[&format!("ws://{proofless}/")]).contains("accept key"));
     let silent = sends(b"");
     assert!(
         refused(&["--protocol", "http2", &format!("http://{silent}/")]).contains("closed the connection")
@@ -423,8 +423,11 @@ fn invalid_combinations_of_arguments_are_rejected() {
         (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is not a protocol"),
         (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "cannot be used with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
-        (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "no cipher suite `NULL`"),
-        (vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"], "no group `P-256`"),
+        (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "unknown cipher suite `NULL`"),
+        (
+            vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"],
+            "unknown key exchange group `P-256`",
+        ),
         (
             vec!["--protocol", "http2", "-H", "Connection: close", "http://127.0.0.1:1/"],
             "or use --protocol http1",

@@ -102,6 +102,7 @@ fn misspelt_names_get_a_suggestion() {
         (vec!["study", "quikc"], "did you mean `quick`?"),
         (vec!["checks", "explain", "setal"], "did you mean `steal`?"),
         (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),
+        (vec!["study", "--threshold", "steel=1"], "did you mean `steal`?"),
         (vec!["origin", "--default", "delya=5ms"], "did you mean `delay`?"),
         (vec!["origin", "--default", "polll=5ms"], "did you mean `poll`?"),
     ] {

@@ -29,12 +29,12 @@ fn keeping() -> (String, Kept) {
             let (mut connection, ours) = (connection.unwrap(), Arc::clone(&ours));
             thread::spawn(move || {
                 let mut buffer = vec![0; 65_536];
-                let answer = format!(
+                let response = format!(
                     "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nSet-Cookie: session={number}; Path=/\r\n\r\n"
                 );
                 while let Ok(read @ 1..) = connection.read(&mut buffer) {
                     ours.lock().unwrap().push(String::from_utf8_lossy(&buffer[..read]).into_owned());
-                    connection.write_all(answer.as_bytes()).unwrap();
+                    connection.write_all(response.as_bytes()).unwrap();
                 }
             });
         }
@@ -65,7 +65,7 @@ fn keeping_fields() -> (String, Kept) {
                         let fields =
                             [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2; Secure")];
                         let trailers = [("grpc-status", "0")];
-                        server.answer(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
+                        server.respond(stream, &fields, Body::Bytes(Vec::new()), &trailers, &mut output);
                     }
                     connection.write_all(&output).unwrap();
                     output.clear();
@@ -76,7 +76,7 @@ fn keeping_fields() -> (String, Kept) {
     (address, kept)
 }
 
-/// Runs a short load against a server that answers everything.
+/// Runs a short load against a server that answers every request.
 fn load(arguments: &[&str]) -> Ran {
     let short = ["load", "-q", "50", "-d", "200ms", "--warmup", "0s", "-c", "1", "--json", "-"];
     let ran = run(short.into_iter().chain(arguments.iter().copied()));
@@ -244,13 +244,13 @@ fn host_names_are_resolved_as_the_arguments_state() {
 }
 
 #[test]
-fn the_body_of_an_answer_is_what_was_expected_or_a_mismatch() {
+fn the_body_of_a_response_is_what_was_expected_or_a_mismatch() {
     let (_origin, url) = origin(&[]);
     let mut connection = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     connection.write_all(b"GET /?size=64&close=true HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).unwrap();
-    let contains = format!("size=64,contains={}", &answer[answer.len() - 20..]);
+    let mut response = String::new();
+    connection.read_to_string(&mut response).unwrap();
+    let contains = format!("size=64,contains={}", &response[response.len() - 20..]);
     let (echo, message) =
         (format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http", "grpc")), ["--body", "hop"]);
     let socket = url.replace("http", "ws");
@@ -348,13 +348,13 @@ fn rows_of_data_fill_requests_of_http2_and_messages() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http", "ws");
     load(&["--body", "{{id}}", "--data", &data, "--expect", "size=5", &url]);
-    for (flags, told) in [
+    for (flags, expected) in [
         (vec!["--body", "{{ids}}"], "did you mean `id`?"),
         (vec!["--body", "x"], "write `{{id}}`"),
         (vec!["--body", "{{id}}", "--weights", "1"], "--data-order random"),
     ] {
         let ran = run(["load", "--data", &data, "http://127.0.0.1:1/"].into_iter().chain(flags));
-        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{}", ran.stderr);
     }
     assert_eq!(run(["load", "--data-order", "random", "http://127.0.0.1:1/"]).code, Some(2));
 }
@@ -383,11 +383,11 @@ fn cookies_of_a_connection_are_sent_back_on_it_alone() {
     assert!(!requests[0].contains("cookie") && requests.len() > 1);
     assert!(requests[1..].iter().all(|request| request.contains("cookie: a=1; b=2\n")), "{requests:?}");
 
-    for (flags, told) in [
+    for (flags, expected) in [
         (vec!["--cookies", "ws://127.0.0.1:1/"], "is for HTTP/1.1 and HTTP/2"),
         (vec!["--cookies", "-H", "cookie: a=1", "http://127.0.0.1:1/"], "two such headers"),
     ] {
         let ran = run(["load"].into_iter().chain(flags));
-        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{}", ran.stderr);
     }
 }

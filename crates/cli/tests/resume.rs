@@ -5,10 +5,13 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hoptax_subject::envoy::release::Envoy;
 use serde_json::Value;
 use support::{Guarded, checked, hoptax, is_alive, ran, run, small_study, wait_until};
 
@@ -166,13 +169,57 @@ fn a_missing_application_is_an_error_with_the_remedy() {
     assert!(ran_without.stderr.contains("make limiter"), "{}", ran_without.stderr);
 }
 
+/// An executable script.
+fn install(path: &Path, script: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 #[test]
-fn an_unloaded_function_is_gone_from_the_listener() {
-    let folder = Folder::new(&small_study("baseline, lua, {unloaded: lua}", 2));
-    let done = ran(&mut folder.study());
+fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
+    let folder = Folder::new(&format!("{}application: go\n", small_study("baseline, same", 2)));
+    // An application with the interface of the one in Go.
+    let application = folder.0.path().join("bin/hoptax-limiter");
+    let script = format!("exec '{}' origin --listen \"$2\"", support::program().display());
+    install(&application, &script);
+    let with_application = |command: &mut Command| {
+        let path = env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", application.parent().unwrap().display());
+        ran(command.current_dir(folder.0.path()).env("PATH", path))
+    };
+    let resumed =
+        |more: &[&str]| with_application(hoptax().arg("study").arg("--resume").arg(folder.out()).args(more));
+    let refused = |ran: &support::Ran, reason: &str| {
+        assert_eq!(ran.code, Some(2), "{reason}: {}", ran.stderr);
+        assert!(ran.stderr.contains(reason), "{reason}: {}", ran.stderr);
+    };
+    let first = with_application(&mut folder.study());
     let result = folder.result();
-    let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == "lua unloaded").unwrap();
-    assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", done.stderr);
-    let listener = fs::read_to_string(folder.out().join("arms/lua-unloaded/listener.json")).unwrap();
-    assert!(!listener.contains("lua"), "{listener}");
+    assert_eq!(result["plan"]["rounds_completed"], 2, "{}", first.stderr);
+    assert_eq!(resumed(&[]).code, first.code);
+
+    install(&application, &format!("{script} # patched"));
+    refused(&resumed(&[]), "a different build of hoptax-limiter");
+    fs::remove_file(&application).unwrap();
+    refused(&resumed(&[]), "hoptax-limiter was found for one of them only");
+    install(&application, &script);
+
+    // Another program that reports the same version.
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let other = folder.0.path().join("envoy");
+    install(&other, &format!("exec '{}' \"$@\"", envoy.program.display()));
+    refused(&resumed(&["--envoy", other.to_str().unwrap()]), "a different build of Envoy");
+
+    let cpu = |whose: &str| result["environment"][whose][0].as_u64().unwrap().to_string();
+    let (proxy, generator) = (cpu("proxy_cpus"), cpu("generator_cpus"));
+    if proxy != generator {
+        let mut command = Command::new("taskset");
+        command.env("XDG_STATE_HOME", "/nonexistent").args(["--cpu-list", &generator]);
+        command.arg(support::program()).arg("study").arg("--resume").arg(folder.out());
+        let expected = format!("processors of proxies [{proxy}] then, [{generator}] now");
+        refused(&with_application(&mut command), &expected);
+    }
+    // Nothing of this has changed the folder.
+    assert_eq!(resumed(&[]).code, first.code);
 }

@@ -27,13 +27,13 @@ fn every_message_of_a_stream_or_a_conversation_is_timed() {
     let (_origin, url) = origin(&[]);
     let url = url.replace("http://", "grpc://");
     let echo = format!("{url}/hoptax.echo.v1.Echo/ServerStream");
-    // The origin of tests answers three times.
+    // The test origin responds three times.
     let result = load(&["--grpc-stream", "server", "--body", "hop", &echo]);
     let answered = result["book"]["answered"].as_u64().unwrap();
     assert!(answered > 0 && result["book"]["answered"] == result["book"]["sent"], "{result}");
     assert_eq!(result["messages"]["count"], 3 * answered, "{result}");
 
-    // The echo answers each message as it comes, and so does this service.
+    // The echo responds to each message as it arrives, and so does this service.
     let folder = tempfile::tempdir().unwrap();
     let message = folder.path().join("message").display().to_string();
     fs::write(&message, [0x12, 0]).unwrap();
@@ -81,7 +81,7 @@ fn a_conversation_is_answered_message_by_message_whatever_their_size_and_delay()
 }
 
 #[test]
-fn messages_are_timed_only_where_that_is_asked_for_and_possible() {
+fn messages_are_timed_only_on_request_and_where_possible() {
     let (_origin, url) = origin(&[]);
     let grpc = format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http://", "grpc://"));
     assert_eq!(load(&["--body", "hop", &grpc])["messages"], Value::Null);

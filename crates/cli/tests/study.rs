@@ -4,7 +4,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -132,6 +134,40 @@ fn a_small_study_recovers_known_answers() {
     for file in ["report.html", "report.md", "numbers.csv", "arms/lua/bootstrap.json", "arms/lua/envoy.log"] {
         assert!(study.out().join(file).exists(), "{file}");
     }
+}
+
+#[test]
+fn a_study_in_a_folder_with_odd_characters_is_judged_by_the_thresholds_of_its_arguments() {
+    let study = Study::new(&small_study("baseline, same, access-log/file, tls/terminate, ext-authz/http", 2));
+    let out = study.folder.path().join("my \"run\"; {$x}: #1's \\n %h");
+    let mut command = hoptax();
+    command.arg("study").arg(study.folder.path().join("study.yaml")).arg("--out").arg(&out);
+    // More rounds than the study has: it fails and says why.
+    let ran = ran(command.args(["--threshold", "rounds-fail=3", "--threshold", "steal=0.9"]));
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(ran.stdout.contains("with a loosened threshold: steal 0.9 instead of 0.005"), "{}", ran.stdout);
+    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    assert_eq!(result["loosened"][0]["name"], "steal");
+    assert_eq!(result["loosened"].as_array().unwrap().len(), 1);
+    let mut findings = result["findings"].as_array().unwrap().iter();
+    let rounds = findings.find(|finding| finding["id"] == "too-few-rounds").unwrap();
+    assert_eq!(rounds["severity"], "fail");
+    assert!(rounds["message"].as_str().unwrap().ends_with("; `rounds-fail` is set to 3, not 2"), "{rounds}");
+    for arm in result["arms"].as_array().unwrap() {
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{arm:#}");
+        assert_eq!(arm["unproven"].as_array().map(Vec::len), Some(0), "{arm:#}");
+    }
+}
+
+#[test]
+fn a_folder_whose_name_is_not_text_is_refused() {
+    let study = Study::new(&small_study("baseline, same", 2));
+    let out = study.folder.path().join(OsStr::from_bytes(b"run-\xff"));
+    let mut command = hoptax();
+    command.arg("study").arg(study.folder.path().join("study.yaml")).arg("--out").arg(&out);
+    let ran = ran(&mut command);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not valid UTF-8") && !out.exists(), "{}", ran.stderr);
 }
 
 /// Two proxies and an origin; there are fewer between two rounds.

@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use hoptax_checks::judge_study;
+use hoptax_checks::thresholds::Limits;
 use hoptax_functions::Catalogue;
 use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
 use hoptax_host::processors::{self, Placement};
@@ -376,7 +377,7 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     };
     let conditions = Conditions { environment, ..Conditions::default() };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
-    judge_study(&mut result);
+    judge_study(&mut result, &Limits::default());
     result
 }
 

@@ -279,11 +279,11 @@ mod tests {
         let address = relay.local_address();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = [0; 4];
-            while stream.read_exact(&mut asked).is_ok() {
+            let mut request = [0; 4];
+            while stream.read_exact(&mut request).is_ok() {
                 thread::sleep(Duration::from_millis(20));
                 // The response arrives in two pieces and ends with the second.
-                stream.write_all(&asked).unwrap();
+                stream.write_all(&request).unwrap();
                 thread::sleep(Duration::from_millis(20));
                 stream.write_all(b"more").unwrap();
             }
@@ -294,9 +294,9 @@ mod tests {
             let mut client = TcpStream::connect(address).unwrap();
             for _ in 0..3 {
                 client.write_all(b"ping").unwrap();
-                let mut answer = [0; 8];
-                client.read_exact(&mut answer).unwrap();
-                assert_eq!(&answer, b"pingmore");
+                let mut response = [0; 8];
+                client.read_exact(&mut response).unwrap();
+                assert_eq!(&response, b"pingmore");
             }
             ended.store(true, Ordering::Relaxed);
             relaying.join().unwrap().unwrap()
@@ -355,18 +355,18 @@ mod tests {
         let to = listener.local_addr().unwrap();
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = Vec::new();
-            stream.read_to_end(&mut asked).unwrap();
+            let mut request = Vec::new();
+            stream.read_to_end(&mut request).unwrap();
             thread::sleep(Duration::from_millis(20));
-            stream.write_all(&asked).unwrap();
+            stream.write_all(&request).unwrap();
         });
         let record = relayed(to, |address| {
             let mut client = TcpStream::connect(address).unwrap();
             client.write_all(b"ping").unwrap();
             client.shutdown(std::net::Shutdown::Write).unwrap();
-            let mut answer = Vec::new();
-            client.read_to_end(&mut answer).unwrap();
-            assert_eq!(answer, b"ping");
+            let mut response = Vec::new();
+            client.read_to_end(&mut response).unwrap();
+            assert_eq!(response, b"ping");
         });
         assert_eq!(record.len(), 1);
         server.join().unwrap();
@@ -388,9 +388,9 @@ mod tests {
             });
             let mut client = TcpStream::connect(address).unwrap();
             client.write_all(b"ping").unwrap();
-            let mut answer = [0; 4];
-            client.read_exact(&mut answer).unwrap();
-            assert_eq!(&answer, b"pong");
+            let mut response = [0; 4];
+            client.read_exact(&mut response).unwrap();
+            assert_eq!(&response, b"pong");
             server.join().unwrap();
         });
         assert_eq!(record.len(), 1);

@@ -100,7 +100,7 @@ pub enum Family {
     TrafficShaping,
     /// Controls who may send a request.
     Security,
-    /// Changes the bytes of a request or an answer.
+    /// Changes the bytes of a request or a response.
     Transformation,
     /// Records requests.
     Observability,
@@ -216,7 +216,7 @@ pub enum Tls {
 pub struct Request {
     /// Headers, by lower-case name.
     pub headers: BTreeMap<String, String>,
-    /// The query without `?`. It changes the origin's answer, so a function that has one is compared with a baseline
+    /// The query without `?`. It changes the origin's response, so a function that has one is compared with a baseline
     /// that has the same.
     pub query: Option<String>,
     /// Headers of its own arm's requests only; compared with a baseline that has the same.

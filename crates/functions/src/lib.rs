@@ -21,6 +21,7 @@ mod file;
 mod fragment;
 mod function;
 mod knob;
+mod unloading;
 
 pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};

@@ -52,7 +52,19 @@ impl ProcessUse {
     /// The CPU time of all threads since an earlier reading, and their run delay caused by other processes. Threads
     /// of one process that share a processor delay each other, which is not a disturbance from outside. The run delay
     /// of each thread is therefore counted only where it exceeds the CPU time of its siblings.
-    pub fn since(&self, earlier: &Self) -> TaskUse {
+    ///
+    /// None if a thread of the earlier reading is missing or has used less than it had then: the process or the thread
+    /// ended, or another one took its place, and nobody knows what it used in between. A thread that both started and
+    /// ended between the readings is in neither and goes unnoticed.
+    pub fn since(&self, earlier: &Self) -> Option<TaskUse> {
+        let goes_on = |(id, before): (&u32, &TaskUse)| {
+            self.threads
+                .get(id)
+                .is_some_and(|now| now.cpu_ns >= before.cpu_ns && now.run_delay_ns >= before.run_delay_ns)
+        };
+        if !earlier.threads.iter().all(goes_on) {
+            return None;
+        }
         let spans: Vec<TaskUse> = self
             .threads
             .iter()
@@ -60,7 +72,14 @@ impl ProcessUse {
             .collect();
         let cpu_ns = spans.iter().map(|span| span.cpu_ns).sum();
         let external = |span: &TaskUse| span.run_delay_ns.saturating_sub(cpu_ns - span.cpu_ns);
-        TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() }
+        Some(TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() })
+    }
+}
+
+/// The threads of a process by their ids, as [`process_use`] reads them.
+impl FromIterator<(u32, TaskUse)> for ProcessUse {
+    fn from_iter<I: IntoIterator<Item = (u32, TaskUse)>>(threads: I) -> Self {
+        Self { threads: threads.into_iter().collect() }
     }
 }
 
@@ -205,33 +224,68 @@ mod tests {
 
     #[test]
     fn cpu_time_is_counted_for_thread_and_process() {
-        let before = (thread_use().unwrap(), process_use(std::process::id()).unwrap());
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_millis(50) {
-            std::hint::spin_loop();
-        }
-        // A context switch updates the counts.
-        std::thread::sleep(Duration::from_millis(1));
-        let thread = thread_use().unwrap() - before.0;
-        let process = process_use(std::process::id()).unwrap().since(&before.1);
+        let (thread, process) = loop {
+            let before = (thread_use().unwrap(), process_use(std::process::id()).unwrap());
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(50) {
+                std::hint::spin_loop();
+            }
+            // A context switch updates the counts.
+            std::thread::sleep(Duration::from_millis(1));
+            let thread = thread_use().unwrap() - before.0;
+            // None if another test of this process has just ended its thread.
+            if let Some(process) = process_use(std::process::id()).unwrap().since(&before.1) {
+                break (thread, process);
+            }
+        };
         assert!(thread.cpu_ns + thread.run_delay_ns >= 45_000_000, "{thread:?}");
         assert!(process.cpu_ns >= thread.cpu_ns, "{process:?} {thread:?}");
     }
 
+    /// A reading of threads: id, CPU time and run delay.
+    fn reading(threads: &[(u32, u64, u64)]) -> ProcessUse {
+        let used = |&(id, cpu_ns, run_delay_ns): &(u32, u64, u64)| (id, TaskUse { cpu_ns, run_delay_ns });
+        threads.iter().map(used).collect()
+    }
+
     #[test]
     fn run_delay_caused_by_sibling_threads_is_excluded() {
-        let reading = |threads: &[(u32, u64, u64)]| ProcessUse {
-            threads: threads
-                .iter()
-                .map(|&(id, cpu_ns, run_delay_ns)| (id, TaskUse { cpu_ns, run_delay_ns }))
-                .collect(),
-        };
         let earlier = reading(&[(1, 100, 10), (2, 0, 0)]);
         // Threads 1 and 2 waited while the other ran; thread 3 is new.
         let own = reading(&[(1, 1100, 210), (2, 200, 900), (3, 50, 0)]);
-        assert_eq!(own.since(&earlier), TaskUse { cpu_ns: 1250, run_delay_ns: 0 });
+        assert_eq!(own.since(&earlier), Some(TaskUse { cpu_ns: 1250, run_delay_ns: 0 }));
         let disturbed = reading(&[(1, 1100, 510), (2, 200, 900)]);
-        assert_eq!(disturbed.since(&earlier), TaskUse { cpu_ns: 1200, run_delay_ns: 300 });
+        assert_eq!(disturbed.since(&earlier), Some(TaskUse { cpu_ns: 1200, run_delay_ns: 300 }));
+    }
+
+    #[test]
+    fn the_use_of_a_process_that_did_not_last_is_unknown() {
+        let earlier = reading(&[(1, 100, 10), (2, 50, 0)]);
+        assert_eq!(earlier.since(&earlier), Some(TaskUse::default()));
+        assert_eq!(reading(&[(1, 150, 10)]).since(&earlier), None, "a thread ended");
+        assert_eq!(reading(&[(7, 9_000, 0), (8, 20, 0)]).since(&earlier), None, "the process was restarted");
+        assert_eq!(reading(&[(1, 99, 10), (2, 50, 0)]).since(&earlier), None, "its id was used again");
+        assert_eq!(reading(&[(1, 100, 9), (2, 50, 0)]).since(&earlier), None, "its id was used again");
+        assert_eq!(reading(&[]).since(&earlier), None, "nothing is left");
+        assert_eq!(
+            earlier.since(&ProcessUse::default()),
+            Some(TaskUse { cpu_ns: 150, run_delay_ns: 0 }),
+            "the process is new"
+        );
+    }
+
+    #[test]
+    fn a_restarted_process_has_no_use_since_the_reading_of_its_predecessor() {
+        let start = || std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut first = start();
+        let earlier = process_use(first.id()).unwrap();
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let mut second = start();
+        let now = process_use(second.id()).unwrap();
+        second.kill().unwrap();
+        second.wait().unwrap();
+        assert_eq!(now.since(&earlier), None);
     }
 
     #[test]

@@ -17,5 +17,6 @@ pub mod namespace;
 pub mod parts;
 pub mod pressure;
 pub mod processors;
+pub mod reserved_port;
 pub mod spinner;
 pub mod wake;

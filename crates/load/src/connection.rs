@@ -164,8 +164,8 @@ impl Connections {
                 }
             }
             Event::Ready { connection, requests } => self.ready(connection, requests),
-            Event::Answered { connection, stream, answer } => {
-                self.end_stream(connection, stream, End::Answered(answer));
+            Event::Answered { connection, stream, response } => {
+                self.end_stream(connection, stream, End::Answered(response));
             }
             Event::StreamFailed { connection, stream, failure } => {
                 self.end_stream(connection, stream, End::Failed(failure));

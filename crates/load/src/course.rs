@@ -54,7 +54,7 @@ pub struct Course {
     pub(crate) gap_error: Distribution,
     last_lag_ns: Option<u64>,
     /// Intended starts and response times of the first responses.
-    pub(crate) answers_ns: Vec<(u64, u64)>,
+    pub(crate) responses_ns: Vec<(u64, u64)>,
     /// By worker: sum of the sampled requests in flight, and number of samples.
     samples: Vec<(u64, u64)>,
     next_sample_ns: u64,
@@ -78,7 +78,7 @@ impl Course {
             releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
             gap_error: Distribution::new(),
             last_lag_ns: None,
-            answers_ns: Vec::with_capacity(MAX_KEPT),
+            responses_ns: Vec::with_capacity(MAX_KEPT),
             samples: vec![(0, 0)],
             next_sample_ns: from_ns,
             random: SmallRng::seed_from_u64(seed),
@@ -180,12 +180,12 @@ impl Course {
         }
     }
 
-    pub(crate) fn answer(&mut self, intended_ns: u64, response_ns: u64, connection: usize) {
+    pub(crate) fn record_response(&mut self, intended_ns: u64, response_ns: u64, connection: usize) {
         if let Some(window) = self.window_at(intended_ns) {
             window.response.saturating_record(response_ns);
         }
-        if self.answers_ns.len() < MAX_KEPT {
-            self.answers_ns.push((intended_ns, response_ns));
+        if self.responses_ns.len() < MAX_KEPT {
+            self.responses_ns.push((intended_ns, response_ns));
         }
         if let Some(coarse) = self.connections.get_mut(connection) {
             coarse.record(response_ns);
@@ -209,7 +209,7 @@ impl Course {
         }
         self.releases_ns.extend(other.releases_ns);
         self.gap_error += &other.gap_error;
-        self.answers_ns.extend(other.answers_ns);
+        self.responses_ns.extend(other.responses_ns);
         self.samples.extend(other.samples);
         self.in_flight_ns += other.in_flight_ns;
         self.connections.extend(other.connections);
@@ -226,7 +226,7 @@ mod tests {
         course.plan(1_000);
         course.plan(1_999);
         course.send(1_999, 2_100);
-        course.answer(100_999, 5, 1);
+        course.record_response(100_999, 5, 1);
         course.plan(100_999);
         assert_eq!((course.windows[0].planned, course.windows[1].sent), (2, 1));
         assert_eq!((course.windows[99].planned, course.windows[99].response.len()), (1, 1));

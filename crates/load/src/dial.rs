@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_source_is_told() {
+    fn invalid_sources_are_rejected() {
         assert!("localhost".parse::<Source>().unwrap_err().contains("neither an address nor a network"));
         assert!("10.0.0.0/33".parse::<Source>().is_err());
         assert!(

@@ -50,19 +50,19 @@ impl Expectation {
     }
 
     /// The failure of a response that does not meet the conditions.
-    pub(crate) fn failure(&self, answer: &Response) -> Option<Failure> {
-        let as_expected = self.statuses.contains(&answer.status);
-        match answer.status {
+    pub(crate) fn failure(&self, response: &Response) -> Option<Failure> {
+        let as_expected = self.statuses.contains(&response.status);
+        match response.status {
             500.. if !as_expected => return Some(Failure::Status5xx),
             400..500 if !as_expected => return Some(Failure::Status4xx),
             _ => {}
         }
-        if self.is_grpc && answer.grpc_status != Some(0) {
+        if self.is_grpc && response.grpc_status != Some(0) {
             return Some(Failure::GrpcStatus);
         }
         let wrong_status = !self.statuses.is_empty() && !as_expected;
-        let wrong_size = self.size.is_some_and(|size| size != answer.body_bytes);
-        (wrong_status || wrong_size || !answer.is_as_expected).then_some(Failure::Mismatch)
+        let wrong_size = self.size.is_some_and(|size| size != response.body_bytes);
+        (wrong_status || wrong_size || !response.is_as_expected).then_some(Failure::Mismatch)
     }
 }
 
@@ -170,12 +170,12 @@ impl fmt::Display for Expectation {
 mod tests {
     use super::*;
 
-    fn answer(status: u16, body_bytes: u64) -> Response {
+    fn response(status: u16, body_bytes: u64) -> Response {
         Response { status, grpc_status: None, body_bytes, keep_alive: true, is_as_expected: true }
     }
 
     fn failure(expectation: &str, status: u16, body_bytes: u64) -> Option<Failure> {
-        expectation.parse::<Expectation>().unwrap().failure(&answer(status, body_bytes))
+        expectation.parse::<Expectation>().unwrap().failure(&response(status, body_bytes))
     }
 
     #[test]
@@ -186,14 +186,14 @@ mod tests {
         assert_eq!(failure("status=200", 503, 0), Some(Failure::Status5xx));
         assert_eq!(failure("status=429", 429, 0), None, "a permitted error status counts as answered");
         assert_eq!(failure("status=429,size=1", 429, 0), Some(Failure::Mismatch));
-        let without = Response { is_as_expected: false, ..answer(200, 10) };
+        let without = Response { is_as_expected: false, ..response(200, 10) };
         assert_eq!(Expectation::default().failure(&without), Some(Failure::Mismatch));
     }
 
     #[test]
     fn by_default_the_status_must_be_below_400() {
         let any = Expectation::default();
-        let failure = |status| any.failure(&answer(status, 1));
+        let failure = |status| any.failure(&response(status, 1));
         assert_eq!(
             [204, 399, 400, 599].map(failure),
             [None, None, Some(Failure::Status4xx), Some(Failure::Status5xx)]

@@ -124,7 +124,7 @@ impl Call {
             self.send(&replies)?;
             for event in events.drain(..) {
                 match event {
-                    Event::Answered { answer, .. } => return Ok(answer),
+                    Event::Answered { response, .. } => return Ok(response),
                     Event::Lost { .. } => return Err(GrpcCallError::Closed),
                     Event::Begun { .. } | Event::Message { .. } | Event::Draining { .. } => {}
                 }

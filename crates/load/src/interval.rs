@@ -221,7 +221,7 @@ impl IntervalRecorder {
         self.interval.sent += 1;
     }
 
-    pub(crate) fn record_answer(&mut self, timestamps: &Timestamps) {
+    pub(crate) fn record_response(&mut self, timestamps: &Timestamps) {
         self.advance(timestamps.last_byte_ns);
         self.in_flight = self.in_flight.saturating_sub(1);
         let interval = &mut self.interval;
@@ -270,7 +270,7 @@ mod tests {
         ((0..workers).map(|_| IntervalRecorder::new(sink.clone(), 1_000, workers)).collect(), receiver)
     }
 
-    fn answer(intended_ns: u64, written_ns: u64, last_byte_ns: u64) -> Timestamps {
+    fn timestamps(intended_ns: u64, written_ns: u64, last_byte_ns: u64) -> Timestamps {
         Timestamps {
             intended_ns,
             offered_ns: intended_ns,
@@ -299,7 +299,7 @@ mod tests {
         let mut worker = workers.remove(0);
         worker.record_start(1_010);
         worker.record_start(1_099);
-        worker.record_answer(&answer(1_000, 1_010, 1_100));
+        worker.record_response(&timestamps(1_000, 1_010, 1_100));
         worker.record_end(Outcome::Failed(Failure::Reset), 1_350);
         worker.record_end(Outcome::Unsent(Unsent::Busy), 1_350);
         worker.finish(1_360);

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::distribution::Distribution;
 
-/// Every so many connections one is sampled, including the first of each worker.
+/// One in this many connections is sampled, including the first of each worker.
 pub(crate) const SAMPLE_ONE_IN: usize = 16;
 
 /// Size of the control buffer: three timestamps, and the extended error that carries them.
@@ -145,12 +145,12 @@ mod tests {
         let mut exchange = || {
             let mut stamps = Stamps::default();
             let mut stamped = Stamped::begin(&socket);
-            writer.write_all(b"ask").unwrap();
-            let mut asked = [0; 3];
-            server.read_exact(&mut asked).unwrap();
-            server.write_all(b"answer").unwrap();
+            writer.write_all(b"get").unwrap();
+            let mut request = [0; 3];
+            server.read_exact(&mut request).unwrap();
+            server.write_all(b"response").unwrap();
             thread::sleep(Duration::from_millis(30));
-            assert_eq!(stamped.read(&socket, &mut [0; 64]).unwrap(), 6);
+            assert_eq!(stamped.read(&socket, &mut [0; 64]).unwrap(), 8);
             stamped.finish(&socket, &mut stamps);
             stamps.summary()
         };

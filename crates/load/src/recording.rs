@@ -146,9 +146,9 @@ pub struct Recording {
     /// Censored times of requests without a response: since the intended start, and since the first byte was written.
     pub censored: Option<Box<[Histogram<u64>; 2]>>,
     /// Time of the last byte of the last recorded response, nanoseconds on the engine's clock.
-    pub last_answer_ns: u64,
+    pub last_response_ns: u64,
     /// Complete responses to requests of the warm-up. They used CPU time as well.
-    pub warmup_answers: u64,
+    pub warmup_responses: u64,
     /// The course of the trial, if enabled.
     pub course: Option<Box<Course>>,
     /// TLS handshakes, including those of the warm-up.
@@ -190,8 +190,8 @@ impl Recording {
             connect: Distribution::new(),
             outcomes: BTreeMap::new(),
             censored: None,
-            last_answer_ns: 0,
-            warmup_answers: 0,
+            last_response_ns: 0,
+            warmup_responses: 0,
             course: None,
             handshakes: Handshakes::default(),
             retired: BTreeMap::new(),
@@ -216,7 +216,7 @@ impl Recording {
         }
         self.max_waiting += other.max_waiting;
         self.waited_ns += other.waited_ns;
-        self.warmup_answers += other.warmup_answers;
+        self.warmup_responses += other.warmup_responses;
         for (&failure, count) in &other.failures {
             *self.failures.entry(failure).or_default() += count;
         }
@@ -249,7 +249,7 @@ impl Recording {
         if let Some(theirs) = &other.stamps {
             self.stamps.get_or_insert_default().merge(theirs);
         }
-        self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
+        self.last_response_ns = self.last_response_ns.max(other.last_response_ns);
     }
 
     /// Resets the recording, keeping its allocations.
@@ -269,7 +269,7 @@ impl Recording {
         self.handshakes = Handshakes::default();
         self.retired.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
-        (self.last_answer_ns, self.warmup_answers) = (0, 0);
+        (self.last_response_ns, self.warmup_responses) = (0, 0);
         self.recent_status = (0, 0);
     }
 
@@ -351,7 +351,7 @@ impl Recording {
                 *self.failures.entry(Failure::Unknown).or_default() += 1;
             }
         }
-        self.last_answer_ns = ended_ns;
+        self.last_response_ns = ended_ns;
     }
 
     /// Records the time between two messages of a response, or from the first byte written to the first message.
@@ -380,9 +380,9 @@ impl Recording {
         }
     }
 
-    pub(crate) fn record_answer(&mut self, timestamps: &Timestamps, connection: usize, status: u16) {
+    pub(crate) fn record_response(&mut self, timestamps: &Timestamps, connection: usize, status: u16) {
         self.book.answered += 1;
-        self.last_answer_ns = timestamps.last_byte_ns;
+        self.last_response_ns = timestamps.last_byte_ns;
         let lag_ns = timestamps.written_ns.saturating_sub(timestamps.intended_ns);
         let response_ns = timestamps.last_byte_ns.saturating_sub(timestamps.intended_ns);
         self.response.record(response_ns);
@@ -398,7 +398,7 @@ impl Recording {
             self.connect.record(timestamps.connected_ns.saturating_sub(timestamps.started_ns));
         }
         if let Some(course) = &mut self.course {
-            course.answer(timestamps.intended_ns, response_ns, connection);
+            course.record_response(timestamps.intended_ns, response_ns, connection);
         }
     }
 }
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn response_service_and_send_lag_are_distinct() {
         let mut recording = Recording::new();
-        recording.record_answer(&timestamps(1_000, 2_000_000, 500_000), 0, 200);
+        recording.record_response(&timestamps(1_000, 2_000_000, 500_000), 0, 200);
         let service = recording.service.summary().p50_us.unwrap();
         let response = recording.response.summary().p50_us.unwrap();
         let lag = recording.send_lag.summary().p50_us.unwrap();
@@ -437,10 +437,10 @@ mod tests {
         let (mut together, mut one, mut two) = (Recording::new(), Recording::new(), Recording::new());
         for number in 1..1000_u64 {
             let timestamps = timestamps(number, number * 100, number * 977);
-            together.record_answer(&timestamps, 0, 200);
+            together.record_response(&timestamps, 0, 200);
             together.record_status(200);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
-            half.record_answer(&timestamps, 0, 200);
+            half.record_response(&timestamps, 0, 200);
             half.record_status(200);
         }
         together.record_failure(Failure::Reset, 5);

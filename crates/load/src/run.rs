@@ -228,7 +228,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records that the server asked for no further requests on a connection.
+    /// Records that the server drains a connection.
     pub(crate) fn record_goaway(&mut self, now_ns: u64, code: u32) {
         if now_ns >= self.run.record_from_ns {
             self.recording(now_ns).record_goaway(code);
@@ -304,20 +304,20 @@ impl<'a> Current<'a> {
     }
 
     /// Records a complete response on connection `index`. It may still count as a failure.
-    pub(crate) fn record_answer(
+    pub(crate) fn record_response(
         &mut self,
         in_flight: &InFlight,
         index: usize,
-        answer: Response,
+        response: Response,
         failure: Option<Failure>,
         last_byte_ns: u64,
     ) {
         let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
-        let status = answer.grpc_status.unwrap_or(answer.status);
+        let status = response.grpc_status.unwrap_or(response.status);
         self.log(in_flight, index, outcome, status, last_byte_ns);
         let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
         let recording = self.recording(in_flight.intended_ns);
-        if answer.status > 0 {
+        if response.status > 0 {
             recording.record_status(status);
         }
         if let Some(course) = &mut recording.course {
@@ -338,8 +338,8 @@ impl<'a> Current<'a> {
             last_byte_ns,
             connected: in_flight.connected,
         };
-        recording.record_answer(&timestamps, index, status);
-        self.intervals.iter_mut().for_each(|interval| interval.record_answer(&timestamps));
+        recording.record_response(&timestamps, index, status);
+        self.intervals.iter_mut().for_each(|interval| interval.record_response(&timestamps));
         if let Some(live) = &mut self.live {
             live.response.saturating_record(response_ns);
         }

@@ -154,7 +154,7 @@ impl Traffic {
 
     /// Sets the number of streams per connection, for protocols with multiplexing, and the size of a response in bytes, for
     /// TCP, which does not delimit responses.
-    pub fn set_streams(&mut self, streams: u32, answer_bytes: u64) {
+    pub fn set_streams(&mut self, streams: u32, response_bytes: u64) {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
             Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::of_streams(streams.max(1))),
@@ -162,7 +162,7 @@ impl Traffic {
                 let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
                 ClientProtocol::Http3(Setup { streams: streams.max(1), address, security: None })
             }
-            Protocol::Tcp => ClientProtocol::Tcp { answer_bytes },
+            Protocol::Tcp => ClientProtocol::Tcp { response_bytes },
             Protocol::WebSocket => ClientProtocol::WebSocket { upgrade: Hidden::default() },
         };
         self.expectation.is_grpc = self.protocol() == Protocol::Grpc;

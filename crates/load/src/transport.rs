@@ -313,7 +313,7 @@ impl Transport {
             (Err(error), _) => return Err(error.into()),
         };
         let bytes = buffer.get(..count).unwrap_or_default();
-        let is_expected = is_awaited || self.client.may_be_told_unasked();
+        let is_expected = is_awaited || self.client.accepts_unsolicited_data();
         let Some(tls) = &mut self.tls else {
             check_expected(is_expected)?;
             self.client.feed(bytes, &mut self.output, &mut scratch.events)?;

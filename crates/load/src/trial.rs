@@ -66,7 +66,7 @@ pub struct TrialSpec {
     pub warmup: Duration,
     /// Time before the warm-up over which preconnected connections are opened evenly; zero to open all at once.
     pub ramp_up: Duration,
-    /// Request timeout, and how long to wait for answers after the end.
+    /// Request timeout, and how long to wait for responses after the end.
     pub timeout: Duration,
     /// Seed of the schedule.
     pub seed: u64,
@@ -75,7 +75,7 @@ pub struct TrialSpec {
     /// Whether the caller keeps the processors from halting ([`hoptax_host::spinner`]). CPU pressure then includes the
     /// spinner, so it is not reported.
     pub never_halted: bool,
-    /// Tolerated share of requests without an answer.
+    /// Tolerated share of requests without a response.
     pub max_error_share: f64,
     /// Percentiles to report in addition to the default ones, above 0 and below 100.
     pub percentiles: Vec<f64>,
@@ -268,9 +268,9 @@ fn recorded(
         .filter(|(at_ns, by)| *at_ns < intended_ns.end || *by == EndedBy::Requests)
         .unwrap_or((intended_ns.end, EndedBy::Plan));
     if ended_by == EndedBy::Requests && spec.open.is_none() {
-        // In a closed loop the record includes the answer to the last request.
-        let answers_ns = recordings.iter().flatten().map(|recording| recording.last_answer_ns);
-        end_ns = answers_ns.fold(end_ns, u64::max);
+        // In a closed loop the record includes the response to the last request.
+        let responses_ns = recordings.iter().flatten().map(|recording| recording.last_response_ns);
+        end_ns = responses_ns.fold(end_ns, u64::max);
     }
     Recorded { time: Duration::from_nanos(end_ns.saturating_sub(intended_ns.start)), ended_by }
 }

@@ -10,11 +10,11 @@
 //! never calls back.
 
 mod ahead;
-mod answers;
 mod connect;
 mod end;
 mod lead;
 mod release;
+mod responses;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

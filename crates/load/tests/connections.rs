@@ -28,7 +28,7 @@ fn sending_goaway(goaway_at: usize) -> std::net::SocketAddr {
             if is_first && number == goaway_at {
                 peer.go_away(stream);
             }
-            if !(is_first && number == 1) && peer.answer(stream).is_none() {
+            if !(is_first && number == 1) && peer.respond(stream).is_none() {
                 return;
             }
         }
@@ -134,7 +134,7 @@ fn only_the_request_that_opens_a_connection_has_a_connect_time() {
         count.fetch_add(1, Ordering::Relaxed);
         let Some(mut peer) = Http2Peer::accept(stream) else { return };
         while let Some(stream) = peer.request()
-            && peer.answer(stream).is_some()
+            && peer.respond(stream).is_some()
         {}
     });
     // Eight requests at once: the first opens the connection, seven share it.
@@ -178,7 +178,7 @@ fn a_connect_that_times_out_is_retried_for_waiting_requests() {
             thread::spawn(move || {
                 let Some(mut peer) = Http2Peer::accept(stream) else { return };
                 while let Some(stream) = peer.request()
-                    && peer.answer(stream).is_some()
+                    && peer.respond(stream).is_some()
                 {}
             });
         }

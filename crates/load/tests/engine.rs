@@ -305,7 +305,7 @@ fn the_warm_up_is_not_recorded_and_its_connections_are_reused() {
 }
 
 #[test]
-fn a_server_that_never_answers_leaves_timeouts_and_unfinished_requests() {
+fn a_server_that_never_responds_leaves_timeouts_and_unfinished_requests() {
     let address = server(|mut stream| while read_request(&mut stream) {});
     let mut spec = spec(address);
     spec.timeout = Duration::from_millis(100);
@@ -327,18 +327,18 @@ fn failures_are_counted_by_kind() {
     let huge: &'static [u8] = Box::leak(
         format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(100_000)).into_bytes().into_boxed_slice(),
     );
-    for (answer, kind) in [
+    for (response, kind) in [
         (&b"SSH-2.0-OpenSSH\r\n\r\n"[..], "malformed"),
         (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "status-4xx"),
         (b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n", "status-5xx"),
         (huge, "malformed"),
     ] {
-        assert_eq!(only_failure(&run(&spec(answering(answer)))), kind);
+        assert_eq!(only_failure(&run(&spec(answering(response)))), kind);
     }
-    let once = |answer: &'static [u8]| {
+    let once = |response: &'static [u8]| {
         server(move |mut stream| {
             read_request(&mut stream);
-            let _ = stream.write_all(answer);
+            let _ = stream.write_all(response);
         })
     };
     assert_eq!(only_failure(&run(&spec(once(b"")))), "closed");

@@ -41,7 +41,7 @@ fn counted<T: Ord + Copy>(seen: &Seen<T>) -> BTreeMap<T, usize> {
     counts
 }
 
-/// A server that answers, and where its connections come from.
+/// A server that responds, and where its connections come from.
 fn witness() -> (SocketAddr, Seen<IpAddr>) {
     let seen = Seen::default();
     let clients = Arc::clone(&seen);
@@ -79,7 +79,7 @@ fn a_single_connection_that_is_opened_again_and_again_takes_turns_too() {
 }
 
 #[test]
-fn an_address_of_another_machine_is_told_before_anything_is_sent() {
+fn a_source_address_of_another_machine_is_an_error_before_the_load() {
     let (address, seen) = witness();
     let mut spec = spec(address);
     for (given, expected) in [("192.0.2.1", "from 192.0.2.1"), ("::1", "from the source addresses")] {
@@ -116,7 +116,7 @@ fn ports_of_several_sources_and_of_several_servers_add_up() {
 }
 
 #[test]
-fn connections_take_turns_among_all_addresses_of_a_host_where_that_is_asked_for() {
+fn with_resolve_all_connections_use_all_addresses_in_turn() {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let seen = Seen::default();
@@ -145,7 +145,7 @@ fn connections_take_turns_among_all_addresses_of_a_host_where_that_is_asked_for(
     }
 }
 
-/// A Unix socket that answers, with a queue of one connection, and accepts slowly.
+/// A Unix socket that responds, with a queue of one connection, and accepts slowly.
 fn unix_server(path: &Path) -> Arc<AtomicUsize> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
     rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();

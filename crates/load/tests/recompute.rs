@@ -67,7 +67,7 @@ fn every_number_can_be_recomputed_from_the_log() {
     let address = server(move |mut stream| {
         while read_request(&mut stream) {
             let number = asked.fetch_add(1, Ordering::Relaxed);
-            let answer: &[u8] = match number % 40 {
+            let response: &[u8] = match number % 40 {
                 7 => b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n",
                 13 => return,
                 29 => {
@@ -77,7 +77,7 @@ fn every_number_can_be_recomputed_from_the_log() {
                 _ => OK,
             };
             thread::sleep(Duration::from_millis(3));
-            if stream.write_all(answer).is_err() {
+            if stream.write_all(response).is_err() {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! Which requests are sent, on which connections, and what is recorded.
+//! Tests of the requests that are sent, of their connections, and of their records.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Connect, Pace, PoolOrder, Target, Traffic};
 use support::{OK, answering, read_request, run, server, spec};
 
-/// A server that stores the heads of the requests that it answers.
+/// A server that stores the heads of the requests that it responds.
 fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let ours = Arc::clone(&kept);

@@ -352,6 +352,6 @@ impl Worker {
 
     fn answer(&mut self, request: RequestId, response: Response) {
         let Response { fields, body, trailers } = response;
-        self.server.answer(request, &pairs(&fields), body, &pairs(&trailers));
+        self.server.respond(request, &pairs(&fields), body, &pairs(&trailers));
     }
 }

@@ -32,9 +32,9 @@ impl Running {
     fn exchange(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
         stream.write_all(request).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        String::from_utf8(answer).unwrap()
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        String::from_utf8(response).unwrap()
     }
 
     fn get(&self, target: &str) -> String {
@@ -70,19 +70,19 @@ fn start(options: &OriginOptions) -> Running {
     Running { address, stop, thread: Some(thread) }
 }
 
-fn body(answer: &str) -> &str {
-    answer.split_once("\r\n\r\n").unwrap().1
+fn body(response: &str) -> &str {
+    response.split_once("\r\n\r\n").unwrap().1
 }
 
 /// Reads one response with `content-length` from a persistent connection.
-fn read_answer(stream: &mut TcpStream) -> String {
-    let mut answer = Vec::new();
+fn read_response(stream: &mut TcpStream) -> String {
+    let mut response = Vec::new();
     let mut byte = [0];
-    while !answer.ends_with(b"\r\n\r\n") {
+    while !response.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut byte).unwrap();
-        answer.push(byte[0]);
+        response.push(byte[0]);
     }
-    let head = String::from_utf8(answer).unwrap();
+    let head = String::from_utf8(response).unwrap();
     let length = head.split("content-length: ").nth(1).unwrap().split("\r\n").next().unwrap();
     let mut body = vec![0; length.parse().unwrap()];
     stream.read_exact(&mut body).unwrap();
@@ -106,11 +106,11 @@ fn parameters_determine_the_response() {
 #[test]
 fn an_invalid_parameter_is_answered_with_status_400_and_the_reason() {
     let origin = start(&options());
-    let answer = origin.get("/?delay=soon");
+    let response = origin.get("/?delay=soon");
     assert!(
-        answer.starts_with("HTTP/1.1 400 ")
-            && body(&answer).contains("invalid value `soon` for parameter `delay`"),
-        "{answer}"
+        response.starts_with("HTTP/1.1 400 ")
+            && body(&response).contains("invalid value `soon` for parameter `delay`"),
+        "{response}"
     );
     // A request cannot make the origin read a file.
     assert!(origin.get("/?delay=table:/etc/hostname").starts_with("HTTP/1.1 400 "));
@@ -125,7 +125,7 @@ fn a_delay_is_never_early_and_does_not_block_other_connections() {
     for _ in 0..20 {
         origin.get("/");
     }
-    assert!(read_answer(&mut slow).starts_with("HTTP/1.1 200 "));
+    assert!(read_response(&mut slow).starts_with("HTTP/1.1 200 "));
     assert!(began.elapsed() >= Duration::from_millis(300));
 }
 
@@ -153,7 +153,7 @@ fn pipelined_requests_are_answered_in_order() {
         )
         .unwrap();
     for size in 1..=3 {
-        assert_eq!(body(&read_answer(&mut stream)).len(), size);
+        assert_eq!(body(&read_response(&mut stream)).len(), size);
     }
     let mut last = String::new();
     stream.read_to_string(&mut last).unwrap();
@@ -168,14 +168,14 @@ fn a_request_may_arrive_in_single_bytes() {
     for byte in b"POST /?size=5 HTTP/1.1\r\nContent-Length: 2\r\n\r\nab" {
         stream.write_all(&[*byte]).unwrap();
     }
-    assert_eq!(body(&read_answer(&mut stream)).len(), 5);
+    assert_eq!(body(&read_response(&mut stream)).len(), 5);
 }
 
 #[test]
 fn close_is_announced_and_closes_the_connection() {
     let origin = start(&options());
-    let answer = origin.exchange(b"GET /?close=true HTTP/1.1\r\n\r\n");
-    assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+    let response = origin.exchange(b"GET /?close=true HTTP/1.1\r\n\r\n");
+    assert!(response.contains("\r\nconnection: close\r\n"), "{response}");
     assert!(origin.exchange(b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 200 "));
 }
 
@@ -195,9 +195,9 @@ fn a_slow_reader_gets_the_whole_response_and_does_not_block_others() {
     for _ in 0..20 {
         assert!(origin.get("/").starts_with("HTTP/1.1 200 "));
     }
-    let mut answer = String::new();
-    slow.read_to_string(&mut answer).unwrap();
-    assert_eq!(body(&answer).len(), 20_000_000);
+    let mut response = String::new();
+    slow.read_to_string(&mut response).unwrap();
+    assert_eq!(body(&response).len(), 20_000_000);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn shutdown_finishes_responses_in_flight_and_closes_idle_connections() {
     origin.get("/");
     let report = origin.end();
     assert_eq!(report.answered, 2);
-    assert!(read_answer(&mut busy).contains("connection: close"));
+    assert!(read_response(&mut busy).contains("connection: close"));
     assert_eq!(idle.read(&mut [0]).unwrap(), 0);
 }
 
@@ -228,8 +228,8 @@ fn several_workers_share_a_port_and_two_origins_do_not() {
 #[test]
 fn defaults_apply_to_requests_without_parameters() {
     let origin = start(&OriginOptions { default_query: "size=7&status=404".to_owned(), ..options() });
-    let answer = origin.get("/");
-    assert!(answer.starts_with("HTTP/1.1 404 ") && body(&answer).len() == 7, "{answer}");
+    let response = origin.get("/");
+    assert!(response.starts_with("HTTP/1.1 404 ") && body(&response).len() == 7, "{response}");
     let bad = Origin::bind(&OriginOptions { default_query: "size=x".to_owned(), ..options() });
     assert!(matches!(bad, Err(OriginError::Default(_))));
     let missing = Origin::bind(&OriginOptions { tables: vec![PathBuf::from("/nonexistent")], ..options() });
@@ -242,7 +242,7 @@ fn keep_alive_of_an_http_1_0_client_is_confirmed() {
     let mut stream = origin.connect();
     for _ in 0..2 {
         stream.write_all(b"GET /?size=3 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap();
-        assert!(read_answer(&mut stream).contains("connection: keep-alive\r\n"));
+        assert!(read_response(&mut stream).contains("connection: keep-alive\r\n"));
     }
     assert!(origin.exchange(b"GET / HTTP/1.0\r\n\r\n").contains("connection: close"));
 }

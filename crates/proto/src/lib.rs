@@ -37,7 +37,7 @@ pub enum ProtoError {
         reason: String,
     },
     /// The server's reflection is unusable.
-    #[error("cannot use what `{server}` says of its services: {reason}")]
+    #[error("invalid gRPC reflection data of `{server}`: {reason}")]
     Reflection {
         /// The server.
         server: String,
@@ -65,7 +65,7 @@ pub enum ProtoError {
         known: Vec<String>,
     },
     /// The JSON does not match the message type.
-    #[error("the message is no `{kind}`: {reason}")]
+    #[error("the message is not a valid `{kind}`: {reason}")]
     Json {
         /// The message type.
         kind: String,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_what_is() {
+    fn missing_services_are_reported_with_those_that_exist() {
         let (folder, services) = services();
         let error = |path: &str| services.call(path).unwrap_err().to_string();
         assert!(error("/a.v1.Shap/Buy").contains("it has `a.v1.Shop`"));

@@ -19,7 +19,7 @@ const MAX_FILES: usize = 1000;
 
 /// A request; one of its fields is set.
 #[derive(Clone, PartialEq, Message)]
-struct Question {
+struct Request {
     #[prost(string, optional, tag = "3")]
     file_by_filename: Option<String>,
     #[prost(string, optional, tag = "4")]
@@ -70,9 +70,9 @@ struct Refusal {
 pub struct Reflection {
     server: String,
     /// Pending requests.
-    questions: Vec<Question>,
+    requests: Vec<Request>,
     /// The last request.
-    asked: Question,
+    sent: Request,
     wanted: BTreeSet<String>,
     files: Vec<FileDescriptorProto>,
 }
@@ -81,46 +81,46 @@ impl Reflection {
     /// A session with `server` about the services of these call paths.
     pub fn new<'a>(server: &str, paths: impl IntoIterator<Item = &'a str>) -> Self {
         let services: BTreeSet<&str> = paths.into_iter().map(|path| crate::names(path).0).collect();
-        let about = |service: &str| Question {
+        let about = |service: &str| Request {
             file_containing_symbol: Some(service.to_owned()),
-            ..Question::default()
+            ..Request::default()
         };
         Self {
             server: server.to_owned(),
-            questions: services.into_iter().map(about).collect(),
-            asked: Question::default(),
+            requests: services.into_iter().map(about).collect(),
+            sent: Request::default(),
             wanted: BTreeSet::new(),
             files: Vec::new(),
         }
     }
 
     /// The next message for the server; None when the session is complete.
-    pub fn ask(&mut self) -> Option<Vec<u8>> {
-        self.asked = self.questions.pop()?;
-        Some(self.asked.encode_to_vec())
+    pub fn next_request(&mut self) -> Option<Vec<u8>> {
+        self.sent = self.requests.pop()?;
+        Some(self.sent.encode_to_vec())
     }
 
-    /// Processes the server's answer to the last message.
+    /// Processes the server's response to the last message.
     ///
     /// # Errors
     /// When it is invalid, or reports that there is no such service.
-    pub fn take(&mut self, answer: &[u8]) -> Result<(), ProtoError> {
-        let answer = Response::decode(answer).map_err(|error| self.bad(&error.to_string()))?;
-        if let Some(listed) = answer.services {
+    pub fn take(&mut self, response: &[u8]) -> Result<(), ProtoError> {
+        let response = Response::decode(response).map_err(|error| self.bad(&error.to_string()))?;
+        if let Some(listed) = response.services {
             let known = listed.services.into_iter().map(|service| service.name).collect();
-            let service = self.asked.list_services.clone().unwrap_or_default();
+            let service = self.sent.list_services.clone().unwrap_or_default();
             return Err(ProtoError::Service { source_name: self.server.clone(), service, known });
         }
-        if let Some(refusal) = answer.error {
-            let Some(service) = self.asked.file_containing_symbol.take() else {
+        if let Some(refusal) = response.error {
+            let Some(service) = self.sent.file_containing_symbol.take() else {
                 return Err(self.bad(&refusal.message));
             };
-            // The server has no such service: ask which it has. That answer ends the session, and is only used for the
+            // The server has no such service: ask which it has. That response ends the session, and is only used for the
             // error message.
-            self.questions = vec![Question { list_services: Some(service), ..Question::default() }];
+            self.requests = vec![Request { list_services: Some(service), ..Request::default() }];
             return Ok(());
         }
-        for descriptor in answer.files.ok_or_else(|| self.bad("an empty answer"))?.descriptors {
+        for descriptor in response.files.ok_or_else(|| self.bad("an empty response"))?.descriptors {
             let file =
                 FileDescriptorProto::decode(&*descriptor).map_err(|error| self.bad(&error.to_string()))?;
             if self.files.iter().all(|known| known.name() != file.name()) {
@@ -134,7 +134,7 @@ impl Reflection {
         let missing: Vec<String> = self.files.iter().flat_map(|file| &file.dependency).cloned().collect();
         for name in missing {
             if self.wanted.insert(name.clone()) {
-                self.questions.push(Question { file_by_filename: Some(name), ..Question::default() });
+                self.requests.push(Request { file_by_filename: Some(name), ..Request::default() });
             }
         }
         Ok(())
@@ -173,9 +173,9 @@ mod tests {
     }
 
     /// A server that returns one file per request.
-    fn answer(question: &[u8]) -> Vec<u8> {
-        let question = Question::decode(question).unwrap();
-        let name = match (&question.file_containing_symbol, &question.file_by_filename) {
+    fn response(request: &[u8]) -> Vec<u8> {
+        let request = Request::decode(request).unwrap();
+        let name = match (&request.file_containing_symbol, &request.file_by_filename) {
             (Some(symbol), None) if symbol == "a.Shop" => "shop.proto",
             (None, Some(name)) => name,
             (Some(_), _) => {
@@ -195,25 +195,25 @@ mod tests {
 
     fn talk(path: &str) -> Result<Services, ProtoError> {
         let mut reflection = Reflection::new("shop:1", [path]);
-        while let Some(question) = reflection.ask() {
-            reflection.take(&answer(&question))?;
+        while let Some(request) = reflection.next_request() {
+            reflection.take(&response(&request))?;
         }
         reflection.services()
     }
 
     #[test]
-    fn files_are_asked_for_until_all_are_there() {
+    fn files_are_requested_until_all_are_present() {
         let call = talk("/a.Shop/Buy").unwrap().call("/a.Shop/Buy").unwrap();
         assert_eq!(call.encode("{\"kind\": \"FINE\"}").unwrap(), [8, 2]);
     }
 
     #[test]
-    fn a_server_that_does_not_know_says_what_it_knows() {
+    fn a_server_without_the_service_lists_its_services() {
         let error = talk("/a.Shap/Buy").unwrap_err().to_string();
         assert_eq!(error, "`shop:1` has no service `a.Shap`; it has `a.Shop`");
         let mut reflection = Reflection::new("shop:1", ["/a.Shop/Buy"]);
-        reflection.ask();
+        reflection.next_request();
         assert!(reflection.take(b"\xff\xff").unwrap_err().to_string().contains("shop:1"));
-        assert!(reflection.take(b"").unwrap_err().to_string().contains("an empty answer"));
+        assert!(reflection.take(b"").unwrap_err().to_string().contains("an empty response"));
     }
 }

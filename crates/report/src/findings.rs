@@ -61,7 +61,7 @@ impl FindingGroup<'_> {
         }
     }
 
-    /// Their message, with each number as a range: `4,320 to 8,640 answers`. If the messages differ in words, the
+    /// Their message, with each number as a range: `4,320 to 8,640 responses`. If the messages differ in words, the
     /// message of the first, after the name of its arm.
     pub(crate) fn message(&self) -> String {
         let first = pieces(&self.finding.message);
@@ -283,17 +283,17 @@ mod tests {
 
     #[test]
     fn a_group_reports_the_numbers_of_all_its_arms() {
-        let of = |arm: &str, answers: u32| Finding {
+        let of = |arm: &str, responses: u32| Finding {
             arm: Some(arm.to_owned()),
-            message: format!("{answers} answers are too few for p99"),
-            value: f64::from(answers),
+            message: format!("{responses} responses are too few for p99"),
+            value: f64::from(responses),
             threshold: 10_000.0,
             unit: "requests".to_owned(),
             ..fixture::study().findings[1].clone()
         };
         let both = [of("baseline", 8_640), of("lua", 4_320)];
         let found = &groups(&both)[0];
-        assert_eq!(found.message(), "4,320 to 8,640 answers are too few for p99");
+        assert_eq!(found.message(), "4,320 to 8,640 responses are too few for p99");
         assert_eq!(found.measured().as_deref(), Some("limit 10,000 requests"));
         let elsewhere = [Finding { value: 9_999.0, ..both[0].clone() }, both[1].clone()];
         assert_eq!(
@@ -316,11 +316,11 @@ mod tests {
         };
         assert_eq!(groups(&[negative])[0].measured().as_deref(), Some("limit 0.05 requests"));
         let alone = &groups(&both[..1])[0];
-        assert_eq!(alone.message(), "8,640 answers are too few for p99");
+        assert_eq!(alone.message(), "8,640 responses are too few for p99");
         let other = Finding { message: "`lua` did nothing".to_owned(), ..of("lua", 1) };
         let differing = [both[0].clone(), other];
         let found = &groups(&differing)[0];
-        assert_eq!(found.message(), "baseline: 8,640 answers are too few for p99");
+        assert_eq!(found.message(), "baseline: 8,640 responses are too few for p99");
     }
 
     #[test]

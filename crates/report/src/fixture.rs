@@ -26,6 +26,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         function: (kind == ArmKind::Function).then(|| id.to_owned()),
         knobs: BTreeMap::new(),
         summary: format!("What {id} does"),
+        subject: None,
         compared_with: compared_with.map(str::to_owned),
         rounds: 10,
         slices: Slices {
@@ -125,6 +126,7 @@ pub(crate) fn study() -> StudyResult {
         summary: "What does each of Envoy's functions cost?".to_owned(),
         verdict: Verdict::Caution,
         findings: findings(),
+        loosened: Vec::new(),
         environment: environment(),
         plan: StudyPlan {
             seed: 1,

@@ -5,9 +5,9 @@ use hoptax_result::{ArmResult, Interval, StudyResult};
 use crate::numbers::{difference, grouped};
 
 /// One sentence per known answer, in the order of the arms.
-pub(crate) fn answers(result: &StudyResult) -> Vec<String> {
-    let sentences = |arm: &ArmResult| [response_time(arm), cpu_time(result, arm)];
-    result.arms.iter().flat_map(sentences).flatten().collect()
+pub(crate) fn sentences(result: &StudyResult) -> Vec<String> {
+    let of_arm = |arm: &ArmResult| [response_time(arm), cpu_time(result, arm)];
+    result.arms.iter().flat_map(of_arm).flatten().collect()
 }
 
 fn response_time(arm: &ArmResult) -> Option<String> {
@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn known_answers_are_compared_with_measured_costs() {
         assert_eq!(
-            answers(&fixture::study()),
+            sentences(&fixture::study()),
             [
                 "fault/delay: p50 +5,009.8 ±1.1 us, expected 4,900 to 5,700 us",
                 "control/burn{us=10}: CPU +10.02 ±0.79 us, expected 10 us more than without burning"
             ]
         );
-        assert!(answers(&fixture::void()).iter().all(|answer| answer.contains(" withheld,")));
+        assert!(sentences(&fixture::void()).iter().all(|sentence| sentence.contains(" withheld,")));
     }
 }

@@ -11,6 +11,9 @@ use crate::{known, levels, prices, sittings, words};
 pub fn study(result: &StudyResult) -> String {
     let mut text = format!("# {}\n\n{}\n\n", escape(&result.name), escape(&result.summary));
     text += &format!("**Verdict: {}.**\n\n", words::verdict(result));
+    for line in words::loosened(&result.loosened) {
+        text += &format!("{}.\n\n", escape(&words::capitalised(&line)));
+    }
     if let Some(found) = findings::lead(result) {
         text += &lead(&found);
     }
@@ -21,11 +24,11 @@ pub fn study(result: &StudyResult) -> String {
     for table in side_tables(result, Room::Page) {
         text += &side(&table);
     }
-    let known = known::answers(result);
+    let known = known::sentences(result);
     if !known.is_empty() {
         text += "## Known answers\n\n";
-        for answer in known {
-            text += &format!("- {}\n", escape(&answer));
+        for sentence in known {
+            text += &format!("- {}\n", escape(&sentence));
         }
         text.push('\n');
     }

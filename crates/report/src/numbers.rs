@@ -129,7 +129,7 @@ mod tests {
                 .filter_map(|piece| if let Piece::Number(value, _) = piece { Some(*value) } else { None })
                 .collect()
         };
-        assert_eq!(numbers("8640 answers are too few for p99"), [8_640.0]);
+        assert_eq!(numbers("8640 responses are too few for p99"), [8_640.0]);
         assert_eq!(numbers("5000 to 10000/s, 36.5 % of 7."), [5_000.0, 10_000.0, 36.5, 7.0]);
         assert_eq!(numbers("Envoy 1.40.0 at 127.0.0.1:1500, quick-2026 2026-11-22"), [0.0; 0]);
         assert_eq!(numbers("us 1.5.µ"), [0.0; 0]);

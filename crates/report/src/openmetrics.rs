@@ -35,7 +35,7 @@ pub fn load(result: &LoadResult) -> String {
     }
     text.counts("hoptax_load_failures", "Failed requests by kind.", "kind", &result.failures);
     let statuses = result.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
-    text.counts("hoptax_load_responses", "Complete answers by status.", "status", &statuses);
+    text.counts("hoptax_load_responses", "Complete responses by status.", "status", &statuses);
     text.family("hoptax_load_rate", "gauge", "Requests per second.");
     let rate = &result.rate;
     for (of, rate) in [("target", rate.target), ("offered", Some(rate.offered)), ("achieved", rate.achieved)]
@@ -43,13 +43,18 @@ pub fn load(result: &LoadResult) -> String {
         text.sample("hoptax_load_rate", &[("of", of)], rate);
     }
     let latency = &result.latency;
-    let asked = |of: fn(&hoptax_result::Percentile) -> Option<f64>| -> Vec<(f64, Option<f64>)> {
+    let requested = |of: fn(&hoptax_result::Percentile) -> Option<f64>| -> Vec<(f64, Option<f64>)> {
         result.percentiles.iter().map(|one| (one.percentile, of(one))).collect()
     };
     for (name, help, one, more) in [
-        ("response", "Planned release to last byte.", &latency.response, asked(|one| one.response_us)),
-        ("service", "First byte written to last byte read.", &latency.service, asked(|one| one.service_us)),
-        ("send_lag", "Planned release to first byte written.", &latency.send_lag, Vec::new()),
+        ("response", "Intended start to last byte.", &latency.response, requested(|one| one.response_us)),
+        (
+            "service",
+            "First byte written to last byte read.",
+            &latency.service,
+            requested(|one| one.service_us),
+        ),
+        ("send_lag", "Intended start to first byte written.", &latency.send_lag, Vec::new()),
         ("own_lag", "Send lag caused by the generator itself.", &latency.own_lag, Vec::new()),
     ] {
         text.summary(&format!("hoptax_load_{name}_seconds"), help, one, more);

@@ -105,7 +105,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
     }
 }
 
-/// The answers of every arm under one load, by status; none if it expects a single status.
+/// The responses of every arm under one load, by status; none if it expects a single status.
 fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
     let mut rows = Vec::new();
     for arm in &result.arms {
@@ -126,7 +126,7 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
         }
     }
     SideTable {
-        title: format!("answers by status under {}, {}", load.name, words::loop_of(load)),
+        title: format!("responses by status under {}, {}", load.name, words::loop_of(load)),
         header: ["arm", "status", "per second", "p50 us", "p99 us", "admitted/expected"]
             .map(str::to_owned)
             .to_vec(),

@@ -1,6 +1,8 @@
 //! Sentences shared by all outputs of a study.
 
-use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Slices, StudyResult, Verdict};
+use hoptax_result::{
+    ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
+};
 
 use crate::numbers::{difference, grouped};
 use crate::probe;
@@ -220,6 +222,14 @@ pub(crate) fn verdict_of_load(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The thresholds that were loosened, a line each.
+pub(crate) fn loosened(all: &[Loosened]) -> Vec<String> {
+    let line = |one: &Loosened| {
+        format!("with a loosened threshold: {} {} instead of {}", one.name, one.value, one.default)
+    };
+    all.iter().map(line).collect()
+}
+
 /// The meaning of a study's verdict.
 pub(crate) fn verdict(result: &StudyResult) -> &'static str {
     let withholds = result.findings.iter().any(|finding| finding.withholds);
@@ -244,6 +254,23 @@ mod tests {
 
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn every_output_of_a_study_lists_loosened_thresholds() {
+        let usual = crate::fixture::study();
+        let mut loose = usual.clone();
+        loose.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
+        let outputs = |result: &StudyResult| {
+            let terminal =
+                crate::terminal::study(result, crate::terminal::Style { width: 100, colour: false });
+            [terminal, crate::markdown::study(result), crate::html::study(result).unwrap()]
+        };
+        let text = "ith a loosened threshold: steal 0.02 instead of 0.005";
+        assert!(outputs(&usual).iter().all(|output| !output.contains("loosened")));
+        for output in outputs(&loose) {
+            assert_eq!(output.matches(text).count(), 1, "{output}");
+        }
+    }
 
     #[test]
     fn the_verdict_states_whether_numbers_are_withheld() {

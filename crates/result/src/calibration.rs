@@ -36,7 +36,7 @@ pub struct CalibrationResult {
     pub environment: Environment,
 }
 
-/// Response time of an origin that answers immediately, us. Every measured latency includes it.
+/// Response time of an origin that responds immediately, us. Every measured latency includes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Floor {
@@ -48,7 +48,7 @@ pub struct Floor {
     pub p99_us: f64,
 }
 
-/// Response time of an origin that answers immediately, at one rate. A busier machine sleeps less and wakes sooner, so
+/// Response time of an origin that responds immediately, at one rate. A busier machine sleeps less and wakes sooner, so
 /// each rate has its own floor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,7 +73,7 @@ pub struct Experiment {
     pub summary: String,
     /// Number of requests.
     pub requests: u64,
-    /// Measured response time of a request less its true one; null if answers were not waited for.
+    /// Measured response time of a request less its true one; null if responses were not waited for.
     pub error: Option<PerRequestError>,
     /// Quantiles of response time, measured and true.
     pub quantiles: Vec<QuantileError>,
@@ -82,7 +82,7 @@ pub struct Experiment {
     pub service_p99_us: Option<f64>,
     /// Requests per second of a closed loop, measured and predicted by theory.
     pub rate: Option<RateError>,
-    /// Requests whose answer was not fully received.
+    /// Requests whose response was not fully received.
     pub unfinished: u64,
 }
 
@@ -168,7 +168,7 @@ pub struct RateTried {
 pub struct Calibrated {
     /// When it was measured.
     pub measured_at: String,
-    /// Median response time of an origin that answers immediately, at 1,000 requests/s, us.
+    /// Median response time of an origin that responds immediately, at 1,000 requests/s, us.
     pub floor_p50_us: f64,
     /// 99th percentile of the same, us.
     pub floor_p99_us: f64,
@@ -183,7 +183,7 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// Median response time of an origin that answers immediately at `rate` requests per second, us, interpolated over
+    /// Median response time of an origin that responds immediately at `rate` requests per second, us, interpolated over
     /// the logarithms of the two nearest measured rates. Outside the measured range it is that of the nearest rate;
     /// None without measurements, or when `rate` is not positive and finite.
     pub fn floor_p50_us_at(&self, rate: f64) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! Comparison of load generators: what each reports of the same load, and what the server saw.
+//! Comparison of load generators under the same load: the report of each, and the server's record.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ pub struct ToolRuns {
 pub struct ToolRun {
     /// The numbers that the tool reports.
     pub reported: ToolNumbers,
-    /// The numbers that the server saw: from the arrival of a request to its answer.
+    /// The numbers that the server saw: from the arrival of a request to its response.
     pub seen: ToolNumbers,
     /// The response times of users arriving at that rate, computed from the server's own schedule; null without a rate
     /// or a schedule.

@@ -94,11 +94,11 @@ pub struct LoadResult {
     pub waiting: Waiting,
     /// Failed requests by kind, for example `reset` or `status-5xx`.
     pub failures: BTreeMap<String, u64>,
-    /// Complete answers by status code.
+    /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
     /// Requests per second.
     pub rate: LoadRate,
-    /// Distributions. Response and service time are of answered requests and of those whose answer was still pending;
+    /// Distributions. Response and service time are of answered requests and of those whose response was still pending;
     /// the others are of answered requests.
     pub latency: LatencySet,
     /// The percentiles requested by `--percentiles` and `--fail-on`, ascending.
@@ -107,9 +107,9 @@ pub struct LoadResult {
     pub fail_on: Vec<FailOn>,
     /// 95 % confidence intervals of the quantiles of response time.
     pub response_intervals: QuantileIntervals,
-    /// Response time until the answer or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
+    /// Response time until the response or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
     pub outcomes: BTreeMap<String, Latency>,
-    /// Times between messages of gRPC answers, and from the first byte written to the first of them; null unless
+    /// Times between messages of gRPC responses, and from the first byte written to the first of them; null unless
     /// `--grpc-stream` is given. The count is that of messages.
     #[serde(default)]
     pub messages: Option<Latency>,
@@ -160,7 +160,7 @@ pub struct LoadPlan {
     /// The data that these were filled in from; null without data.
     #[serde(default)]
     pub data: Option<DataPlan>,
-    /// Whether cookies that answers set were sent back on their connection.
+    /// Whether cookies that responses set were sent back on their connection.
     #[serde(default)]
     pub cookies: bool,
     /// Streams of gRPC whose messages are timed: `server`, or `both=N` with N messages in turn; null for none.
@@ -193,11 +193,11 @@ pub struct LoadPlan {
     pub requests_per_connection: Option<String>,
     /// Age at which a connection is closed and reopened, seconds; null for none.
     pub connection_age_s: Option<f64>,
-    /// Time between an answer and the next request of a closed loop, in the syntax of `--think`; null for none.
+    /// Time between a response and the next request of a closed loop, in the syntax of `--think`; null for none.
     pub think: Option<String>,
     /// Rate over time, in the syntax of `--stages`; null for a constant rate.
     pub stages: Option<String>,
-    /// What every answer must match, in the syntax of `--expect`; empty for a status below 400.
+    /// What every response must match, in the syntax of `--expect`; empty for a status below 400.
     pub expect: String,
     /// Worker threads.
     pub workers: u32,
@@ -272,7 +272,7 @@ pub struct Waiting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Book {
-    /// Requests whose planned release was in the recorded time.
+    /// Requests whose intended start was in the recorded time.
     pub planned: u64,
     /// Of these, assigned to a connection.
     pub sent: u64,

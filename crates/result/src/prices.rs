@@ -1,4 +1,4 @@
-//! Price lists: what functions cost, as published or as predicted for another machine.
+//! Price lists: the cost of functions, as published or as predicted for another machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

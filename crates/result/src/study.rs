@@ -9,11 +9,12 @@ mod number;
 mod parts;
 mod plan;
 mod round;
+mod subject;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, MachineProbe, MachineSpeeds, Verdict};
+use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, Verdict};
 
 pub use arm::{
     ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
@@ -24,6 +25,7 @@ pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
 pub use round::{ArmRound, Disturbance, Histogram, Opened, Sample, StudyRound};
+pub use subject::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
 
 /// The complete result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +42,9 @@ pub struct StudyResult {
     pub verdict: Verdict,
     /// Findings of validity checks.
     pub findings: Vec<Finding>,
+    /// Thresholds of checks that were loosened.
+    #[serde(default)]
+    pub loosened: Vec<Loosened>,
     /// The machine.
     pub environment: Environment,
     /// The plan, and how much of it was completed.

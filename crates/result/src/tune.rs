@@ -1,4 +1,4 @@
-//! The result of tuning: the rate at which answers stay in the fastest mode.
+//! The result of tuning: the rate up to which responses stay in the fastest mode.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,13 @@ pub struct TuneResult {
     pub url: String,
     /// Connections.
     pub connections: u32,
-    /// Required share of the answers in the fastest mode, 0 to 1.
+    /// Required share of the responses in the fastest mode, 0 to 1.
     pub wanted_share: f64,
     /// The fastest mode of the first run; null when there is only one mode.
     pub fastest: Option<Mode>,
     /// The runs, in order; the first is at full speed.
     pub steps: Vec<TuneStep>,
-    /// The highest of the rates tried at which nearly all answers were in the fastest mode.
+    /// The highest of the rates tried at which nearly all responses were in the fastest mode.
     pub rate: Option<f64>,
     /// The machine.
     pub environment: Environment,
@@ -35,7 +35,7 @@ pub struct TuneStep {
     pub rate: Option<f64>,
     /// Answered per second.
     pub answered_rate: f64,
-    /// Share of the answers in the fastest mode of the first run, 0 to 1.
+    /// Share of the responses in the fastest mode of the first run, 0 to 1.
     pub fastest_share: f64,
     /// The modes of this run.
     pub modes: Vec<Mode>,

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_chance_has_none() {
+    fn degenerate_intervals_have_no_p_value() {
         assert_eq!(chance_of_difference(&cost(1.0, 1.0), 1, 0.95), None);
         assert_eq!(chance_of_difference(&cost(1.0, 0.0), 10, 0.95), None);
         assert_eq!(chance_of_difference(&cost(f64::NAN, 1.0), 10, 0.95), None);

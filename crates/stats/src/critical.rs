@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_t_is_not_answered() {
+    fn degenerate_input_has_no_critical_value() {
         for (freedom, confidence) in [(0.0, 0.95), (-1.0, 0.95), (3.0, 0.0), (3.0, 1.0), (3.0, f64::NAN)] {
             assert_eq!(two_sided_t(freedom, confidence), None, "{freedom} {confidence}");
         }

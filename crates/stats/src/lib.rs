@@ -1,7 +1,7 @@
 //! Statistics of recorded numbers: estimates and their confidence intervals.
 //!
 //! All functions are pure: they read no file, clock or random number. Each documents its method, source and degenerate
-//! cases, and returns `None` where no valid answer exists.
+//! cases, and returns `None` where no valid result exists.
 //!
 //! # Which interval is used where
 //!

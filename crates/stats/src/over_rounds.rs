@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_not_answered() {
+    fn degenerate_input_has_no_result() {
         for confidence in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
             assert_eq!(mean_over_rounds(&[1.0, 2.0], confidence), None, "{confidence}");
         }

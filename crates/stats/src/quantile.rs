@@ -82,8 +82,8 @@ mod tests {
         // R: quantile(c(1, 2, 4, 8, 16), c(0, 0.1, 0.25, 0.5, 0.9, 1)).
         let values = [8.0, 1.0, 16.0, 4.0, 2.0];
         for (p, expected) in [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)] {
-            let answer = quantile(&values, p).unwrap();
-            assert!((answer - expected).abs() < 1e-12, "{p}: {answer}");
+            let estimate = quantile(&values, p).unwrap();
+            assert!((estimate - expected).abs() < 1e-12, "{p}: {estimate}");
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_quantile_is_not_answered() {
+    fn degenerate_input_has_no_quantile() {
         assert_eq!(quantile(&[], 0.5), None);
         assert_eq!(quantile(&[1.0, f64::NAN], 0.5), None);
         assert_eq!(quantile(&[1.0, f64::INFINITY], 0.0), None);

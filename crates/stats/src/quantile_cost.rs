@@ -29,7 +29,7 @@ pub struct RoundTimes<'a> {
 /// wrong standard error of a quantile, leaving out large groups of values, such as rounds, gives a right one.
 ///
 /// **Why not the mean of each round's quantiles.** The expected sample quantile depends on the sample size where the
-/// tail is heavy, and the arm has fewer answers than the copies of the arm that it is compared with. An arm with zero
+/// tail is heavy, and the arm has fewer responses than the copies of the arm that it is compared with. An arm with zero
 /// cost then appears to have one, of either sign. Quantiles over all rounds use the largest samples that the study has.
 ///
 /// **Why not a bootstrap.** In simulated studies of 8 to 16 rounds the percentile bootstrap over rounds covered the
@@ -43,7 +43,7 @@ pub struct RoundTimes<'a> {
 /// process is compared with nine. Where a few stalls of the machine in the whole study make up the p99, it covers zero
 /// for arms with zero cost in 96 to 98 %, but a true difference in as few as 73 %: rounds without a stall carry no
 /// information on stalls, and no rule based on the data was found that recognizes such a study. More rounds help there;
-/// more answers per round help less.
+/// more responses per round help less.
 ///
 /// **Bias.** Where every round has its share of the tail, the median estimate for an arm with zero cost lies within
 /// 0.05 half-widths of zero. Where a few stalls make up the p99, the estimate is below zero in 52 to 66 studies of 100
@@ -56,13 +56,13 @@ pub struct RoundTimes<'a> {
 /// each round from arms with zero cost, it covers zero in 94, 95 and 93 % (p50, p90 and p99 of 16 rounds, one against
 /// four), and in 96 and 88 % (p50 and p90 of 10 rounds, one against nine).
 ///
-/// **Degenerate cases.** Rounds without answers on either side are left out. `None` with fewer than two rounds left,
-/// when one side has too few answers for the quantile ([`quantile_supported`], with rounds of unequal size counted by
+/// **Degenerate cases.** Rounds without responses on either side are left out. `None` with fewer than two rounds left,
+/// when one side has too few responses for the quantile ([`quantile_supported`], with rounds of unequal size counted by
 /// their effective sample size at equal weights), when `p` or `confidence` is not strictly between 0 and 1, and when
 /// values are not in ascending order. Rounds that agree give an interval of zero width.
 pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<Interval> {
-    let has_answers = |times: &[(u64, u64)]| times.iter().any(|(_, count)| *count > 0);
-    let complete = || rounds.iter().filter(|round| has_answers(round.arm) && has_answers(round.other));
+    let has_responses = |times: &[(u64, u64)]| times.iter().any(|(_, count)| *count > 0);
+    let complete = || rounds.iter().filter(|round| has_responses(round.arm) && has_responses(round.other));
     let arm = Mixture::new(complete().map(|round| round.arm), p)?;
     let other = Mixture::new(complete().map(|round| round.other), p)?;
     let difference = |left_out| arm.quantile(p, left_out) - other.quantile(p, left_out);
@@ -74,8 +74,8 @@ pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Opti
 ///
 /// **Method, source, degenerate cases.** As for [`quantile_cost`], for one side.
 pub fn quantile_level(rounds: &[&[(u64, u64)]], p: f64, confidence: f64) -> Option<Interval> {
-    let with_answers = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
-    let mixture = Mixture::new(with_answers.copied(), p)?;
+    let with_responses = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
+    let mixture = Mixture::new(with_responses.copied(), p)?;
     jackknife(mixture.rounds.len(), |left_out| mixture.quantile(p, left_out), confidence)
 }
 
@@ -92,13 +92,13 @@ fn jackknife(rounds: usize, estimate: impl Fn(Option<usize>) -> f64, confidence:
 
 /// The mixture of a side's rounds with equal weights.
 struct Mixture {
-    /// For each round its values in ascending order, each with the share of the round's answers at or below it.
+    /// For each round its values in ascending order, each with the share of the round's responses at or below it.
     rounds: Vec<Vec<(u64, f64)>>,
 }
 
 impl Mixture {
     /// None when a round's values are not ascending, and when all rounds together do not support the `p` quantile.
-    /// Every round has an answer.
+    /// Every round has a response.
     fn new<'a>(rounds: impl Iterator<Item = &'a [(u64, u64)]>, p: f64) -> Option<Self> {
         let mut shares = Vec::new();
         let mut inverse_counts = 0.0;
@@ -106,17 +106,17 @@ impl Mixture {
             if !times.is_sorted_by(|a, b| a.0 < b.0) {
                 return None;
             }
-            let answers: f64 = times.iter().map(|(_, count)| *count as f64).sum();
-            inverse_counts += 1.0 / answers;
+            let responses: f64 = times.iter().map(|(_, count)| *count as f64).sum();
+            inverse_counts += 1.0 / responses;
             let mut at_most = 0.0;
             let recorded = times.iter().filter(|(_, count)| *count > 0);
             let share = |&(value, count): &(u64, u64)| {
                 at_most += count as f64;
-                (value, at_most / answers)
+                (value, at_most / responses)
             };
             shares.push(recorded.map(share).collect());
         }
-        // Kish's effective sample size: the number of answers of a single sample that would estimate a share with the
+        // Kish's effective sample size: the number of responses of a single sample that would estimate a share with the
         // same variance.
         let effective = (shares.len() as f64).powi(2) / inverse_counts;
         // The margin allows for rounding in the sum of inverses. Without rounds the value is NaN.
@@ -130,7 +130,7 @@ impl Mixture {
             rounds.filter(|(index, _)| Some(*index) != left_out).map(|(_, round)| round.as_slice())
         };
         let share_sum = |value: u64| kept().map(|round| share_at_most(round, value)).sum::<f64>();
-        // Sums of shares round, so a deficit below a fraction of one answer still reaches the rank.
+        // Sums of shares round, so a deficit below a fraction of one response still reaches the rank.
         let wanted = p * kept().count() as f64 - 1e-9;
         let mut below = kept().filter_map(|round| round.first()).map(|(value, _)| *value).min().unwrap_or(0);
         if share_sum(below) >= wanted {
@@ -149,7 +149,7 @@ impl Mixture {
     }
 }
 
-/// The share of a round's answers at or below `value`.
+/// The share of a round's responses at or below `value`.
 fn share_at_most(round: &[(u64, f64)], value: u64) -> f64 {
     let count = round.partition_point(|(recorded, _)| *recorded <= value);
     count.checked_sub(1).map_or(0.0, |last| round[last].1)
@@ -165,7 +165,7 @@ fn last_at_most(round: &[(u64, f64)], value: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A round of a thousand answers, one at each value from `first`.
+    /// A round of a thousand responses, one at each value from `first`.
     fn even(first: u64) -> Vec<(u64, u64)> {
         (first..first + 1000).map(|value| (value, 1)).collect()
     }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_of_all_answers_is_the_cost_at_every_quantile() {
+    fn a_shift_of_all_responses_is_the_cost_at_every_quantile() {
         let (arm, other) = ([even(1100), even(1140)], [even(1000), even(1040)]);
         let rounds: Vec<RoundTimes> =
             arm.iter().zip(&other).map(|(arm, other)| RoundTimes { arm, other }).collect();
@@ -197,14 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn a_round_weighs_the_same_however_many_answers_it_has() {
+    fn a_round_weighs_the_same_however_many_responses_it_has() {
         let (few, many) = ([(10, 500), (20, 500)], [(30, 50_000), (40, 50_000)]);
         let level = quantile_level(&[&few, &many], 0.5, 0.95).unwrap();
         assert!(near(level.estimate, 20.0), "{level:?}");
     }
 
     #[test]
-    fn too_few_answers_support_no_quantile() {
+    fn too_few_responses_support_no_quantile() {
         let round = even(0);
         let rounds = |count| vec![RoundTimes { arm: &round, other: &round }; count];
         assert_eq!(quantile_cost(&rounds(9), 0.99, 0.95), None);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_without_answers_are_left_out_on_both_sides() {
+    fn rounds_without_responses_are_left_out_on_both_sides() {
         let (arm, other) = (even(1100), even(1000));
         let complete = RoundTimes { arm: &arm, other: &other };
         let without = [complete, RoundTimes { arm: &[], ..complete }, complete];
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_not_answered() {
+    fn degenerate_input_has_no_result() {
         let round = even(0);
         let falling: Vec<(u64, u64)> = round.iter().rev().copied().collect();
         let rounds = [RoundTimes { arm: &round, other: &falling }; 3];

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_not_answered() {
+    fn degenerate_input_has_no_result() {
         let sound = sitting(1.0, 0.1);
         for spoilt in
             [sitting(f64::NAN, 0.1), sitting(f64::INFINITY, 0.1), sitting(1.0, -0.1), sitting(1.0, f64::NAN)]

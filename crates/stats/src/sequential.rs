@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_number_of_rounds_reaches_is_not_promised() {
+    fn unreachable_precision_is_not_forecast() {
         for (half_width, measured, target) in [
             (1.0, 10, 0.0),
             (1.0, 10, 1e-6),

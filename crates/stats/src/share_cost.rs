@@ -1,4 +1,4 @@
-//! The cost of an arm in slow answers: the difference of the shares slower than a threshold.
+//! The cost of an arm in slow responses: the difference of the shares slower than a threshold.
 
 use std::cmp::Ordering;
 
@@ -6,34 +6,34 @@ use hoptax_result::Interval;
 
 use crate::{RoundTimes, mean_over_rounds};
 
-/// Number of rounds that must have slow answers before their share gets an interval.
-const ROUNDS_WITH_SLOW_ANSWERS: usize = 5;
+/// Number of rounds that must have slow responses before their share gets an interval.
+const ROUNDS_WITH_SLOW_RESPONSES: usize = 5;
 
-/// The share of answers that took longer than `threshold_ns`, from 0 to 1. `times` holds values in nanoseconds with
+/// The share of responses that took longer than `threshold_ns`, from 0 to 1. `times` holds values in nanoseconds with
 /// their counts.
 ///
-/// **Degenerate cases.** `None` without an answer.
+/// **Degenerate cases.** `None` without a response.
 pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
-    let answers = answers(times);
+    let responses = responses(times);
     let slow: f64 =
         times.iter().filter(|(value, _)| *value > threshold_ns).map(|(_, count)| *count as f64).sum();
-    (answers > 0.0).then(|| slow / answers)
+    (responses > 0.0).then(|| slow / responses)
 }
 
-/// The difference between an arm's share of answers slower than `threshold_ns` and that of the arm that it is
+/// The difference between an arm's share of responses slower than `threshold_ns` and that of the arm that it is
 /// compared with, with its `confidence` interval. It is from -1 to 1; the ends of the interval may lie beyond.
 ///
 /// **Method.** The difference of the two shares in each round, and [`mean_over_rounds`] of these.
 ///
-/// **Why a share and not a quantile.** A share is a mean, so it is unbiased for any number of answers, and rounds can
+/// **Why a share and not a quantile.** A share is a mean, so it is unbiased for any number of responses, and rounds can
 /// be averaged. Where a few stalls of the machine make up the tail, the p99 jumps between a quarter of a millisecond
 /// and ten, while the share slower than one millisecond moves by a fraction of a percent.
 ///
-/// **When there is no interval.** Slow answers come in runs: a stall of a few milliseconds makes dozens of them, and
+/// **When there is no interval.** Slow responses come in runs: a stall of a few milliseconds makes dozens of them, and
 /// most rounds have none. The mean of such a skewed quantity is too low more often than too high, and its standard
 /// error is too small at the same time: the interval of an arm that met one stall in ten rounds covers the truth in
-/// half of the studies (`tests/tail_coverage.rs`). So the side with fewer answers must have slow ones in at least
-/// five rounds; when both have the same number of answers, one of them must. With none in any of `n` rounds, the data
+/// half of the studies (`tests/tail_coverage.rs`). So the side with fewer responses must have slow ones in at least
+/// five rounds; when both have the same number of responses, one of them must. With none in any of `n` rounds, the data
 /// only show that fewer than `3 / n` of the rounds have any (J. A. Hanley and A. Lippman-Hand, "If Nothing Goes
 /// Wrong, Is Everything All Right?", *JAMA* 249(13), 1983), and nothing about how many. No interval of the share is
 /// then valid, and only the [`slow_share`] of each side can be shown.
@@ -42,47 +42,47 @@ pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
 /// and in 88 to 98 % when it has two to five times the stalls, because the difference of a skewed quantity is skewed.
 /// Intervals that miss the truth lie too low.
 ///
-/// **Degenerate cases.** Rounds without answers on either side are left out. `None` when too few rounds have slow
-/// answers, with fewer than two rounds left, and when `confidence` is not strictly between 0 and 1.
+/// **Degenerate cases.** Rounds without responses on either side are left out. `None` when too few rounds have slow
+/// responses, with fewer than two rounds left, and when `confidence` is not strictly between 0 and 1.
 pub fn share_cost(rounds: &[RoundTimes<'_>], threshold_ns: u64, confidence: f64) -> Option<Interval> {
     let complete: Vec<RoundShares> =
         rounds.iter().filter_map(|round| RoundShares::of(round, threshold_ns)).collect();
     let sum = |of: fn(&RoundShares) -> f64| complete.iter().map(of).sum::<f64>();
     let slow_rounds_of_arm = complete.iter().filter(|round| round.arm > 0.0).count();
     let slow_rounds_of_other = complete.iter().filter(|round| round.other > 0.0).count();
-    let slow_rounds = match sum(|round| round.arm_answers).total_cmp(&sum(|round| round.other_answers)) {
+    let slow_rounds = match sum(|round| round.arm_responses).total_cmp(&sum(|round| round.other_responses)) {
         Ordering::Less => slow_rounds_of_arm,
         Ordering::Equal => slow_rounds_of_arm.max(slow_rounds_of_other),
         Ordering::Greater => slow_rounds_of_other,
     };
-    if slow_rounds < ROUNDS_WITH_SLOW_ANSWERS {
+    if slow_rounds < ROUNDS_WITH_SLOW_RESPONSES {
         return None;
     }
     let differences: Vec<f64> = complete.iter().map(|round| round.arm - round.other).collect();
     mean_over_rounds(&differences, confidence)
 }
 
-/// The shares of slow answers in a round, and the numbers of answers.
+/// The shares of slow responses in a round, and the numbers of responses.
 struct RoundShares {
     arm: f64,
-    arm_answers: f64,
+    arm_responses: f64,
     other: f64,
-    other_answers: f64,
+    other_responses: f64,
 }
 
 impl RoundShares {
-    /// None for a round without answers on either side.
+    /// None for a round without responses on either side.
     fn of(round: &RoundTimes<'_>, threshold_ns: u64) -> Option<Self> {
         Some(Self {
             arm: slow_share(round.arm, threshold_ns)?,
-            arm_answers: answers(round.arm),
+            arm_responses: responses(round.arm),
             other: slow_share(round.other, threshold_ns)?,
-            other_answers: answers(round.other),
+            other_responses: responses(round.other),
         })
     }
 }
 
-fn answers(times: &[(u64, u64)]) -> f64 {
+fn responses(times: &[(u64, u64)]) -> f64 {
     times.iter().map(|(_, count)| *count as f64).sum()
 }
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn with_as_many_answers_either_side_may_be_the_slow_one() {
+    fn with_as_many_responses_either_side_may_be_the_slow_one() {
         let rounds = [RoundTimes { arm: QUIET, other: STALLED }; 5];
         let cost = share_cost(&rounds, THRESHOLD_NS, 0.95).unwrap();
         assert!((cost.estimate + 0.02).abs() < 1e-12);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_without_answers_are_left_out() {
+    fn rounds_without_responses_are_left_out() {
         let complete = RoundTimes { arm: STALLED, other: STALLED };
         let mut rounds = vec![complete; 5];
         rounds.insert(2, RoundTimes { arm: &[], ..complete });

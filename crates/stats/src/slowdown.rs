@@ -37,7 +37,7 @@ pub struct Observation {
 pub struct Slowdowns {
     /// The share of its neighbours' deviation that an observation has too, 0 to 1.
     pub weight: f64,
-    /// By what factor the machine was slower around each observation than usual in the study, in the order of the
+    /// The factor by which the machine was slower around each observation than usual in the study, in the order of the
     /// observations. Divide by it. It is estimated from all arms but the observation's own, so it suits a number of a
     /// single arm; for the difference or the ratio of two arms use [`Slowdowns::between`]. Exactly 1 where it cannot be
     /// estimated.
@@ -45,7 +45,7 @@ pub struct Slowdowns {
     machine: Machine,
 }
 
-/// Estimates by what factor the machine was slower around each observation than usual in the study. `observations` are
+/// Estimates the factor by which the machine was slower around each observation than usual in the study. `observations` are
 /// in chronological order.
 ///
 /// **Method.** Logarithms are decomposed into the level of the arm, that of the block, and a residual (median polish).
@@ -261,8 +261,8 @@ fn around(block: &[Deviation], place: usize, left_out: &[usize]) -> Option<f64> 
 /// The slope of residuals over those of their neighbours, between 0 and 1.
 fn weight(pairs: &[(f64, f64)]) -> f64 {
     let sizes: Vec<f64> = pairs.iter().map(|(rest, _)| rest.abs()).collect();
-    let most = median(&sizes).unwrap_or(0.0) * DEVIATION_OF_MEDIAN_DEVIATION * OUTLYING;
-    let usual = || pairs.iter().filter(|(rest, around)| rest.abs() <= most && around.abs() <= most);
+    let limit = median(&sizes).unwrap_or(0.0) * DEVIATION_OF_MEDIAN_DEVIATION * OUTLYING;
+    let usual = || pairs.iter().filter(|(rest, around)| rest.abs() <= limit && around.abs() <= limit);
     let square: f64 = usual().map(|(_, around)| around * around).sum();
     let product: f64 = usual().map(|(rest, around)| rest * around).sum();
     if square > 0.0 { (product / square).clamp(0.0, 1.0) } else { 0.0 }
@@ -316,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn one_slice_alone_says_nothing_of_those_beside_it() {
+    fn one_slice_does_not_determine_the_speed_around_others() {
         let found = slowdowns(&observed(6, |round, place| if round == 3 && place == 6 { 2.0 } else { 1.0 }));
         assert!(found.unwrap().factors.iter().all(|factor| (factor - 1.0).abs() < 1e-9));
     }
 
     #[test]
-    fn a_slice_has_no_say_in_its_own_factor() {
+    fn a_slice_does_not_contribute_to_its_own_factor() {
         let quiet = slowdowns(&observed(40, waves)).unwrap();
         let mut spoilt = observed(40, waves);
         let slice = &mut spoilt[4 * 12 + 9];
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_answer_there_is_none() {
+    fn without_responses_there_is_no_share() {
         assert_eq!(slowdowns(&[]), None);
         assert_eq!(slowdowns(&observed(1, |_, _| 1.0)), None);
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_three_other_arms_say_nothing_of_the_machine() {
+    fn fewer_than_three_other_arms_do_not_determine_the_speed() {
         for arms in 1..=LEAST_OTHERS {
             assert_eq!(slowdowns(&alternating(arms)), None, "{arms}");
         }
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_with_too_few_others_is_left_as_it_is() {
+    fn a_block_with_too_few_other_arms_is_not_adjusted() {
         let mut observations = alternating(6);
         observations.retain(|one| one.round != 4 || one.arm < 3);
         let found = slowdowns(&observations).unwrap();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_that_are_compared_have_the_same_factor_in_a_block_and_no_say_in_it() {
+    fn compared_arms_share_a_factor_to_which_neither_contributes() {
         let observations = observed(10, |round, _| if round.is_multiple_of(2) { 1.1 } else { 1.0 });
         let found = slowdowns(&observations).unwrap().between(3, 8);
         let mut spoilt = observations.clone();

@@ -66,7 +66,7 @@ fn record(count: usize, between: f64) -> Record {
 }
 
 #[test]
-fn intervals_hold_the_cost_on_the_machine_however_much_sittings_differ() {
+fn intervals_cover_the_cost_on_the_machine_however_much_sittings_differ() {
     for count in [2, 3, 5] {
         for between in [1.0, 3.0] {
             let record = record(count, between);

@@ -1,4 +1,4 @@
-//! Coverage of intervals of quantiles and of shares of slow answers, in simulated studies whose response times resemble
+//! Coverage of intervals of quantiles and of shares of slow responses, in simulated studies whose response times resemble
 //! measured ones: heavy tails, autocorrelation, tails that vary between rounds and processes, and stalls of the machine
 //! that delay all requests in flight.
 //!
@@ -22,17 +22,17 @@ const GAP_NS: f64 = 250_000.0;
 const ROUND_LEVEL: f64 = 0.02;
 const PROCESS_LEVEL: f64 = 0.015;
 
-/// The threshold of a slow answer, nanoseconds.
+/// The threshold of a slow response, nanoseconds.
 const SLOW_NS: u64 = 1_000_000;
 
 /// The cause of the tail of response times.
 #[derive(Clone, Copy, Debug)]
 enum Tail {
-    /// Single answers: a lognormal share of the response time, correlated from answer to answer, larger in some rounds
+    /// Single responses: a lognormal share of the response time, correlated from response to response, larger in some rounds
     /// than in others.
-    Answers,
+    Responses,
     /// The machine: it occasionally stalls for some milliseconds. The value is the mean number of stalls in 720
-    /// answers; some rounds have many more.
+    /// responses; some rounds have many more.
     Stalls(f64),
 }
 
@@ -40,8 +40,8 @@ enum Tail {
 struct Scenario {
     rounds: usize,
     /// Of the arm per round.
-    answers: usize,
-    /// Of the arm compared with, each with as many answers as the arm.
+    responses: usize,
+    /// Of the arm compared with, each with as many responses as the arm.
     copies: usize,
     tail: Tail,
     /// The factor by which the arm's tail is larger, or its stalls are more frequent.
@@ -78,12 +78,12 @@ impl Machine {
 
     /// Level and tail size of a round.
     fn round(&mut self, tail: Tail) -> (f64, f64) {
-        let spread = if matches!(tail, Tail::Answers) { 0.4 } else { 0.7 };
+        let spread = if matches!(tail, Tail::Responses) { 0.4 } else { 0.7 };
         (USUAL_NS * self.factor(ROUND_LEVEL), self.factor(spread))
     }
 
-    /// Adds the answers of one process in a round to `times`.
-    fn answer(&mut self, (level, size): (f64, f64), tail: Tail, count: usize, times: &mut Vec<f64>) {
+    /// Adds the responses of one process in a round to `times`.
+    fn add_responses(&mut self, (level, size): (f64, f64), tail: Tail, count: usize, times: &mut Vec<f64>) {
         let level = level * self.factor(PROCESS_LEVEL);
         let size = size * self.factor(0.25);
         let mut neighbour = self.normal();
@@ -92,7 +92,7 @@ impl Machine {
             neighbour
         };
         match tail {
-            Tail::Answers => {
+            Tail::Responses => {
                 times.extend((0..count).map(|_| {
                     let share = (2.0 * correlated(self, 0.7)).exp().min(1e6);
                     level * (0.8 + 0.2 * size * share)
@@ -120,14 +120,14 @@ impl Machine {
     }
 
     fn study(&mut self, scenario: Scenario) -> Study {
-        let Scenario { rounds, answers, copies, tail, factor } = scenario;
+        let Scenario { rounds, responses, copies, tail, factor } = scenario;
         let mut study = Study { arm: Vec::new(), other: Vec::new() };
         for _ in 0..rounds {
             let (level, size) = self.round(tail);
             let (mut arm, mut other) = (Vec::new(), Vec::new());
-            self.answer((level, size * factor), tail, answers, &mut arm);
+            self.add_responses((level, size * factor), tail, responses, &mut arm);
             for _ in 0..copies {
-                self.answer((level, size), tail, answers, &mut other);
+                self.add_responses((level, size), tail, responses, &mut other);
             }
             study.arm.push(recorded(&arm));
             study.other.push(recorded(&other));
@@ -148,7 +148,7 @@ fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
 
 /// A study with a single copy, long enough to serve as the truth.
 fn long(scenario: Scenario) -> Study {
-    Machine::new(99).study(Scenario { rounds: 800, answers: 720, copies: 1, ..scenario })
+    Machine::new(99).study(Scenario { rounds: 800, responses: 720, copies: 1, ..scenario })
 }
 
 /// The `p` quantile of the times of all rounds, which have equal sizes.
@@ -220,14 +220,14 @@ fn records(scenario: Scenario, studies: u32) -> [Record; 3] {
 }
 
 #[test]
-fn costs_at_quantiles_hold_the_truth_where_every_round_has_its_share_of_the_tail() {
-    let tail = Tail::Answers;
+fn quantile_costs_cover_the_truth_if_every_round_has_its_share_of_the_tail() {
+    let tail = Tail::Responses;
     let mut all = Vec::new();
     for scenario in [
-        Scenario { rounds: 8, answers: 1_300, copies: 1, tail, factor: 1.0 },
-        Scenario { rounds: 16, answers: 720, copies: 4, tail, factor: 1.0 },
-        Scenario { rounds: 16, answers: 720, copies: 1, tail, factor: 1.6 },
-        Scenario { rounds: 10, answers: 200, copies: 9, tail, factor: 1.6 },
+        Scenario { rounds: 8, responses: 1_300, copies: 1, tail, factor: 1.0 },
+        Scenario { rounds: 16, responses: 720, copies: 4, tail, factor: 1.0 },
+        Scenario { rounds: 16, responses: 720, copies: 1, tail, factor: 1.6 },
+        Scenario { rounds: 10, responses: 200, copies: 9, tail, factor: 1.6 },
     ] {
         let supported = records(scenario, 100).into_iter().filter(|record| record.studies > 0);
         for record in supported {
@@ -235,14 +235,14 @@ fn costs_at_quantiles_hold_the_truth_where_every_round_has_its_share_of_the_tail
             all.push(record.coverage());
         }
     }
-    assert_eq!(all.len(), 11, "2,000 answers support no p99");
+    assert_eq!(all.len(), 11, "2,000 responses support no p99");
     let mean = all.iter().sum::<f64>() / all.len() as f64;
     assert!((93.0..=97.0).contains(&mean), "{mean}: {all:?}");
 }
 
 #[test]
-fn the_level_of_one_side_holds_the_truth() {
-    let scenario = Scenario { rounds: 10, answers: 1_000, copies: 0, tail: Tail::Answers, factor: 1.0 };
+fn the_interval_of_one_side_covers_the_truth() {
+    let scenario = Scenario { rounds: 10, responses: 1_000, copies: 0, tail: Tail::Responses, factor: 1.0 };
     let long = long(scenario);
     let truths = QUANTILES.map(|p| quantile_of_all(&long.arm, p));
     let mut records = [Record::default(); 3];
@@ -251,7 +251,7 @@ fn the_level_of_one_side_holds_the_truth() {
         let study = machine.study(scenario);
         let rounds: Vec<&[(u64, u64)]> = study.arm.iter().map(Vec::as_slice).collect();
         for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
-            record.add(&quantile_level(&rounds, p, 0.95).expect("10,000 answers support it"), truth);
+            record.add(&quantile_level(&rounds, p, 0.95).expect("10,000 responses support it"), truth);
         }
     }
     eprintln!("level: {records:?}");
@@ -261,8 +261,8 @@ fn the_level_of_one_side_holds_the_truth() {
 }
 
 #[test]
-fn a_p99_that_a_few_stalls_make_holds_zero_for_no_cost_and_too_rarely_a_true_one() {
-    let same = Scenario { rounds: 16, answers: 720, copies: 4, tail: Tail::Stalls(0.5), factor: 1.0 };
+fn a_p99_from_a_few_stalls_covers_zero_but_too_rarely_a_true_cost() {
+    let same = Scenario { rounds: 16, responses: 720, copies: 4, tail: Tail::Stalls(0.5), factor: 1.0 };
     for record in records(same, 100) {
         assert!(record.coverage() >= 92.0, "{record:?}");
     }
@@ -283,12 +283,12 @@ fn lean(mut intervals: Vec<Interval>) -> f64 {
 /// Bias of zero costs at p99, for quantiles over all rounds and for the means of each round's quantiles, with one
 /// process against nine.
 fn leans(tail: Tail) -> (f64, f64) {
-    let scenario = Scenario { rounds: 15, answers: 720, copies: 9, tail, factor: 1.0 };
+    let scenario = Scenario { rounds: 15, responses: 720, copies: 9, tail, factor: 1.0 };
     let (mut pooled, mut by_round) = (Vec::new(), Vec::new());
     let mut machine = Machine::new(8);
     for _ in 0..80 {
         let study = machine.study(scenario);
-        pooled.push(quantile_cost(&study.rounds(), 0.99, 0.95).expect("10,800 answers support it"));
+        pooled.push(quantile_cost(&study.rounds(), 0.99, 0.95).expect("10,800 responses support it"));
         by_round.push(mean_of_quantiles(&study.rounds(), 0.99));
     }
     let found = (lean(pooled), lean(by_round));
@@ -297,24 +297,24 @@ fn leans(tail: Tail) -> (f64, f64) {
 }
 
 #[test]
-fn what_costs_nothing_costs_nothing_where_every_round_has_its_share_of_the_tail() {
-    let (pooled, _) = leans(Tail::Answers);
+fn zero_cost_is_zero_if_every_round_has_its_share_of_the_tail() {
+    let (pooled, _) = leans(Tail::Responses);
     assert!(pooled.abs() < 0.15, "{pooled}");
 }
 
 #[test]
-fn where_a_few_stalls_make_the_p99_quantiles_of_all_rounds_lean_less_than_means_of_quantiles() {
+fn pooled_quantiles_are_less_biased_than_means_of_quantiles_if_few_stalls_make_the_p99() {
     let (pooled, by_round) = leans(Tail::Stalls(0.5));
     assert!(pooled < 0.0, "the documentation speaks of a lean that is not there: {pooled}");
     assert!(pooled.abs() < by_round.abs(), "{pooled} {by_round}");
 }
 
-/// The coverage among studies whose share of slow answers has an interval.
+/// The coverage among studies whose share of slow responses has an interval.
 fn shares(scenario: Scenario, studies: u32) -> Record {
     let share = |rounds: &[RoundTimes]| share_cost(rounds, SLOW_NS, 0.95);
     let long = (scenario.factor > 1.0).then(|| long(scenario));
     let truth =
-        long.map_or(0.0, |long| share(&long.rounds()).expect("a long study has slow answers").estimate);
+        long.map_or(0.0, |long| share(&long.rounds()).expect("a long study has slow responses").estimate);
     let mut record = Record::default();
     let mut machine = Machine::new(9);
     for _ in 0..studies {
@@ -327,16 +327,16 @@ fn shares(scenario: Scenario, studies: u32) -> Record {
 }
 
 #[test]
-fn shares_of_slow_answers_hold_the_truth_where_they_have_an_interval() {
+fn intervals_of_slow_shares_cover_the_truth() {
     let (stalls, rare) = (Tail::Stalls(0.5), Tail::Stalls(0.12));
     for (tail, rounds, copies, factor, at_least) in [
-        (Tail::Answers, 10, 9, 1.0, 92.0),
+        (Tail::Responses, 10, 9, 1.0, 92.0),
         (stalls, 16, 4, 1.0, 92.0),
         (stalls, 16, 1, 1.0, 92.0),
         (stalls, 16, 4, 2.0, 86.0),
         (rare, 16, 4, 3.0, 88.0),
     ] {
-        let record = shares(Scenario { rounds, answers: 720, copies, tail, factor }, 120);
+        let record = shares(Scenario { rounds, responses: 720, copies, tail, factor }, 120);
         assert!(
             record.studies > 50 && record.coverage() >= at_least,
             "{tail:?} {rounds} {copies} {factor}: {record:?}"
@@ -345,12 +345,12 @@ fn shares_of_slow_answers_hold_the_truth_where_they_have_an_interval() {
 }
 
 #[test]
-fn where_most_rounds_have_no_slow_answer_there_is_no_interval_of_their_share() {
-    let scenario = Scenario { rounds: 10, answers: 720, copies: 9, tail: Tail::Stalls(0.12), factor: 1.0 };
+fn without_slow_responses_in_most_rounds_their_share_has_no_interval() {
+    let scenario = Scenario { rounds: 10, responses: 720, copies: 9, tail: Tail::Stalls(0.12), factor: 1.0 };
     let record = shares(scenario, 100);
     assert!(record.studies <= 5, "{record:?}");
-    // Without the guard: the interval of the differences, regardless of how many rounds have slow answers.
-    let slow = |times: &[(u64, u64)]| hoptax_stats::slow_share(times, SLOW_NS).expect("there are answers");
+    // Without the guard: the interval of the differences, regardless of how many rounds have slow responses.
+    let slow = |times: &[(u64, u64)]| hoptax_stats::slow_share(times, SLOW_NS).expect("there are responses");
     let mut unguarded = Record::default();
     let mut machine = Machine::new(9);
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! Properties that hold for any input of the quantiles over rounds, the shares of slow answers, the sittings
+//! Properties that hold for any input of the quantiles over rounds, the shares of slow responses, the sittings
 //! and the stopping rule.
 
 use hoptax_stats::{
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 type Times = Vec<(u64, u64)>;
 
-/// The times of one side of a round: at least 200 answers.
+/// The times of one side of a round: at least 200 responses.
 fn times() -> impl Strategy<Value = Times> {
     btree_map(1_000..100_000_u64, 1..500_u64, 1..12).prop_map(|counts| {
         let mut times: Times = counts.into_iter().collect();
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn more_of_the_same_answers_change_nothing(study in study(), times in 2..50_u64) {
+    fn more_of_the_same_responses_change_nothing(study in study(), times in 2..50_u64) {
         let more: Vec<(Times, Times)> = study
             .iter()
             .map(|(arm, other)| {
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_precise_enough_stays_so_for_a_wider_target(
+    fn precise_costs_stay_precise_for_a_wider_target(
         half_widths in vec(0.1..10.0_f64, 1..40), target in 0.1..10.0_f64, wider in 0.0..5.0_f64,
     ) {
         prop_assert!(!precise_enough(&half_widths, target) || precise_enough(&half_widths, target + wider));

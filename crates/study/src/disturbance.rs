@@ -1,5 +1,5 @@
-//! Decides which slices are set aside: for steal, the placement of the processors, run delay of the proxy, or a stall of
-//! the generator. The result of a slice never decides about that slice. CPU times of replicates only decide whether
+//! Decides which slices are set aside: for steal, the placement of the processors, run delay of the proxy, a stall of
+//! the generator, or a process that did not last. The result of a slice never decides about that slice. CPU times of replicates only decide whether
 //! distant placements are set aside at all ([`crate::placement`]).
 
 use std::collections::BTreeMap;
@@ -66,6 +66,7 @@ impl Rule {
             Disturbance::Handover => slice.handover_ns.is_some_and(is_moved),
             Disturbance::RunDelay => !self.shares_processors && was_delayed(slice),
             Disturbance::Stalled => was_stalled(slice),
+            Disturbance::Restarted => slice.is_incomplete,
         };
         Disturbance::ALL.into_iter().filter(is_disturbed).collect()
     }
@@ -73,7 +74,8 @@ impl Rule {
     /// The rule in words, for the result.
     pub fn text(&self) -> String {
         let mut rule =
-            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall above 100 ms"
+            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall above 100 ms, end or restart of \
+             a process"
                 .to_owned();
         let of_block = format!("off by a factor of {MAX_HANDOVER_RATIO} from the rest of its block");
         match self.handover {
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn steal_run_delay_and_a_stalled_generator_are_distinguished() {
+    fn steal_run_delay_a_stalled_generator_and_a_restarted_process_are_distinguished() {
         let slices = [
             slice(),
             SliceRecord { steal_ticks: 1, ..slice() },
@@ -184,10 +186,18 @@ mod tests {
             SliceRecord { proxy_run_delay_ns: 10_000_001, ..slice() },
             SliceRecord { latest_own_lag_ns: 100_000_000, ..slice() },
             SliceRecord { latest_own_lag_ns: 100_000_001, ..slice() },
+            SliceRecord { is_incomplete: true, ..slice() },
         ];
-        let run_delay = vec![Disturbance::RunDelay];
-        let expected =
-            [vec![], vec![Disturbance::Steal], vec![], run_delay, vec![], vec![Disturbance::Stalled]];
+        let by = |disturbance: Disturbance| vec![disturbance];
+        let expected = [
+            vec![],
+            by(Disturbance::Steal),
+            vec![],
+            by(Disturbance::RunDelay),
+            vec![],
+            by(Disturbance::Stalled),
+            by(Disturbance::Restarted),
+        ];
         assert_eq!(judged(&slices).0, expected);
     }
 

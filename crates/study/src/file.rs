@@ -48,7 +48,7 @@ pub struct StudyFile {
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with
     /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. What a
-    /// function sets itself (the request body or answer size that it works on, a number of connections or workers, TLS)
+    /// function sets itself (the request body or response size that it works on, a number of connections or workers, TLS)
     /// overrides these conditions, and `at` of an arm overrides both.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub conditions: ConditionsSection,
@@ -60,7 +60,7 @@ pub struct StudyFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
     /// The application behind the proxies: `origin`, or `go`, a service in Go (built by `make limiter`), which
-    /// functions may configure to limit requests itself.
+    /// functions may configure to limit requests itself. It serves plain HTTP/1.1 and responds with 64 bytes.
     #[serde(default)]
     pub application: Application,
     /// The offered loads. Costs in CPU time and the maximum rate come from the first closed loop, costs in response
@@ -111,13 +111,14 @@ pub struct LoadSection {
     /// sessions either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumption: Option<bool>,
-    /// Expected statuses of answers, for example `[200, 429]`. Default: all below 400. With several, results report
+    /// Expected statuses of responses, for example `[200, 429]`. Default: all below 400. With several, results report
     /// each separately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 200, max = 599)))]
     pub expect: Vec<u16>,
     /// The caller: `hoptax`, or `php`, one PHP process with curl per connection, which keep no state between calls.
-    /// `php` requires the packages php-cli and php-curl, and a closed loop.
+    /// `php` requires the packages php-cli and php-curl, and a closed loop. They send GET requests over HTTP/1.1, without
+    /// headers of their own, and accept every status below 400.
     #[serde(default)]
     pub caller: Caller,
     /// Slices of each arm per round.

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_rounds_is_kept_and_nobody_looks() {
+    fn a_fixed_number_of_rounds_has_no_looks() {
         let course = run(length(5, None, None), |_| 10.0, never);
         assert_eq!((course.rounds(), course.sequential()), (5, None));
     }

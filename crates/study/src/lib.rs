@@ -9,6 +9,7 @@
 //! | run: start processes, measure slices, emit events | [`runner`] | no |
 //! | length: whether another round begins | [`length`], [`precision`] | yes |
 //! | provenance: hashes of what was measured | [`provenance`] | no |
+//! | programs: builds of the programs besides hoptax and Envoy | [`programs`] | no |
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |
 //! | sittings: combine the results of several sittings of one study | [`sittings`] | yes |
 
@@ -20,6 +21,7 @@ pub mod measure;
 pub mod placement;
 pub mod plan;
 pub mod precision;
+pub mod programs;
 pub mod provenance;
 pub mod record;
 pub mod runner;

@@ -1,41 +1,43 @@
 //! The measures of a slice, one entry each, by their names in results.
 
+use std::borrow::Cow;
+
 use hoptax_result::Disturbance;
 
-use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
+use crate::record::{RoundRecord, SliceRecord};
 
 /// A measure of a slice.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measure {
     /// Its name, with its unit.
-    pub id: &'static str,
-    /// Its value in a slice; none if the slice has none.
-    of: fn(&RoundRecord, &SliceRecord) -> Option<f64>,
+    pub id: Cow<'static, str>,
+    of: Of,
     /// Whether time that the proxy waited for its processor invalidates it.
     is_timed: bool,
+}
+
+/// Where the value of a slice comes from; none if the slice has none.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    /// From this function.
+    Slice(fn(&RoundRecord, &SliceRecord) -> Option<f64>),
+    /// CPU time of the proxy with this index.
+    Hop(usize),
 }
 
 /// CPU time of the proxies per answered request, us.
 pub const CPU: Measure = counted("cpu_us_per_request", |_, slice| {
     let late_ns: u64 = slice.late_hops_cpu_ns.iter().sum();
-    per_request(slice, (slice.proxy_cpu_ns + late_ns) as f64 / 1e3)
+    cpu_us_per_request(slice, slice.proxy_cpu_ns + late_ns)
 });
-
-/// CPU time of each proxy, in the order in which a request passes them.
-pub const HOP_CPU: [Measure; MAX_HOPS] = [
-    counted("hop_1_cpu_us_per_request", hop::<0>),
-    counted("hop_2_cpu_us_per_request", hop::<1>),
-    counted("hop_3_cpu_us_per_request", hop::<2>),
-];
 
 /// CPU time of the origins per answered request, us.
 pub const ORIGIN_CPU: Measure =
-    counted("origin_cpu_us_per_request", |_, slice| per_request(slice, slice.origin_cpu_ns as f64 / 1e3));
+    counted("origin_cpu_us_per_request", |_, slice| cpu_us_per_request(slice, slice.origin_cpu_ns));
 
 /// CPU time of the companion per answered request, us.
-pub const COMPANION_CPU: Measure = counted("companion_cpu_us_per_request", |_, slice| {
-    per_request(slice, slice.companion_cpu_ns as f64 / 1e3)
-});
+pub const COMPANION_CPU: Measure =
+    counted("companion_cpu_us_per_request", |_, slice| cpu_us_per_request(slice, slice.companion_cpu_ns));
 
 /// CPU time of proxies, origins and companion together.
 pub const TOGETHER_CPU: Measure = counted("together_cpu_us_per_request", |round, slice| {
@@ -76,11 +78,11 @@ pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.record
 /// Share of `wall_s` that the proxies spent on a processor, summed over threads. The settling time of 0.5 ms after a slice
 /// is part of `wall_s`, so a saturated proxy stays slightly below its number of processors.
 pub const PROXY_CORE: Measure =
-    counted("proxy_core_share", |_, slice| share(slice.proxy_cpu_ns as f64 / 1e9, slice.wall_s));
+    counted("proxy_core_share", |_, slice| share_of_wall(slice, slice.proxy_cpu_ns));
 
 /// Share of `wall_s` that the proxy waited for a processor.
 pub const PROXY_RUN_DELAY: Measure =
-    counted("proxy_run_delay_share", |_, slice| share(slice.proxy_run_delay_ns as f64 / 1e9, slice.wall_s));
+    counted("proxy_run_delay_share", |_, slice| share_of_wall(slice, slice.proxy_run_delay_ns));
 
 /// Share of the recorded time that the generator's thread was on a processor.
 pub const GENERATOR_CORE: Measure =
@@ -105,12 +107,20 @@ pub const HANDOVER: Measure = counted("handover_ns", |_, slice| slice.handover_n
 /// token bucket carries over, so `summary::limits` computes it, and it is not in [`ALL`].
 pub const ADMITTED: Measure = timed("admitted_ratio", |_, _| None);
 
-/// All measures of a slice.
+/// CPU time of each of `hops` proxies per answered request, us, in the order in which a request passes them.
+pub fn hop_cpus(hops: usize) -> impl Iterator<Item = Measure> {
+    (0..hops).map(hop_cpu)
+}
+
+/// CPU time of the proxy with index `hop` per answered request, us.
+pub fn hop_cpu(hop: usize) -> Measure {
+    let id = format!("hop_{}_cpu_us_per_request", hop + 1);
+    Measure { id: id.into(), of: Of::Hop(hop), is_timed: false }
+}
+
+/// All measures of a slice but those of its proxies ([`hop_cpus`]).
 pub const ALL: &[Measure] = &[
     CPU,
-    HOP_CPU[0],
-    HOP_CPU[1],
-    HOP_CPU[2],
     ORIGIN_CPU,
     COMPANION_CPU,
     TOGETHER_CPU,
@@ -135,7 +145,15 @@ pub const ALL: &[Measure] = &[
 impl Measure {
     /// Its value in a slice, whether or not the slice was disturbed; none if the slice has none.
     pub fn of(&self, round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
-        (self.of)(round, slice)
+        match self.of {
+            Of::Slice(of) => of(round, slice),
+            Of::Hop(hop) => {
+                let late_ns = slice.late_hops_cpu_ns.get(hop).copied().unwrap_or(0);
+                let cpu_ns = slice.hops_cpu_ns.get(hop)? + late_ns;
+                // Records of earlier versions have a zero for each proxy that the arm does not have.
+                cpu_us_per_request(slice, cpu_ns).filter(|_| cpu_ns > 0)
+            }
+        }
     }
 
     /// Whether these disturbances invalidate it.
@@ -147,25 +165,30 @@ impl Measure {
 /// A measure of resources spent. A proxy that waits for its processor spends nothing meanwhile, so waiting does
 /// not invalidate it.
 const fn counted(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
-    Measure { id, of, is_timed: false }
+    Measure { id: Cow::Borrowed(id), of: Of::Slice(of), is_timed: false }
 }
 
 /// A measure of time or rate.
 const fn timed(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
-    Measure { id, of, is_timed: true }
+    Measure { id: Cow::Borrowed(id), of: Of::Slice(of), is_timed: true }
 }
 
 fn per_request(slice: &SliceRecord, value: f64) -> Option<f64> {
     (slice.answered > 0).then(|| value / slice.answered as f64)
 }
 
+/// CPU time per request, us; none where the CPU time is unknown.
+fn cpu_us_per_request(slice: &SliceRecord, cpu_ns: u64) -> Option<f64> {
+    per_request(slice, cpu_ns as f64 / 1e3).filter(|_| !slice.is_incomplete)
+}
+
 fn per_second(slice: &SliceRecord, count: u64) -> Option<f64> {
     (count > 0 && slice.recorded_s > 0.0).then(|| count as f64 / slice.recorded_s)
 }
 
-fn hop<const NUMBER: usize>(_: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
-    let cpu_ns = slice.hops_cpu_ns.get(NUMBER)? + slice.late_hops_cpu_ns.get(NUMBER)?;
-    if cpu_ns == 0 { None } else { per_request(slice, cpu_ns as f64 / 1e3) }
+/// Share of `wall_s` that the proxies spent; none where that is unknown.
+fn share_of_wall(slice: &SliceRecord, spent_ns: u64) -> Option<f64> {
+    share(spent_ns as f64 / 1e9, slice.wall_s).filter(|_| !slice.is_incomplete)
 }
 
 fn share(part: f64, whole: f64) -> Option<f64> {
@@ -180,8 +203,47 @@ mod tests {
 
     #[test]
     fn every_measure_has_a_unique_name() {
-        let names: BTreeSet<&str> = ALL.iter().map(|measure| measure.id).collect();
-        assert_eq!(names.len(), ALL.len());
+        let all: Vec<Measure> = ALL.iter().cloned().chain(hop_cpus(12)).collect();
+        let names: BTreeSet<&str> = all.iter().map(|measure| measure.id.as_ref()).collect();
+        assert_eq!(names.len(), ALL.len() + 12);
+    }
+
+    #[test]
+    fn every_proxy_of_a_chain_has_its_cpu_time() {
+        let slice = SliceRecord {
+            answered: 1_000,
+            proxy_cpu_ns: 60_000_000,
+            hops_cpu_ns: vec![10_000_000, 20_000_000, 0, 14_000_000, 16_000_000],
+            late_hops_cpu_ns: vec![0, 0, 0, 1_000_000],
+            ..SliceRecord::default()
+        };
+        let of = |hop: usize| hop_cpu(hop).of(&RoundRecord::default(), &slice);
+        assert_eq!([0, 1, 3, 4].map(of), [Some(10.0), Some(20.0), Some(15.0), Some(16.0)]);
+        assert_eq!((of(2), of(5)), (None, None), "a proxy that it does not have");
+        assert_eq!(hop_cpu(3).id, "hop_4_cpu_us_per_request");
+        assert_eq!(CPU.of(&RoundRecord::default(), &slice), Some(61.0));
+    }
+
+    #[test]
+    fn unknown_cpu_time_is_neither_zero_nor_a_number() {
+        let slice = SliceRecord {
+            answered: 100,
+            wall_s: 0.2,
+            recorded_s: 0.2,
+            book: hoptax_result::Book { answered: 100, ..Default::default() },
+            proxy_cpu_ns: 1_000_000,
+            hops_cpu_ns: vec![1_000_000],
+            origin_cpu_ns: 1_000_000,
+            ..SliceRecord::default()
+        };
+        let measures =
+            [CPU, hop_cpu(0), ORIGIN_CPU, COMPANION_CPU, TOGETHER_CPU, PROXY_CORE, PROXY_RUN_DELAY];
+        let round = RoundRecord::default();
+        let of = |slice: &SliceRecord| measures.iter().filter(|one| one.of(&round, slice).is_some()).count();
+        assert_eq!(of(&slice), measures.len());
+        let incomplete = SliceRecord { is_incomplete: true, ..slice };
+        assert_eq!(of(&incomplete), 0);
+        assert_eq!(RATE.of(&round, &incomplete), Some(500.0), "responses are counted by the generator");
     }
 
     #[test]
@@ -217,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_that_of_all_answers_over_the_same_time() {
+    fn cpu_time_is_that_of_all_responses_over_the_same_time() {
         let slice = SliceRecord {
             wall_s: 0.22,
             recorded_s: 0.2,
             answered: 880,
             book: hoptax_result::Book { answered: 800, ..Default::default() },
             proxy_cpu_ns: 880 * 19_000,
-            late_hops_cpu_ns: [880 * 1_000, 0, 0],
+            late_hops_cpu_ns: vec![880 * 1_000],
             ..SliceRecord::default()
         };
         let round = RoundRecord::default();

@@ -1,4 +1,4 @@
-//! Whether measurements are noisier while the host has the processors of generator and proxy further apart.
+//! Determines whether measurements are noisier while the hypervisor runs generator and proxy on distant cores.
 //!
 //! On some hosts, slices are several times noisier when the processors are apart. There, slices wait while the processors
 //! are further apart than at the study's median, and those measured so are set aside. On other hosts only the level
@@ -17,7 +17,7 @@ use crate::record::SliceRecord;
 pub const MAX_HANDOVER_RATIO: f64 = 1.5;
 /// Slices beyond the first of each group of replicates that an estimate needs at each placement.
 const MIN_REPLICATES: usize = 20;
-/// Ratio of the two spreads from which on the processors are to be close.
+/// Minimum ratio of the two spreads at which distant placements are set aside.
 const NOISIER: f64 = 1.5;
 
 /// Whether slices are noisier with the processors apart. None as long as there are too few replicates at either
@@ -45,7 +45,7 @@ pub fn is_noisier_apart<'a>(slices: impl Iterator<Item = &'a SliceRecord> + Clon
                 replicates += values.len() - 1;
             }
         }
-        // The median, as a few slices that something else disturbed would decide about a mean.
+        // The median: a few slices with another disturbance would dominate a mean.
         (replicates >= MIN_REPLICATES).then(|| median(&residuals)).flatten()
     };
     Some(spread(true)? > NOISIER * spread(false)?)
@@ -79,13 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn replicates_tell_whether_slices_are_noisier_apart() {
+    fn replicates_decide_whether_slices_are_noisier_apart() {
         assert_eq!(is_noisier_apart(slices(60, 1.0).iter()), Some(false));
         assert_eq!(is_noisier_apart(slices(60, 3.0).iter()), Some(true));
     }
 
     #[test]
-    fn few_replicates_or_none_tell_nothing() {
+    fn few_replicates_decide_nothing() {
         assert_eq!(is_noisier_apart(slices(18, 3.0).iter()), None);
         let single: Vec<SliceRecord> = slices(60, 3.0).into_iter().filter(|one| one.copy == 0).collect();
         assert_eq!(is_noisier_apart(single.iter()), None);

@@ -1,4 +1,4 @@
-//! The plan of a study: arms and loads, with everything decided that does not need a running process.
+//! The plan of a study: arms and loads, with all decisions that need no running process.
 
 mod arms;
 mod conditions;
@@ -7,6 +7,7 @@ mod loads;
 mod order;
 mod outline;
 mod points;
+mod supported;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -114,7 +115,7 @@ pub struct Load {
     pub requests_per_connection: Option<u32>,
     /// Whether new TLS connections resume earlier sessions. If not given, see [`Plan::resumes`].
     pub resumption: Option<bool>,
-    /// Expected statuses of answers; all below 400 if empty.
+    /// Expected statuses of responses; all below 400 if empty.
     pub expect: Vec<u16>,
     /// The caller.
     pub caller: Caller,
@@ -151,8 +152,9 @@ impl Plan {
     /// Everything in the file that is not possible, each with its position.
     pub fn new(file: &StudyFile, positions: &Positions, catalogue: &Catalogue) -> Result<Self, Problems> {
         let mut problems = Vec::new();
-        let arms = arms::plan(file, positions, catalogue, &mut problems);
+        let (arms, pointers) = arms::plan(file, positions, catalogue, &mut problems);
         let loads = loads::plan(&file.loads, positions, &mut problems);
+        supported::check(file, (&arms, &pointers), &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
         if !problems.is_empty() {
             return Err(positions.problems(problems));
@@ -251,6 +253,22 @@ impl Arm {
             TlsWord::Mtls => Some(Tls::Mtls),
         };
         Secured { downstream: of_function.downstream.or(by_condition), upstream: of_function.upstream }
+    }
+
+    /// The security of the connections that its caller opens; None for plaintext.
+    pub fn caller_security(&self) -> Option<Tls> {
+        self.link_security(self.subject.position.links().first()).or(self.secured().downstream)
+    }
+
+    /// The security of the connections to its origin; None for plaintext.
+    pub fn origin_security(&self) -> Option<Tls> {
+        self.link_security(self.subject.position.links().last()).or(self.secured().upstream)
+    }
+
+    /// The security of a link of its position, which is secured only if it would cross a network.
+    fn link_security(&self, crosses_network: Option<&bool>) -> Option<Tls> {
+        let security = if self.subject.mtls { Tls::Mtls } else { Tls::Tls };
+        (self.subject.is_secure() && crosses_network == Some(&true)).then_some(security)
     }
 
     /// The key exchange group of its TLS connections; none if it has none.

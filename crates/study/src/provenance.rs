@@ -1,4 +1,4 @@
-//! Hashes of what was measured: of files, and of the configuration that a proxy was started with.
+//! Hashes that identify what was measured: of files, and of the configurations of proxies.
 //!
 //! Ports chosen by the kernel and the folder of the run differ between runs and are not part of what is measured, so
 //! they are replaced by names before hashing. Two runs of one plan then have the same hashes; a differing hash
@@ -42,10 +42,13 @@ impl Names {
         self
     }
 
-    /// Replaces the folder wherever it occurs, and the ports of addresses, both after their host and as Envoy's
-    /// `port_value`.
+    /// Replaces the folder wherever it occurs, as it is and as JSON escapes it, and the ports of addresses, both after
+    /// their host and as Envoy's `port_value`.
     fn apply(&self, text: &str) -> String {
-        let mut text = text.replace(&*self.folder.to_string_lossy(), "RUN");
+        let folder = self.folder.to_string_lossy();
+        let in_json = json!(folder).to_string();
+        let unquoted = in_json.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&in_json);
+        let mut text = text.replace(unquoted, "RUN").replace(&*folder, "RUN");
         for (address, name) in &self.addresses {
             for before in [format!("{}:", address.ip()), "\"port_value\": ".to_owned()] {
                 text = replace_number(&text, &before, address.port(), name);
@@ -79,13 +82,16 @@ fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
 /// # Errors
 /// When a file of the configuration cannot be read.
 pub(crate) fn envoy_hash(spec: &ProxySpec, names: &Names) -> io::Result<String> {
-    let listener = spec.plan.listener_file.as_ref().map(fs::read_to_string).transpose()?;
+    let watched = spec.plan.watched.as_ref().map(|files| -> io::Result<_> {
+        let read = |path: &Path| Ok::<_, io::Error>(names.apply(&fs::read_to_string(path)?));
+        Ok([read(&files.listeners)?, read(&files.clusters)?])
+    });
     let files = spec.plan.fragment.iter().flat_map(|fragment| &fragment.files);
     let files: BTreeMap<String, String> =
         files.map(|(path, bytes)| (names.apply(&path.to_string_lossy()), sha256(bytes))).collect();
     let parts = json!([
         names.apply(&fs::read_to_string(spec.config())?),
-        listener.map(|listener| names.apply(&listener)),
+        watched.transpose()?,
         files,
         spec.environment,
         spec.workers,
@@ -138,6 +144,15 @@ mod tests {
         let expected = r#"{"port_value": NEXT-0, "path": "RUN/files/log", "uri": "http://127.0.0.1:COMPANION/", "window": 4000}
             {"port_value": 40001, "port_value": NEXT-1}"#;
         assert_eq!(names.apply(text), expected);
+    }
+
+    #[test]
+    fn a_folder_that_json_escapes_is_a_name_too() {
+        let folder = Path::new("/runs/\\1 my \"run\"");
+        let names = Names::new(folder, &[], None);
+        let text = json!({"path": folder.join("files/log")}).to_string();
+        assert_eq!(names.apply(&text), r#"{"path":"RUN/files/log"}"#);
+        assert_eq!(names.apply(&folder.join("files").to_string_lossy()), "RUN/files");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Raw records of a study: one entry per slice, and what is recorded once per round. Nothing is judged yet.
+//! Raw records of a study: one entry per slice, and values recorded once per round, before any check.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,8 @@ use hoptax_load::{Distribution, Recording};
 use hoptax_result::{Book, Opened, PartCounts};
 use serde::{Deserialize, Serialize};
 
-/// Largest number of proxies of an arm.
-pub const MAX_HOPS: usize = 3;
-
 /// One measured slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SliceRecord {
     /// The round, from 0.
     pub round: u32,
@@ -36,13 +33,17 @@ pub struct SliceRecord {
     /// All requests answered over `wall_s`, including those before recording began: the requests that CPU time was
     /// spent on.
     pub answered: u64,
+    /// Whether a proxy, an origin or the companion, or a thread of one, ended or was replaced between the readings. Their
+    /// CPU times are then unknown and 0 here, and the slice counts for nothing.
+    #[serde(default)]
+    pub is_incomplete: bool,
     /// CPU time of all proxies over `wall_s`, nanoseconds; 0 without a proxy.
     pub proxy_cpu_ns: u64,
     /// CPU time of each proxy, in the order in which a request passes them.
-    pub hops_cpu_ns: [u64; MAX_HOPS],
+    pub hops_cpu_ns: Vec<u64>,
     /// CPU time that each proxy used after the slice and before the next one of the same copy, on work that the slice
     /// left: timers that fired, buffers that were sent. The proxy is stopped in between.
-    pub late_hops_cpu_ns: [u64; MAX_HOPS],
+    pub late_hops_cpu_ns: Vec<u64>,
     /// Activity of all proxies over `wall_s` and until the next slice of the same copy; none without a proxy, and where
     /// the kernel does not report it.
     #[serde(default)]

@@ -13,6 +13,7 @@ mod measure;
 mod origins;
 mod php;
 mod quiet;
+mod reading;
 mod refusal;
 mod subjects;
 #[cfg(test)]

@@ -35,6 +35,9 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     if one.plan.loads != other.plan.loads || one.plan.link != other.plan.link {
         all.push("the loads differ".to_owned());
     }
+    if one.loosened != other.loosened {
+        all.push("other thresholds of checks are loosened".to_owned());
+    }
     all
 }
 
@@ -165,7 +168,7 @@ fn estimate(
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
-    use hoptax_result::{ArmLoad, Cost};
+    use hoptax_result::{ArmLoad, Cost, Loosened};
 
     use super::*;
     use crate::file;
@@ -203,7 +206,7 @@ loads:
     }
 
     #[test]
-    fn three_sittings_are_put_together_as_worked_by_hand() {
+    fn three_sittings_are_combined_as_computed_by_hand() {
         // The numbers of the test of `random_effects`.
         let parts = vec![
             part("2026-01-03T00:00:00Z", Some(21.2)),
@@ -280,5 +283,14 @@ loads:
             differences(&one, &other),
             ["kernel: `` and `another`", "never halted: `false` and `true`"]
         );
+    }
+
+    #[test]
+    fn sittings_judged_by_other_thresholds_are_reported() {
+        let one = part("2026-01-01T00:00:00Z", Some(20.0)).result;
+        let mut other = one.clone();
+        other.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.5 }];
+        assert_eq!(differences(&one, &other), ["other thresholds of checks are loosened"]);
+        assert_eq!(differences(&other, &other), [""; 0]);
     }
 }

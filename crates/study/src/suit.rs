@@ -54,7 +54,7 @@ const NEVER_HALTED_FAR: Typical = Typical {
 /// rounds), half within 0.060 and 0.061. On the EPYC, 0.151 (5 arms, 3 rounds).
 const HALTING: Typical = Typical { spread_share: 0.13, because: "wake-ups are slow and the processors halt" };
 
-/// Sets what `plan` leaves open according to `machine`. Returns one sentence per choice with its reason.
+/// Chooses the open settings of `plan` for `machine`. Returns one sentence per choice, with its reason.
 pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<String> {
     let mut reasons = Vec::new();
     let slice = slice(machine.steal_share);

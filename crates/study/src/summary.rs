@@ -17,6 +17,7 @@ mod response;
 mod samples;
 mod speed;
 mod statuses;
+mod subject;
 
 use hoptax_result::{
     ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe,
@@ -63,6 +64,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         summary: plan.summary.clone(),
         verdict: Verdict::Sound,
         findings: Vec::new(),
+        loosened: Vec::new(),
         environment,
         plan: StudyPlan {
             seed: plan.seed,
@@ -152,6 +154,7 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
         function: arm.function.as_ref().map(|(function, _)| function.id.clone()),
         knobs: arm.knobs(),
         summary: arm.summary.clone(),
+        subject: Some(subject::planned(plan, arm)),
         compared_with: arm.compared_with.and_then(|other| plan.arms.get(other)).map(|other| other.id.clone()),
         copies: plan.subjects.iter().filter(|subject| subject.arm == index).count() as u32,
         known_answer: known_answer(arm),

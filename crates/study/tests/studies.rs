@@ -1,4 +1,4 @@
-//! What the studies that come with the program mean: their plans, arm by arm. A snapshot that changes says that a study file
+//! The plans of the built-in studies, arm by arm. A snapshot that changes shows that a study file
 //! means something else than before.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

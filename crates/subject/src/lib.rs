@@ -7,3 +7,4 @@ pub mod envoy;
 pub mod front;
 pub mod lab;
 pub mod origin;
+pub mod program;

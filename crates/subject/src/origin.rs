@@ -18,7 +18,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// Time limit for it to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
 /// The name of the application in Go.
-const APPLICATION: &str = "hoptax-limiter";
+pub const APPLICATION: &str = "hoptax-limiter";
 /// The prefix of its address in its first line of output.
 pub const LISTENING: &str = "listening on http://";
 
@@ -154,8 +154,9 @@ impl OriginProcess {
     }
 }
 
-/// The application in Go: in `.tools/bin`, where the repository builds it, or on PATH.
-fn application() -> Option<PathBuf> {
+/// The program of the application in Go: in `.tools/bin`, where the repository builds it, or on PATH. None if it is in
+/// neither.
+pub fn application() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = [PathBuf::from(".tools/bin")].into_iter().chain(env::split_paths(&path));
     let found = folders.map(|folder| folder.join(APPLICATION)).find(|program| program.is_file())?;

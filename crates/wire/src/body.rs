@@ -1,4 +1,4 @@
-//! Checks of the bodies of answers: text, JSON, hash. Without a check, no body is copied.
+//! Checks of the bodies of responses: text, JSON, hash. Without a check, no body is copied.
 
 use std::fmt;
 use std::sync::Arc;

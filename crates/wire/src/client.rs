@@ -1,4 +1,4 @@
-//! The client side of one connection, for any protocol: the interface of protocols for the load engine.
+//! The client side of one connection: one interface to all protocols, for the load engine.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::websocket::WebSocket;
 pub enum ClientProtocol {
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2, by itself or under gRPC.
+    /// HTTP/2, with or without gRPC.
     Http2(Settings),
     /// HTTP/3.
     Http3(Setup),
-    /// A TCP byte stream in which all answers have the same size.
+    /// A TCP byte stream in which all responses have the same size.
     Tcp {
-        /// Size of an answer in bytes.
-        answer_bytes: u64,
+        /// Size of a response in bytes.
+        response_bytes: u64,
     },
     /// WebSocket.
     WebSocket {
@@ -44,7 +44,7 @@ impl ClientProtocol {
         }
     }
 
-    /// Whether it exchanges datagrams of its own instead of bytes, and has timers.
+    /// Whether it exchanges datagrams instead of bytes, and has timers.
     pub fn has_datagrams(&self) -> bool {
         matches!(self, Self::Http3(_))
     }
@@ -65,9 +65,9 @@ impl ClientProtocol {
 pub enum Client {
     /// HTTP/1.1.
     Http1 {
-        /// Reads answers.
+        /// Reads responses.
         reader: ResponseReader,
-        /// Whether the answer has begun.
+        /// Whether the response has begun.
         has_begun: bool,
     },
     /// HTTP/2.
@@ -96,12 +96,12 @@ impl Client {
                 let expected = Some(Arc::clone(expected)).filter(|expected| !expected.is_empty());
                 Self::Http3(Box::new(Http3::new(setup, expected)))
             }
-            ClientProtocol::Tcp { answer_bytes } => Self::Tcp(Tcp::new(*answer_bytes)),
+            ClientProtocol::Tcp { response_bytes } => Self::Tcp(Tcp::new(*response_bytes)),
             ClientProtocol::WebSocket { upgrade } => Self::WebSocket(Box::default(), upgrade.clone()),
         }
     }
 
-    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         match self {
             Self::Http1 { reader, .. } => reader.check_bodies(expected),
@@ -112,7 +112,7 @@ impl Client {
         }
     }
 
-    /// From now on, cookies that answers set are sent back on this connection. Only HTTP/1.1 and HTTP/2 do so.
+    /// Stores cookies that responses set, and sends them with the following requests. HTTP/1.1 and HTTP/2 only.
     pub fn keep_cookies(&mut self) {
         match self {
             Self::Http1 { reader, .. } => reader.keep_cookies(),
@@ -121,14 +121,14 @@ impl Client {
         }
     }
 
-    /// From now on, sends the messages of gRPC calls like this and reports those of answers. Other protocols have none.
+    /// Sets how gRPC calls send their messages, and reports the messages of responses. No effect with other protocols.
     pub fn time_messages(&mut self, messages: Messages) {
         if let Self::Http2(client) = self {
             client.time_messages(messages);
         }
     }
 
-    /// Appends the protocol's opening bytes.
+    /// Appends the bytes that start a connection, such as the HTTP/2 preface.
     pub fn open(&mut self, output: &mut Vec<u8>) {
         match self {
             Self::Http2(client) => client.open(output),
@@ -154,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Whether the server has shown that it speaks the protocol, if it does so before the first request.
+    /// Whether the server's HTTP/2 settings have arrived; with other protocols, whether requests may be sent.
     pub fn settings_received(&self) -> bool {
         match self {
             Self::Http2(client) => client.settings_received(),
@@ -180,7 +180,7 @@ impl Client {
         output.extend_from_slice(bytes);
     }
 
-    /// Whether the whole request on a stream has been handed over.
+    /// Whether the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         match self {
             Self::Http2(client) => client.is_sent(stream),
@@ -204,8 +204,8 @@ impl Client {
                 if !std::mem::replace(has_begun, true) {
                     events.push(Event::Begun { stream: 0 });
                 }
-                if let Progress::Complete(answer) = reader.feed(bytes)? {
-                    events.push(Event::Answered { stream: 0, answer });
+                if let Progress::Complete(response) = reader.feed(bytes)? {
+                    events.push(Event::Answered { stream: 0, response });
                 }
                 Ok(())
             }
@@ -216,11 +216,11 @@ impl Client {
         }
     }
 
-    /// Handles the server's close of the connection. Returns the answer that this completes on a stream, or nothing
+    /// Handles the server's close of the connection. Returns the response that this completes on a stream, or nothing
     /// when none had begun.
     ///
     /// # Errors
-    /// When an answer had begun and was not complete.
+    /// When a response had begun and was not complete.
     pub fn end(&mut self, stream: u32) -> Result<Option<Response>, Truncated> {
         let has_begun = match self {
             Self::Http1 { reader, .. } => return reader.end(),
@@ -247,7 +247,7 @@ impl Client {
         }
     }
 
-    /// Whether the connection can carry no further request, although the server did not say so.
+    /// Whether the stream identifiers of the connection are exhausted.
     pub fn stream_ids_exhausted(&self) -> bool {
         match self {
             Self::Http2(client) => client.stream_ids_exhausted(),
@@ -255,8 +255,8 @@ impl Client {
         }
     }
 
-    /// Whether the server may send data without a request.
-    pub fn may_be_told_unasked(&self) -> bool {
+    /// Whether the protocol allows the server to send data without a request.
+    pub fn accepts_unsolicited_data(&self) -> bool {
         !matches!(self, Self::Http1 { .. } | Self::Tcp(_))
     }
 
@@ -271,7 +271,7 @@ impl Client {
     }
 }
 
-/// Appends a request of HTTP/1.1 with a header `Cookie` at the end of its head.
+/// Appends an HTTP/1.1 request, with a `Cookie` header at the end of its head.
 fn put_with_cookies(request: &[u8], cookies: &[u8], output: &mut Vec<u8>) {
     let head_end = memmem::find(request, b"\r\n\r\n").map_or(request.len(), |at| at + 2);
     let (head, rest) = request.split_at(head_end);

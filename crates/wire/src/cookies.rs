@@ -1,9 +1,9 @@
-//! Cookies of a session: what `Set-Cookie` of one connection's answers asks to be sent back.
+//! The cookie store of one connection, filled from `Set-Cookie` headers.
 //!
 //! One connection is one client with one server, so domains and paths are ignored. There is no clock here: a cookie is removed by
-//! `Max-Age=0` or by an expiry in 1970, which is how servers remove one, and does not expire by itself.
+//! `Max-Age=0` or by an expiry in 1970, the ways in which servers remove one. No cookie expires.
 
-/// Most cookies of a session (RFC 6265, section 6.1). Further ones are ignored.
+/// Maximum number of cookies (RFC 6265, section 6.1). Further ones are ignored.
 const MAX_COOKIES: usize = 50;
 /// Maximum size of a cookie's name and value, bytes (likewise). Larger ones are ignored.
 const MAX_COOKIE_BYTES: usize = 4096;
@@ -13,12 +13,12 @@ const MAX_COOKIE_BYTES: usize = 4096;
 pub(crate) struct Cookies {
     /// Names and values, in the order in which they were first set.
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The value of the header `Cookie`; empty without cookies.
+    /// The value of the `Cookie` header; empty without cookies.
     header: Vec<u8>,
 }
 
 impl Cookies {
-    /// Takes note of the value of a header `Set-Cookie`. A value without a name is ignored.
+    /// Stores the cookie of a `Set-Cookie` value. A cookie without a name is ignored.
     pub(crate) fn set(&mut self, value: &[u8]) {
         let mut parts = value.split(|&byte| byte == b';');
         let pair = parts.next().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Cookies {
         }
     }
 
-    /// The value of the header `Cookie`; None without cookies.
+    /// The value of the `Cookie` header; None without cookies.
     pub(crate) fn header(&self) -> Option<&[u8]> {
         (!self.header.is_empty()).then_some(&self.header)
     }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_can_make_a_session_keep_is_bounded() {
+    fn cookies_of_a_session_are_bounded() {
         let mut cookies = Cookies::default();
         cookies.set(&[b"a=".as_slice(), &[b'x'; MAX_COOKIE_BYTES]].concat());
         assert_eq!(cookies.header(), None);

@@ -33,9 +33,9 @@ impl fmt::Debug for Hidden {
 /// An encoded request.
 #[derive(Clone)]
 pub struct Encoded {
-    /// Its bytes as sent, or the parts from which they are assembled.
+    /// Its bytes as sent, or the parts that are assembled on each connection.
     pub bytes: Vec<u8>,
-    /// Whether it is a `HEAD`, whose answer has no body.
+    /// Whether it is a `HEAD`, whose response has no body.
     pub is_head: bool,
     /// Its header fields, if each connection compresses them separately.
     pub(crate) fields: Vec<Field>,
@@ -59,7 +59,7 @@ impl Encoded {
         Self { bytes, is_head, fields: Vec::new(), body_from: 0 }
     }
 
-    /// Memory that it takes on the heap, bytes.
+    /// Heap memory, bytes.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.len() + self.fields.len() * size_of::<Field>()
     }

@@ -9,7 +9,7 @@ pub fn framed(message: &[u8]) -> Vec<u8> {
     [&[0][..], &length, message].concat()
 }
 
-/// The messages of a body; None if one is incomplete, or compressed, which was not requested.
+/// The messages of a body; None if one is incomplete or compressed. Compression is not requested.
 pub fn messages(mut body: &[u8]) -> Option<Vec<&[u8]>> {
     let mut messages = Vec::new();
     while !body.is_empty() {

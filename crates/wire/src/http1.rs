@@ -1,4 +1,4 @@
-//! HTTP/1.1 (RFC 9112): request encoding, and parsing of answers and chunked bodies.
+//! HTTP/1.1 (RFC 9112): request encoding, and parsing of responses and chunked bodies.
 
 mod chunked;
 mod malformed;

@@ -1,6 +1,6 @@
-//! HTTP/3 (RFC 9114) over QUIC. It is younger than the other protocols.
+//! HTTP/3 (RFC 9114) over QUIC.
 //!
-//! QUIC is implemented by quinn (`quinn-proto`), which is sans-I/O too; this module implements requests, answers and
+//! QUIC is implemented by quinn (`quinn-proto`), which is sans-I/O too; this module implements requests, responses and
 //! header compression. [`Http3`] is the client side, [`Server`] the server side, for the origin. Of the optional
 //! features, the dynamic table, server push and priorities are omitted, as our settings state.
 

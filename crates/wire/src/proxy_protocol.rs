@@ -1,17 +1,17 @@
-//! The header of the PROXY protocol, by which a proxy tells the next server whose connection it relays.
+//! The header of the PROXY protocol, in which a proxy sends the addresses of its client to the server.
 //!
 //! It is the first thing on a connection, before TLS. The format is that of HAProxy's specification, "The PROXY protocol,
 //! versions 1 & 2" (<https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt>).
 
 use std::net::SocketAddr;
 
-/// What a header of version 2 begins with (section 2.2 of the specification).
+/// Signature of version 2 (section 2.2 of the specification).
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
-/// Version 2 and the command `LOCAL`: the sender speaks for itself.
+/// Version 2, command `LOCAL`: the connection has no client.
 const LOCAL: u8 = 0x20;
-/// Version 2 and the command `PROXY`: the addresses are those of a client.
+/// Version 2, command `PROXY`: the addresses are those of a client.
 const PROXY: u8 = 0x21;
-/// TCP over IPv4, and over IPv6.
+/// Transport protocol: TCP over IPv4, TCP over IPv6.
 const TCP4: u8 = 0x11;
 const TCP6: u8 = 0x21;
 
@@ -25,7 +25,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The word for it: `v1` or `v2`.
+    /// Its name: `v1` or `v2`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V1 => "v1",
@@ -34,8 +34,8 @@ impl Version {
     }
 }
 
-/// The header of a connection from `source` to `destination`. Without both, and where one is of IPv4 and the other of IPv6,
-/// it says that there is no client to speak of, as on a Unix socket: the server then takes the addresses of the socket.
+/// The header of a connection from `source` to `destination`. If an address is missing, as on a Unix socket, or one is IPv4
+/// and the other IPv6, the header names no client, and the server uses the addresses of the socket.
 pub fn header(version: Version, source: Option<SocketAddr>, destination: Option<SocketAddr>) -> Vec<u8> {
     let pair = source.zip(destination);
     match version {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_tells_both_ends_of_the_connection() {
+    fn a_header_names_both_ends_of_the_connection() {
         let text = of(Version::V1, "192.0.2.1:56324", "198.51.100.2:443");
         assert_eq!(text, b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\n");
         let text = of(Version::V1, "[2001:db8::1]:1", "[2001:db8::2]:65535");

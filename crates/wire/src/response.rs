@@ -1,10 +1,10 @@
-//! Answers and connection events, common to all protocols.
+//! Responses and connection events, common to all protocols.
 
 use thiserror::Error;
 
 use crate::http1::{Malformed, Truncated};
 
-/// A complete answer.
+/// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// HTTP status code; 0 if the protocol has none.
@@ -20,13 +20,13 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer of a protocol that has neither status nor headers.
+    /// A response of a protocol that has neither status nor headers.
     pub(crate) fn of_bytes(body_bytes: u64) -> Self {
         Self { status: 0, grpc_status: None, body_bytes, keep_alive: true, is_as_expected: true }
     }
 }
 
-/// A header that an answer must have.
+/// A header that a response must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedHeader {
     /// Its name, case-insensitive.
@@ -47,24 +47,24 @@ impl ExpectedHeader {
 /// streams has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first byte of an answer has arrived.
+    /// The first byte of a response has arrived.
     Begun {
         /// Its stream.
         stream: u32,
     },
-    /// A message of a gRPC answer is complete; only where messages are timed.
+    /// A message of a gRPC response is complete. Reported only if messages are timed.
     Message {
         /// Its stream.
         stream: u32,
     },
-    /// An answer is complete, and its stream is free.
+    /// A response is complete, and its stream is free.
     Answered {
         /// Its stream.
         stream: u32,
-        /// The answer.
-        answer: Response,
+        /// The response.
+        response: Response,
     },
-    /// No answer will arrive, and the stream is free; the connection stays usable.
+    /// No response will arrive. The stream is free, and the connection stays usable.
     Lost {
         /// Its stream.
         stream: u32,
@@ -78,14 +78,14 @@ pub enum Event {
     },
 }
 
-/// Why no answer will arrive.
+/// Why no response will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The server reset the stream, with this HTTP/2 error code.
     Reset(u32),
     /// The server went away without processing the request.
     Unprocessed,
-    /// The answer is inconsistent.
+    /// The response is inconsistent.
     Malformed,
 }
 
@@ -107,25 +107,23 @@ pub enum Quic {
 impl std::fmt::Display for Quic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Version => f.write_str("there is no version of QUIC in common, or no cipher suite for it"),
+            Self::Version => f.write_str("no common QUIC version, or no cipher suite for it"),
             // TLS alerts by number (RFC 8446, section 6).
             Self::Alert(42 | 46) => {
-                f.write_str("the certificate is not accepted; name the expected one with --server-name")
+                f.write_str("the certificate is not accepted; set the expected name with --server-name")
             }
             Self::Alert(45) => f.write_str("the certificate has expired"),
             Self::Alert(48 | 51) => f.write_str(
-                "the certificate is signed by nobody who is trusted here; name the authority with --ca",
+                "the certificate is not signed by a trusted authority; name the authority with --ca",
             ),
             Self::Alert(116) => {
-                f.write_str("the server wants a client certificate; give one with --cert and --key")
+                f.write_str("the server requires a client certificate; give one with --cert and --key")
             }
-            Self::Alert(120) => {
-                f.write_str("the server does not speak HTTP/3 there (it refused it in the negotiation, ALPN)")
-            }
-            Self::Alert(alert) => write!(f, "the handshake failed with alert {alert} of TLS"),
-            Self::Closed(code) => write!(f, "the connection was closed with code {code:#x} of QUIC"),
-            Self::Reset => f.write_str("the server does not know the connection any more"),
-            Self::Silent => f.write_str("nothing was heard from the server for too long"),
+            Self::Alert(120) => f.write_str("the server does not speak HTTP/3 (ALPN refused)"),
+            Self::Alert(alert) => write!(f, "the handshake failed with TLS alert {alert}"),
+            Self::Closed(code) => write!(f, "the connection was closed with QUIC error code {code:#x}"),
+            Self::Reset => f.write_str("stateless reset: the server no longer knows the connection"),
+            Self::Silent => f.write_str("idle timeout of the connection"),
         }
     }
 }
@@ -140,27 +138,27 @@ pub enum ProtocolError {
     #[error(transparent)]
     Truncated(#[from] Truncated),
     /// The server does not speak HTTP/2.
-    #[error("the server does not speak HTTP/2 here: its first bytes are no settings")]
+    #[error("the server does not speak HTTP/2: its first frame is not SETTINGS")]
     NotHttp2,
     /// An unexpected or invalid frame.
-    #[error("the server broke a rule of HTTP/2: {0}")]
+    #[error("HTTP/2 protocol violation by the server: {0}")]
     Http2(&'static str),
     /// An unexpected or invalid frame.
-    #[error("the server broke a rule of HTTP/3: {0}")]
+    #[error("HTTP/3 protocol violation by the server: {0}")]
     Http3(&'static str),
     /// An error of the QUIC connection.
     #[error("{0}")]
     Quic(Quic),
     /// The server refused the upgrade to WebSocket.
-    #[error("the server refused to upgrade to WebSocket: it answered with status {0}")]
+    #[error("the server refused the WebSocket upgrade with status {0}")]
     NotUpgraded(u16),
     /// The upgrade's accept key is wrong.
-    #[error("the server's answer to the upgrade to WebSocket does not prove that it understood it")]
+    #[error("the accept key of the WebSocket upgrade response is missing or wrong")]
     BadUpgrade,
     /// An invalid frame.
-    #[error("the server broke a rule of WebSocket: {0}")]
+    #[error("WebSocket protocol violation by the server: {0}")]
     WebSocket(&'static str),
     /// More bytes than requested, or unsolicited bytes.
-    #[error("the server sent more bytes than the answer was to have")]
+    #[error("the server sent more bytes than requested, or unsolicited bytes")]
     Excess,
 }

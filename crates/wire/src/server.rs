@@ -1,8 +1,8 @@
-//! What the server sides of HTTP/2 and HTTP/3 share: heads of requests, bodies of answers, and events.
+//! What the server sides of HTTP/2 and HTTP/3 share: heads of requests, bodies of responses, and events.
 
-/// Maximum size of a body that is kept.
+/// Maximum size of a buffered body.
 pub(crate) const MAX_BODY_BYTES: usize = 16 << 20;
-/// While more of an answer than this is unsent, its request gets no further flow control.
+/// While more of a response than this is unsent, its request gets no further flow control.
 pub(crate) const MAX_UNSENT_BYTES: u64 = 256 * 1024;
 
 /// The head of a request.
@@ -57,7 +57,7 @@ pub enum ServerEvent<Id = u32> {
         /// Its body.
         body: Vec<u8>,
     },
-    /// The head of a request that is answered while it arrives.
+    /// The head of a streaming request.
     Opened {
         /// Its stream.
         stream: Id,
@@ -83,7 +83,7 @@ pub enum ServerEvent<Id = u32> {
     },
 }
 
-/// The body of an answer.
+/// The body of an response.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A body of the given size. The function returns pieces of it, from an offset and with a maximum size.
@@ -100,16 +100,16 @@ impl Body {
         }
     }
 
-    pub(crate) fn piece(&self, from: u64, most: u64) -> &[u8] {
+    pub(crate) fn piece(&self, from: u64, max_bytes: u64) -> &[u8] {
         match self {
-            Self::Text(bytes, source) => source(from, most.min(bytes - from)),
+            Self::Text(bytes, source) => source(from, max_bytes.min(bytes - from)),
             Self::Bytes(bytes) => {
                 let from = (from as usize).min(bytes.len());
-                bytes.get(from..bytes.len().min(from + most as usize)).unwrap_or_default()
+                bytes.get(from..bytes.len().min(from + max_bytes as usize)).unwrap_or_default()
             }
         }
     }
 }
 
-/// Whether a request is answered while it arrives.
+/// Whether a request is streaming: its parts are reported as they arrive.
 pub(crate) type IsStreaming = fn(&Head) -> bool;

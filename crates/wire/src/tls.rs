@@ -1,4 +1,4 @@
-//! TLS under any protocol, by rustls without I/O.
+//! TLS below any protocol: rustls without I/O.
 
 mod config;
 mod hints;
@@ -58,8 +58,8 @@ pub enum TlsError {
     /// An error of the peer, a certificate, or the negotiation.
     #[error("{}", describe(.0))]
     Protocol(#[from] rustls::Error),
-    /// A buffer accepted or returned less than it must.
-    #[error("the buffers of TLS: {0}")]
+    /// A TLS buffer accepted or returned too few bytes.
+    #[error("TLS buffer: {0}")]
     Buffer(#[from] io::Error),
 }
 
@@ -71,24 +71,24 @@ fn describe(error: &rustls::Error) -> String {
             "the server's certificate has expired"
         }
         Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
-            "the server's certificate is signed by nobody who is trusted here; name the authority with --ca"
+            "the server's certificate is not signed by a trusted authority; name the authority with --ca"
         }
         Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
-            "the server's certificate is for another name; name the expected one with --server-name"
+            "the server's certificate is for another name; set the expected name with --server-name"
         }
-        Error::InvalidMessage(_) => "the server does not speak TLS there",
+        Error::InvalidMessage(_) => "the server does not speak TLS",
         Error::NoApplicationProtocol
         | Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol) => {
-            "the server does not speak the protocol (it refused it in the negotiation, ALPN)"
+            "the server does not speak the protocol (ALPN refused)"
         }
         Error::AlertReceived(
             rustls::AlertDescription::CertificateRequired | rustls::AlertDescription::BadCertificate,
-        ) => "the server wants a client certificate that it trusts; give one with --cert and --key",
+        ) => "the server requires a client certificate that it trusts; give one with --cert and --key",
         Error::AlertReceived(rustls::AlertDescription::ProtocolVersion) => {
-            "the server speaks no version of TLS that is asked for"
+            "the server supports none of the offered TLS versions"
         }
         Error::AlertReceived(rustls::AlertDescription::HandshakeFailure) => {
-            "the server refused the handshake: no cipher suite or version in common, or a missing certificate"
+            "the server refused the handshake: no common cipher suite or version, or a missing client certificate"
         }
         error => return error.to_string(),
     };

@@ -62,21 +62,21 @@ impl Pair {
         }
     }
 
-    fn answers(&self) -> Vec<(u32, u64)> {
+    fn responses(&self) -> Vec<(u32, u64)> {
         let answered = self.events.iter().filter_map(|event| match event {
-            Event::Answered { stream, answer } => Some((*stream, answer.body_bytes)),
+            Event::Answered { stream, response } => Some((*stream, response.body_bytes)),
             _ => None,
         });
         answered.collect()
     }
 }
 
-fn answer(server: &mut Server, id: u32, bytes: u64, output: &mut Vec<u8>) {
-    server.answer(id, &[(":status", "200"), ("x-a", "b")], Body::Text(bytes, text), &[], output);
+fn respond(server: &mut Server, id: u32, bytes: u64, output: &mut Vec<u8>) {
+    server.respond(id, &[(":status", "200"), ("x-a", "b")], Body::Text(bytes, text), &[], output);
 }
 
 #[test]
-fn answers_come_back_on_their_streams_in_any_order() {
+fn responses_come_back_on_their_streams_in_any_order() {
     let mut pair = Pair::new(Settings::of_streams(4));
     for stream in 0..4 {
         pair.send(stream, &request(b""));
@@ -85,10 +85,10 @@ fn answers_come_back_on_their_streams_in_any_order() {
     pair.carry(1000, |_, id, _| waiting.push(id));
     assert_eq!((waiting.clone(), pair.client.settings_received()), (vec![1, 3, 5, 7], true));
     for (size, id) in waiting.iter().rev().enumerate() {
-        answer(&mut pair.server, *id, size as u64, &mut pair.to_client);
+        respond(&mut pair.server, *id, size as u64, &mut pair.to_client);
     }
     pair.carry(1000, |_, _, _| {});
-    assert_eq!(pair.answers(), [(3, 0), (2, 1), (1, 2), (0, 3)]);
+    assert_eq!(pair.responses(), [(3, 0), (2, 1), (1, 2), (0, 3)]);
     assert!(pair.server.is_idle());
 }
 
@@ -100,8 +100,8 @@ fn bodies_larger_than_every_window_get_through_both_ways() {
     pair.send(0, &large);
     pair.send(1, &large);
     assert!(!pair.client.is_sent(0));
-    pair.carry(30_000, |server, id, output| answer(server, id, 5_000_000, output));
-    assert_eq!(pair.answers().iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), [5_000_000; 2]);
+    pair.carry(30_000, |server, id, output| respond(server, id, 5_000_000, output));
+    assert_eq!(pair.responses().iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), [5_000_000; 2]);
     assert!(pair.client.is_sent(0));
 }
 
@@ -110,25 +110,25 @@ fn a_status_of_grpc_is_in_the_trailers() {
     let mut pair = Pair::new(Settings::of_streams(1));
     pair.send(0, &request(b"x"));
     pair.carry(7, |server, id, output| {
-        server.answer(id, &[(":status", "200")], Body::Bytes(vec![0; 9]), &[("grpc-status", "5")], output);
+        server.respond(id, &[(":status", "200")], Body::Bytes(vec![0; 9]), &[("grpc-status", "5")], output);
     });
     let expected =
         Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, is_as_expected: true };
-    assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, answer: expected }]);
+    assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, response: expected }]);
 }
 
 #[test]
-fn a_request_that_is_given_up_frees_its_stream() {
+fn a_cancelled_request_frees_its_stream() {
     let mut pair = Pair::new(Settings::of_streams(1));
     pair.send(0, &request(b""));
     let mut first = 0;
     pair.carry(1000, |_, id, _| first = id);
     pair.client.cancel(0, &mut pair.to_server);
-    // The answer crosses the reset, and the next request occupies the stream by then.
-    answer(&mut pair.server, first, 10, &mut pair.to_client);
+    // The response crosses the reset, and the next request occupies the stream by then.
+    respond(&mut pair.server, first, 10, &mut pair.to_client);
     pair.send(0, &request(b""));
-    pair.carry(1000, |server, id, output| answer(server, id, 20, output));
-    assert_eq!(pair.answers(), [(0, 20)]);
+    pair.carry(1000, |server, id, output| respond(server, id, 20, output));
+    assert_eq!(pair.responses(), [(0, 20)]);
 }
 
 /// The events of a client with two requests, for bytes that follow valid settings.
@@ -152,7 +152,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn resets_and_goodbyes_are_told_by_stream() {
+fn resets_and_goaways_are_reported_by_stream() {
     let reset = client_takes(&frame(3, 0, 3, &[0, 0, 0, 7])).unwrap();
     assert_eq!(reset, [Event::Lost { stream: 1, loss: Loss::Reset(7) }]);
     let away = client_takes(&frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11])).unwrap();
@@ -165,28 +165,28 @@ fn resets_and_goodbyes_are_told_by_stream() {
 }
 
 #[test]
-fn broken_rules_are_named() {
-    let broken = |bytes: &[u8]| client_takes(bytes).unwrap_err().to_string();
-    assert!(broken(&frame(0, 1, 1, b"x")).contains("data before headers"));
-    assert!(broken(&frame(0, 1, 9, b"x")).contains("no request was sent"));
-    assert!(broken(&frame(1, 4, 2, &[0x88])).contains("no request was sent"));
-    assert!(broken(&frame(1, 4, 1, &[0xff])).contains("cannot be read"));
-    assert!(broken(&frame(1, 4, 1, &[0x58, 1, b'a'])).contains("without a status"));
-    assert!(broken(&frame(1, 0x0c, 1, &[9, 0x88])).contains("padding"));
-    assert!(broken(&[frame(1, 0, 1, &[0x88]), frame(6, 0, 0, &[0; 8])].concat()).contains("interrupts"));
-    assert!(broken(&frame(9, 4, 1, &[0x88])).contains("interrupts"));
-    assert!(broken(&frame(8, 0, 0, &[0; 4])).contains("of nothing"));
-    assert!(broken(&frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])).contains("larger than 2 GiB"));
-    assert!(broken(&frame(5, 4, 1, &[0, 0, 0, 2])).contains("push"));
-    assert!(broken(&[0xff; 9]).contains("larger than 16 KiB"));
+fn protocol_violations_are_named() {
+    let violation = |bytes: &[u8]| client_takes(bytes).unwrap_err().to_string();
+    assert!(violation(&frame(0, 1, 1, b"x")).contains("data before headers"));
+    assert!(violation(&frame(0, 1, 9, b"x")).contains("without a request"));
+    assert!(violation(&frame(1, 4, 2, &[0x88])).contains("without a request"));
+    assert!(violation(&frame(1, 4, 1, &[0xff])).contains("cannot be read"));
+    assert!(violation(&frame(1, 4, 1, &[0x58, 1, b'a'])).contains("without a status"));
+    assert!(violation(&frame(1, 0x0c, 1, &[9, 0x88])).contains("padding"));
+    assert!(violation(&[frame(1, 0, 1, &[0x88]), frame(6, 0, 0, &[0; 8])].concat()).contains("interrupted"));
+    assert!(violation(&frame(9, 4, 1, &[0x88])).contains("interrupted"));
+    assert!(violation(&frame(8, 0, 0, &[0; 4])).contains("of zero"));
+    assert!(violation(&frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])).contains("larger than 2 GiB"));
+    assert!(violation(&frame(5, 4, 1, &[0, 0, 0, 2])).contains("push"));
+    assert!(violation(&[0xff; 9]).contains("larger than 16 KiB"));
     let flood: Vec<u8> = std::iter::once(frame(1, 0, 1, &[0; 16_000]))
         .chain((0..5).map(|_| frame(9, 0, 1, &[0; 16_000])))
         .flatten()
         .collect();
-    assert!(broken(&flood).contains("larger than 64 KiB"));
+    assert!(violation(&flood).contains("larger than 64 KiB"));
     let mut client = Http2::new(Settings::of_streams(1), None);
-    let answer = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut Vec::new(), &mut Vec::new());
-    assert_eq!(answer, Err(ProtocolError::NotHttp2));
+    let response = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut Vec::new(), &mut Vec::new());
+    assert_eq!(response, Err(ProtocolError::NotHttp2));
     let mut server = Server::default();
     assert_eq!(
         server.feed(b"GET / HTTP/1.1\r\n", &mut Vec::new(), &mut Vec::new()),
@@ -200,8 +200,8 @@ proptest! {
         let mut pair = Pair::new(Settings::of_streams(2));
         pair.send(0, &request(&[1; 3000]));
         pair.send(1, &request(b""));
-        pair.carry(piece, |server, id, output| answer(server, id, 4000, output));
-        prop_assert_eq!(pair.answers().len(), 2);
+        pair.carry(piece, |server, id, output| respond(server, id, 4000, output));
+        prop_assert_eq!(pair.responses().len(), 2);
     }
 
     #[test]
@@ -216,7 +216,7 @@ proptest! {
     }
 }
 
-/// A server that answers each message of a call with `per_message` messages as it comes, and ends the call after `most`. Returns
+/// A server that responds to each message of a call with `per_message` messages as it comes, and ends the call after `most`. Returns
 /// how many messages each read of it brought, and what the client made of the call.
 fn conversation(messages: Messages, per_message: u32, most: u32) -> (Vec<usize>, Vec<Event>) {
     let mut client = Http2::new(Settings::of_streams(1), None);
@@ -259,18 +259,18 @@ fn conversation(messages: Messages, per_message: u32, most: u32) -> (Vec<usize>,
     (reads, events)
 }
 
-/// The messages that were reported, and whether the answer was as expected.
+/// The messages that were reported, and whether the response was as expected.
 fn reported(events: &[Event]) -> (usize, Option<bool>) {
     let messages = events.iter().filter(|event| matches!(event, Event::Message { .. })).count();
-    let answer = events.iter().find_map(|event| match event {
-        Event::Answered { answer, .. } => Some(answer.is_as_expected),
+    let response = events.iter().find_map(|event| match event {
+        Event::Answered { response, .. } => Some(response.is_as_expected),
         _ => None,
     });
-    (messages, answer)
+    (messages, response)
 }
 
 #[test]
-fn each_message_of_a_conversation_is_sent_after_the_answer_to_the_one_before() {
+fn each_message_of_a_bidirectional_call_follows_the_response_to_the_previous_one() {
     let (reads, events) = conversation(Messages::InTurn(5), 1, u32::MAX);
     assert_eq!(reads, [1; 5]);
     assert_eq!(reported(&events), (5, Some(true)));
@@ -278,13 +278,13 @@ fn each_message_of_a_conversation_is_sent_after_the_answer_to_the_one_before() {
     let (reads, events) = conversation(Messages::InTurn(5), 1, 2);
     assert!(reads.len() < 5, "{reads:?}");
     assert_eq!(reported(&events).1, Some(false));
-    // A server that answers nothing, and waits for the end, would wait for ever: nothing more is sent.
+    // A server that does not respond, and waits for the end, would wait for ever: nothing more is sent.
     let (reads, events) = conversation(Messages::InTurn(2), 0, u32::MAX);
     assert_eq!((reads, reported(&events)), (vec![1], (0, None)));
 }
 
 #[test]
-fn each_message_of_a_stream_of_answers_is_reported() {
+fn each_message_of_a_stream_of_responses_is_reported() {
     let (reads, events) = conversation(Messages::Whole, 7, u32::MAX);
     assert_eq!((reads, reported(&events)), (vec![1], (7, Some(true))));
 }

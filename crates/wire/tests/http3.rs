@@ -93,7 +93,7 @@ impl Pair {
     /// The size of the answer's body, once there is one.
     fn answered_bytes(&self) -> Option<u64> {
         self.told.iter().find_map(|event| match event {
-            Event::Answered { answer, .. } => Some(answer.body_bytes),
+            Event::Answered { response, .. } => Some(response.body_bytes),
             _ => None,
         })
     }
@@ -170,7 +170,7 @@ fn an_answer_may_end_before_its_request() {
             if let ServerEvent::Request { stream, head, body } = event {
                 assert_eq!((head.path.as_str(), body.as_slice()), ("/whole", b"hop".as_slice()));
                 let trailers = [("grpc-status", "0")];
-                pair.server.answer(stream, &[(":status", "200")], Body::Bytes(body), &trailers);
+                pair.server.respond(stream, &[(":status", "200")], Body::Bytes(body), &trailers);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The parser of answers on valid, unusual and invalid answers, however they are split.
+//! The parser of responses on valid, unusual and invalid responses, however they are split.
 
 use hoptax_wire::http1::{Malformed, Progress, ResponseReader, Truncated};
 use hoptax_wire::{ExpectedHeader, Response};
@@ -8,39 +8,39 @@ fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
     ResponseReader::new(false).feed(bytes)
 }
 
-fn answer(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
+fn response(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
     Progress::Complete(Response { status, grpc_status: None, body_bytes, keep_alive, is_as_expected: true })
 }
 
-/// Valid answers with a defined end, and their results.
+/// Valid responses with a defined end, and their results.
 fn legal() -> Vec<(&'static [u8], Progress)> {
     vec![
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", answer(200, 5, true)),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", answer(200, 0, true)),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", answer(204, 0, true)),
-        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", answer(304, 0, true)),
-        (b"HTTP/1.1 200 OK\r\nCONNECTION: Close\r\ncontent-length: 2\r\n\r\nok", answer(200, 2, false)),
-        (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", answer(200, 2, false)),
-        (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", answer(200, 2, true)),
-        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx", answer(200, 1, true)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", response(200, 5, true)),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", response(200, 0, true)),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", response(204, 0, true)),
+        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", response(304, 0, true)),
+        (b"HTTP/1.1 200 OK\r\nCONNECTION: Close\r\ncontent-length: 2\r\n\r\nok", response(200, 2, false)),
+        (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", response(200, 2, false)),
+        (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", response(200, 2, true)),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx", response(200, 1, true)),
         (
             b"HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 503 No\r\ncontent-length: 3, 3\r\n\r\nabc",
-            answer(503, 3, true),
+            response(503, 3, true),
         ),
         (
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nA;x=\"y\"\r\n0123456789\r\n0\r\n\r\n",
-            answer(200, 15, true),
+            response(200, 15, true),
         ),
         (
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n3 \r\nabc\r\n0\r\ntrailer: a\r\nb: c\r\n\r\n",
-            answer(200, 3, true),
+            response(200, 3, true),
         ),
-        (b"HTTP/1.1 200 OK\r\nx-folded: a\r\n  b\r\ncontent-length: 1\r\n\r\nx", answer(200, 1, true)),
+        (b"HTTP/1.1 200 OK\r\nx-folded: a\r\n  b\r\ncontent-length: 1\r\n\r\nx", response(200, 1, true)),
     ]
 }
 
 #[test]
-fn legal_answers_are_read_right() {
+fn valid_responses_are_parsed_correctly() {
     for (bytes, expected) in legal() {
         assert_eq!(read(bytes), Ok(expected), "{}", String::from_utf8_lossy(bytes));
     }
@@ -69,7 +69,7 @@ fn a_split_at_any_two_places_changes_nothing() {
 }
 
 #[test]
-fn the_reader_serves_one_answer_after_another() {
+fn the_reader_serves_one_response_after_another() {
     let mut reader = ResponseReader::new(false);
     for (bytes, expected) in legal() {
         assert_eq!(reader.feed(bytes), Ok(expected));
@@ -78,9 +78,9 @@ fn the_reader_serves_one_answer_after_another() {
 }
 
 #[test]
-fn an_answer_to_head_has_no_body() {
+fn a_response_to_head_has_no_body() {
     let mut reader = ResponseReader::new(true);
-    assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n"), Ok(answer(200, 0, true)));
+    assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n"), Ok(response(200, 0, true)));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
 }
 
 #[test]
-fn illegal_answers_are_malformed() {
+fn illegal_responses_are_malformed() {
     let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "a".repeat(70_000));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(200));
     let cases: Vec<(&[u8], Malformed)> = vec![
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn headers_are_looked_for_whatever_their_case() {
+fn header_names_are_case_insensitive() {
     let header = |name: &str, value: Option<&str>| ExpectedHeader {
         name: name.to_owned(),
         value: value.map(str::to_owned),
@@ -186,7 +186,7 @@ fn headers_are_looked_for_whatever_their_case() {
     let has = |expected: Vec<ExpectedHeader>| {
         let mut reader = ResponseReader::new(false).expecting(expected.into());
         match reader.feed(b"HTTP/1.1 204 No Content\r\nServer:  envoy \r\nX-A: 1\r\nx-a: 2\r\n\r\n") {
-            Ok(Progress::Complete(answer)) => answer.is_as_expected,
+            Ok(Progress::Complete(response)) => response.is_as_expected,
             other => panic!("{other:?}"),
         }
     };

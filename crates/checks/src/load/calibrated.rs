@@ -38,7 +38,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// The finding when no calibrated rate was sent on time, so there is no ceiling to compare with.
+/// The finding if no calibrated rate was sent on time: there is no ceiling to compare with.
 fn no_ceiling(calibration: &Calibrated) -> Finding {
     let lag_us = calibration.tried.iter().filter_map(|one| one.send_lag_p99_us).reduce(f64::min);
     let rates = calibration.tried.iter().map(|one| one.rate);
@@ -58,12 +58,12 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
 }
 
 /// The share of the response time that is the generator's own floor, at the offered rate, since processors that
-/// sleep between requests answer later than busy ones. Closed loops are not checked: their response time depends on
+/// sleep between requests respond later than busy ones. Closed loops are not checked: their response time depends on
 /// how many connections wait for each other, and the floor was measured without waiting.
 pub(super) const FLOOR: Check<LoadResult> = Check {
     id: "floor",
     protects_from: "latency of generator and kernel reported as the subject's",
-    source: "own: response time of an origin that answers at once",
+    source: "own: response time of an origin that responds immediately",
     judge: |result, limits| {
         let (Some(rate), Some(p50_us), Some(calibration)) =
             (result.rate.target, result.latency.response.p50_us, &result.environment.calibration)
@@ -85,11 +85,11 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(share, threshold),
                     format!(
-                        "an origin that answers at once takes {floor_us:.0} us at {rate:.0}/s, which is {:.0} % of the response \
+                        "an origin that responds immediately takes {floor_us:.0} us at {rate:.0}/s, which is {:.0} % of the response \
                          time p50",
                         share * 100.0
                     ),
-                    "compare with a run without the subject; do not read the time on its own",
+                    "compare with a run without the subject; do not use the absolute time",
                 )
             })
             .into_iter()

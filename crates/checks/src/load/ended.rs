@@ -1,4 +1,4 @@
-//! A trial that ended early describes only the time that it recorded.
+//! Trials that ended early: their numbers cover only the recorded time.
 
 use hoptax_result::{EndedBy, LoadResult, Severity};
 

@@ -41,11 +41,11 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Answers that do not match the request.
+/// Responses that do not match the request.
 pub(super) const MISMATCHES: Check<LoadResult> = Check {
     id: "wrong-answers",
     protects_from: "a subject that looks fast because it does not do the work",
-    source: "RFC 9411; --expect defines a correct answer",
+    source: "RFC 9411; --expect defines a correct response",
     judge: |result, limits| {
         let count = result.failures.get("mismatch").copied().unwrap_or(0);
         let share = count as f64 / result.book.sent.max(1) as f64;
@@ -58,11 +58,11 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
             Severity::Fail,
             Measured::percent(share, max),
             format!(
-                "{count} answers ({:.3} %) did not match {}",
+                "{count} responses ({:.3} %) did not match {}",
                 share * 100.0,
                 expected(&result.plan.expect)
             ),
-            "inspect an answer with curl; correct the subject or --expect",
+            "inspect a response with curl; correct the subject or --expect",
         )]
     },
     withhold: None,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_none_tolerates_none() {
+    fn a_limit_of_zero_tolerates_no_error() {
         let (severity, _) = fired("errors", |result| {
             result.plan.max_error_share = 0.0;
             fail(1)(result);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_fire_even_if_errors_are_tolerated() {
+    fn wrong_responses_fire_even_if_errors_are_tolerated() {
         let (severity, _) = fired("wrong-answers", |result| {
             result.plan.max_error_share = 1.0;
             result.book.answered -= 10;

@@ -1,4 +1,4 @@
-//! The generator must have had CPU time to spare.
+//! The generator must have spare CPU time.
 
 use hoptax_result::{Finding, LoadResult, Loop, Severity};
 
@@ -6,16 +6,16 @@ use super::withhold_times;
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// Whether requests were sent as fast as answers arrived, without a schedule that the generator could miss.
+/// Whether requests were sent as fast as responses arrived, without a schedule that the generator could miss.
 fn has_no_plan(result: &LoadResult) -> bool {
     result.plan.loop_ == Loop::Closed && result.plan.think.is_none()
 }
 
 /// The severity of a failure of the generator, and its consequence.
 ///
-/// With a planned rate or think times, nothing of the result describes the subject. At full speed, the rate is what
-/// generator and subject reached together, a lower bound for the subject, and is kept. Response times are withheld,
-/// since they include waiting for the generator.
+/// With a planned rate or think times, no number of the result describes the subject. At full speed, the rate that generator
+/// and subject reached together is a lower bound for the subject and is kept. Response times are withheld, since they
+/// include waiting for the generator.
 fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) {
     match severity {
         Severity::Fail if has_no_plan(result) => (

@@ -1,4 +1,4 @@
-//! Requests must be sent when planned; if they are not, the cause must be known.
+//! Send lag: requests must be sent at their intended start; if they are not, the cause must be known.
 
 use hoptax_result::{LoadResult, Loop, Severity};
 
@@ -40,7 +40,7 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
 pub(super) const LATE_TAIL: Check<LoadResult> = Check {
     id: "late-tail",
     protects_from: "stalls of the generator reported as the subject's tail",
-    source: "own: with more than 1 request in 1,000 later than the reported p99, a tenth of the requests above p99 is the generator's",
+    source: "own: if more than 1 request in 1,000 is later than the reported p99, the generator causes a tenth of the requests above p99",
     judge: |result, _| {
         let latency = &result.latency;
         let (Loop::Open, Some(lag_us), Some(p99_us)) =
@@ -56,8 +56,8 @@ pub(super) const LATE_TAIL: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::us(lag_us, p99_us),
             format!(
-                "send lag p99.9 was {lag_us:.0} us, above the response time p99 of {p99_us:.0} us: part of the tail is the \
-                 generator's"
+                "send lag p99.9 was {lag_us:.0} us, above the response time p99 of {p99_us:.0} us: the generator \
+                 caused part of the tail"
             ),
             "give the generator its own core; use the median, not the tail",
         )]
@@ -65,7 +65,7 @@ pub(super) const LATE_TAIL: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Time spent waiting for a connection is part of the response time due to the pool.
+/// Response time includes the wait for a free connection, which depends on the size of the pool.
 pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
     id: "connections-busy",
     protects_from: "a pool that is too small reported as a slow subject",

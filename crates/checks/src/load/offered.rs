@@ -9,7 +9,7 @@ use crate::{Check, Measured, finding};
 const NOT_SUSTAINED: &str =
     "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
 
-/// Requests that were never sent are waits that were never measured. Requests that the user asked to skip are
+/// The wait of an unsent request is not measured. Requests that the user asked to skip are
 /// exempt: the plan states the setting, and the result their count.
 pub(super) const OFFERED: Check<LoadResult> = Check {
     id: "offered",

@@ -1,4 +1,4 @@
-//! A quantile must be based on enough requests, and on all of them.
+//! A quantile needs enough requests, and must include all of them.
 
 use hoptax_result::{
     Finding, Latency, LatencySet, LoadResult, Percentile, QuantileIntervals, Range, Severity,
@@ -52,7 +52,7 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
                 lost.join(", "),
                 if lost.len() == 1 { "is a lower bound" } else { "are lower bounds" }
             ),
-            "lower the rate, or raise --timeout to wait for slow answers",
+            "lower the rate, or raise --timeout to wait for slow responses",
         )]
     },
     withhold: None,
@@ -67,7 +67,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
         let count = result.latency.response.count;
         let usual = QUANTILES.iter().map(|quantile| (quantile.p, quantile.name.to_owned()));
         let mut lost: Vec<(f64, String)> =
-            usual.chain(asked(result)).filter(|(p, _)| is_too_few(count, *p, limits)).collect();
+            usual.chain(requested(result)).filter(|(p, _)| is_too_few(count, *p, limits)).collect();
         lost.sort_by(|a, b| rarer(a.0).total_cmp(&rarer(b.0)).reverse());
         lost.dedup_by(|a, b| a.1 == b.1);
         let Some((nearest, _)) = lost.first() else { return Vec::new() };
@@ -79,7 +79,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             severity,
             Measured::count(count as f64, needed(*nearest, limits), "requests"),
             format!(
-                "{count} answers are too few for {}, which {} withheld",
+                "{count} responses are too few for {}, which {} withheld",
                 names.join(", "),
                 if names.len() == 1 { "is" } else { "are" }
             ),
@@ -117,9 +117,11 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         let usual = QUANTILES
             .iter()
             .filter_map(|quantile| Some((half_width(result, quantile)?, quantile.name.to_owned())));
-        let asked = result.percentiles.iter().filter_map(|one| Some((half_width_of(one)?, name(one))));
-        let mut vague: Vec<(f64, String)> =
-            usual.chain(asked).filter(|(half, _)| *half > limits.of(&thresholds::INTERVAL_SHARE)).collect();
+        let requested = result.percentiles.iter().filter_map(|one| Some((half_width_of(one)?, name(one))));
+        let mut vague: Vec<(f64, String)> = usual
+            .chain(requested)
+            .filter(|(half, _)| *half > limits.of(&thresholds::INTERVAL_SHARE))
+            .collect();
         let mut seen = std::collections::BTreeSet::new();
         vague.retain(|(_, name)| seen.insert(name.clone()));
         let Some(worst) = vague.iter().map(|(half, _)| *half).reduce(f64::max) else { return Vec::new() };
@@ -158,7 +160,7 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
             })
             .map(|quantile| quantile.name)
             .collect();
-        // The interval is of response time. What it implies for service time is a guess, so
+        // The interval is that of response time. The service time has none, so
         // service times are kept.
         for quantile in QUANTILES.iter().filter(|quantile| lost.contains(&quantile.name)) {
             *(quantile.of)(&mut result.latency.response) = None;
@@ -215,7 +217,7 @@ fn half_width_of(one: &Percentile) -> Option<f64> {
 }
 
 /// The requested percentiles, as shares from 0 to 1, with their names.
-fn asked(result: &LoadResult) -> impl Iterator<Item = (f64, String)> {
+fn requested(result: &LoadResult) -> impl Iterator<Item = (f64, String)> {
     result.percentiles.iter().map(|one| (one.percentile / 100.0, name(one)))
 }
 
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_answers_withhold_the_quantiles_that_they_do_not_support() {
+    fn too_few_responses_withhold_the_quantiles_that_they_do_not_support() {
         let run = |count: u64| fired("too-few-samples", |result| result.latency.response.count = count);
         assert_eq!(run(100_000).0, None);
         let (severity, result) = run(99_999);
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn requested_percentiles_are_withheld_like_the_default_ones() {
-        let asked = |percentile: f64, half: f64| Percentile {
+        let requested = |percentile: f64, half: f64| Percentile {
             percentile,
             response_us: Some(100.0),
             response_at_least_us: None,
@@ -298,14 +300,14 @@ mod tests {
             service_at_least_us: None,
         };
         let (severity, result) = fired("too-few-samples", |result| {
-            result.percentiles = vec![asked(0.01, 1.0), asked(95.0, 1.0), asked(99.99, 1.0)];
+            result.percentiles = vec![requested(0.01, 1.0), requested(95.0, 1.0), requested(99.99, 1.0)];
         });
         assert_eq!(severity, Some(Severity::Info));
         let known: Vec<bool> = result.percentiles.iter().map(|one| one.response_us.is_some()).collect();
         assert_eq!(known, [false, true, false]);
         assert!(result.percentiles[2].service_us.is_none());
         let (severity, result) =
-            fired("vague-quantile", |result| result.percentiles = vec![asked(95.0, 60.0)]);
+            fired("vague-quantile", |result| result.percentiles = vec![requested(95.0, 60.0)]);
         assert_eq!((severity, result.percentiles[0].response_us), (Some(Severity::Info), None));
     }
 

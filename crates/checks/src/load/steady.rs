@@ -6,7 +6,7 @@ use hoptax_stats::{median, truncation};
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
 
-/// The first third against the last.
+/// Change of the median from the first to the last third.
 pub(super) const DRIFT: Check<LoadResult> = Check {
     id: "drift",
     protects_from: "one number for a subject that was still changing (warming up, filling, throttled)",

@@ -1,12 +1,12 @@
 //! Properties of the subject, or of the path to it, that show in the
-//! distribution of answers.
+//! distribution of responses.
 
 use hoptax_result::{LoadResult, Severity};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding};
 
-/// Connections or workers that are slower than the others.
+/// Outlying connections and workers, which are slower than the others.
 pub(super) const APART: Check<LoadResult> = Check {
     id: "apart",
     protects_from: "a hot spot hidden by the distribution over all connections",

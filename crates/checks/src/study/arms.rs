@@ -17,7 +17,7 @@ pub(super) const BOOK: Check<StudyResult> = Check {
                 let book = &arm.book;
                 let accounted = book.answered + book.failed + book.timed_out + book.unfinished;
                 let lost = book.planned.abs_diff(book.sent + book.unsent) + book.sent.abs_diff(accounted);
-                // A generator that miscounts voids the whole study.
+                // A counting error of the generator voids the whole study.
                 finding(
                     "book",
                     Severity::Fail,
@@ -49,7 +49,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
                 load.book.unsent,
                 share * 100.0
             );
-            let advice = "the arm does not sustain this load on these connections: lower the rate or raise the connections";
+            let advice = "the arm does not sustain this load on these connections: lower the rate or raise the number of connections";
             let one = finding("offered", Severity::Fail, Measured::percent(share, min), message, advice);
             // Unsent requests would have been slow, so a few of them already bias response times. CPU time per request depends on
             // the rate only weakly, so it stays valid down to this share.
@@ -152,7 +152,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
                 share * 100.0
             );
             let measured = Measured::percent(share, limits.of(&thresholds::SATURATED_SHARE));
-            let advice = "the connections, not the proxy, limited the rate: raise the connections; its CPU cost includes that a less busy proxy \
+            let advice = "raise the number of connections: it limited the rate, not the proxy; the CPU cost is that of a partly idle proxy, which \
                           handles fewer events per wake-up";
             Some(Finding {
                 arm: Some(arm.id.clone()),

@@ -1,4 +1,4 @@
-//! The generator of a study must have had CPU time to spare, and have sent on time.
+//! The generator of a study must have spare CPU time and send on time.
 
 use hoptax_result::{Finding, GeneratorUse, Interval, Measure, Severity, StudyResult};
 
@@ -44,12 +44,12 @@ fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limit
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
                   keep processors from halting (--never-halt always)";
     let finding = finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
-    // If half of the answers are late at the median, no quantile above it is valid either.
+    // If half of the responses are late at the median, no quantile above it is valid either.
     let measures = if measure == Measure::ResponseP50 { Measure::RESPONSES.to_vec() } else { vec![measure] };
     Some(Finding { measures, ..finding })
 }
 
-/// A generator without CPU time to spare limits the rate itself.
+/// A generator without spare CPU time limits the rate itself.
 pub(super) const SATURATED: Check<StudyResult> = Check {
     id: "generator-saturated",
     protects_from: "the client's limit reported as the proxy's",
@@ -115,7 +115,7 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
             }
             let message =
                 format!("the processors of the callers were busy {:.0} % of the time", share * 100.0);
-            let advice = "the callers limited the rate: read rates and their ratios as theirs; to measure the path, use fewer callers or more \
+            let advice = "the callers limited the rate: rates and their ratios describe the callers; to measure the path, use fewer callers or more \
                           processors";
             let finding =
                 finding("callers-limit", Severity::Warn, Measured::percent(share, limit), message, advice);

@@ -116,7 +116,7 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
             let (aside, all) = (arm.slices.set_aside, arm.slices.set_aside + arm.slices.used);
             let share = aside as f64 / all as f64;
             let message = format!(
-                "{:.0} % of its slices were set aside, too few are left for its CPU time per request",
+                "{:.0} % of its slices were set aside; too few are left to compute CPU time per request",
                 share * 100.0
             );
             let measured = Measured::percent(share, 0.0);

@@ -1,4 +1,4 @@
-//! Functions with a known cost must show it.
+//! The measured cost of a function with a known cost must equal it.
 
 use hoptax_result::{ArmResult, Finding, Measure, Severity, StudyResult};
 

@@ -5,7 +5,7 @@ use hoptax_result::{ArmResult, Finding, Interval, Loop, Measure, ResponseCost, S
 use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
 
-/// Too few answers for the 99th percentile.
+/// Too few responses for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
     id: "too-few-samples",
     protects_from: "a tail quantile determined by a few requests",
@@ -18,7 +18,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
             };
             let few = arm.loads.iter().filter(|load| open(&load.load) && (load.responses as f64) < needed);
             few.map(|load| {
-                let message = format!("{} answers are too few for p99", load.responses);
+                let message = format!("{} responses are too few for p99", load.responses);
                 let measured = Measured::count(load.responses as f64, needed, "requests");
                 let advice = "add rounds or blocks, or raise the rate";
                 Finding {
@@ -174,7 +174,7 @@ mod tests {
     use crate::study::tests::{fired, interval, withheld};
 
     #[test]
-    fn too_few_answers_withhold_p99_and_keep_p50() {
+    fn too_few_responses_withhold_p99_and_keep_p50() {
         let few = |result: &mut StudyResult| result.arms[2].loads[1].responses = 9_999;
         assert_eq!(fired("too-few-samples", few).0, Some(Severity::Warn));
         assert_eq!(withheld(few), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);

@@ -10,7 +10,7 @@ use super::values::{self, GivenUrl, NeverHalt};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Runs the same load with every load generator found in --tools-dir, in .tools/bin or on PATH, and
-compares their results with what the server saw. The server is hoptax's origin, or a relay in front
+compares their reports with the server's record. The server is hoptax's origin, or a relay in front
 of your server.
 
 Examples:
@@ -76,7 +76,7 @@ pub(crate) struct ImportArguments {
 The first run is as fast as possible. If its response times have several modes, the next rate is
 the number of responses per second in the fastest mode. If they have one mode, a run at a tenth of
 the rate looks for a faster mode. The rate then doubles while at least 95 % of the responses stay
-in the fastest mode; after that, the search narrows the limit down.
+in the fastest mode; after that, the search narrows down the limit.
 
 Examples:
   hoptax tune http://127.0.0.1:8080/

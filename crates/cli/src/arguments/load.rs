@@ -43,8 +43,9 @@ docs/load.md has more examples, and describes conditions, metrics, and early end
 pub(crate) struct LoadArguments {
     /// Target, `SCHEME://HOST:PORT/PATH`; several URLs are requested in turn
     ///
-    /// Schemes: `http` (HTTP/1.1) and `https` (HTTP/2 or HTTP/1.1), or another --protocol, `grpc` and `grpcs`, `tcp` and `tls` (the body, answered by
-    /// --answer-size bytes), `ws` and `wss` (the body as a WebSocket message, answered by its echo).
+    /// Schemes: `http` (HTTP/1.1) and `https` (HTTP/2 or HTTP/1.1), unless --protocol selects another protocol; `grpc` and
+    /// `grpcs`; `tcp` and `tls` (send the body, receive --response-size bytes); `ws` and `wss` (send the body as a WebSocket
+    /// message, receive its echo).
     ///
     /// `{counter}` in a URL, a header value or a body is replaced by a request counter of twelve digits, `{random}` by sixteen
     /// random hexadecimal digits.
@@ -116,16 +117,17 @@ pub(crate) struct LoadArguments {
     pub(crate) think: Option<Think>,
     /// Protocol for `http://` and `https://` URLs: `auto`, `http1`, `http2`, `http3` or `grpc`
     ///
-    /// With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN) in a handshake before the load;
-    /// `http://` is HTTP/1.1. `http3` requires `https://`.
+    /// With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN) in a handshake before the load,
+    /// and `http://` is HTTP/1.1. `http2` and `grpc` with `http://` are HTTP/2 without TLS (h2c with prior knowledge, no
+    /// upgrade). `http3` requires `https://`.
     #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default(), help_heading = REQUESTS)]
     pub(crate) protocol: ProtocolChoice,
     /// Concurrent requests on each connection, for HTTP/2, HTTP/3 and gRPC
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = CONNECTIONS)]
     pub(crate) streams: u32,
     /// Response size in bytes, for TCP
-    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..), help_heading = REQUESTS)]
-    pub(crate) answer_size: u64,
+    #[arg(long, alias = "answer-size", value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..), help_heading = REQUESTS)]
+    pub(crate) response_size: u64,
     /// Proto file of the gRPC service; the body is then the message as JSON
     ///
     /// Without --proto and --reflection, the body is the encoded message.

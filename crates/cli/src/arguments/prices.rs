@@ -18,7 +18,7 @@ its limits.
 Exit codes:
   0    success
   2    invalid input: a file is not a study result
-  3    the environment lacks something, such as Envoy or memory
+  3    a requirement is missing, such as Envoy or memory
   4    the measurement on this machine is void, or shares no function with the list
   130  interrupted")]
 pub(crate) struct PricesArguments {

@@ -71,12 +71,18 @@ pub(crate) struct StudyArguments {
         value_name = "DIR",
         num_args = 1..,
         value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "with_speeds", "resume", "again"]
+        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "thresholds", "with_speeds", "resume", "again"]
     )]
     pub(crate) combine: Vec<PathBuf>,
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
+    /// Set the threshold of a check, `NAME=VALUE`; repeatable
+    ///
+    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict, and a
+    /// finding that depends on a threshold names it. With --resume, give it again: it is not stored with the rounds.
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
+    pub(crate) thresholds: Vec<(String, f64)>,
     /// Also measure the machine's speeds before the first round (about 12 s)
     ///
     /// The result stores them. `hoptax prices` does not use them yet.

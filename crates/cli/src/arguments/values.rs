@@ -12,7 +12,7 @@ use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, wi
 /// When to keep idle processors from halting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NeverHalt {
-    /// If a probe finds that wake-ups are slow, that it helps, and that nobody else uses the processors
+    /// If a probe finds that wake-ups are slow, that it helps, and that no other process uses the processors
     Auto,
     /// Regardless of the probe
     Always,

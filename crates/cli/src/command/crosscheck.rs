@@ -1,4 +1,4 @@
-//! `hoptax crosscheck`: compares the results of load generators with what the server saw.
+//! `hoptax crosscheck`: compares the reports of load generators with the server's record.
 
 use std::env;
 use std::fs::Permissions;

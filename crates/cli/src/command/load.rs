@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let environment = state::environment(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
-    // Lines of JSON tell the same, and both on one terminal would be unreadable.
+    // JSON lines contain the same numbers, and both on one terminal would be unreadable.
     let on_live = arguments.every.is_none().then_some(&mut show as &mut dyn FnMut(&trial::LiveLine));
     let result = trial::run(&spec, environment, interrupt.flag(), on_live);
     line.finish_and_clear();
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let logged = log.map_or(Ok(()), LogFile::finish);
     let intervals_written = intervals.finish();
     if arguments.every.is_some() {
-        // Lines of JSON have stdout for themselves.
+        // Only JSON lines go to stdout.
         print::note(&terminal::load(&result, print::style()));
         print::write_json(arguments.json.as_deref(), &result)?;
     } else {
@@ -164,10 +164,11 @@ fn time_limit(count: u64, open: Option<&(Pace, Arrivals)>) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST_CLOSED)
 }
 
-fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
+/// The thresholds in effect, given those of the arguments.
+pub(super) fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
     let mut limits = Limits::default();
-    let wrong: Vec<String> = set.iter().filter_map(|(name, value)| limits.set(name, *value).err()).collect();
-    if wrong.is_empty() { Ok(limits) } else { Err(Failure::bad_input(wrong.join("\n"))) }
+    let errors: Vec<String> = set.iter().filter_map(|(name, value)| limits.set(name, *value).err()).collect();
+    if errors.is_empty() { Ok(limits) } else { Err(Failure::bad_input(errors.join("\n"))) }
 }
 
 /// Raises the limit on open files for this number of connections.

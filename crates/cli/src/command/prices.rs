@@ -1,4 +1,4 @@
-//! `hoptax prices`: prints what functions cost, from a price list or predicted for this machine.
+//! `hoptax prices`: prints the cost of functions, from a price list or predicted for this machine.
 
 use std::env;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `hoptax study`: measures what functions of Envoy cost.
+//! `hoptax study`: measures the cost of Envoy's functions.
 
 mod estimate;
 pub(crate) mod library;
@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
+use hoptax_checks::thresholds::Limits;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
@@ -25,6 +26,7 @@ use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
 use hoptax_study::plan::{LeftOpen, Plan};
 use hoptax_study::precision;
+use hoptax_study::programs;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::suit;
@@ -54,6 +56,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if !arguments.combine.is_empty() {
         return sittings::combine_stored(arguments);
     }
+    let limits = load::thresholds(&arguments.thresholds)?;
     let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
     let (name, text) = match &stored {
         Some((text, manifest)) => (manifest.file_name.clone(), text.clone()),
@@ -95,9 +98,10 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         spinner: spinner.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
+    let others = programs::builds(&plan).map_err(Failure::environment)?;
+    let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
-    let programs = Programs { hoptax: &program, envoy: &envoy.program };
     let mut manifest = Manifest::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
     manifest.speeds = speeds;
     let (folder, manifest, rounds) = match &stored {
@@ -133,7 +137,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let session = Session::begin(&plan, length, estimate, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
-    let result = judged_result(plan, &manifest, environment, (&outcome, &course));
+    let result = judged_result(plan, &manifest, environment, (&outcome, &course), &limits);
     let code = finish(&directory, &result, &outcome.ending)?;
     if arguments.again && matches!(outcome.ending, Ending::Complete) {
         sittings::combine_with_stored(&directory, &manifest, &result)?;
@@ -147,6 +151,7 @@ fn judged_result(
     manifest: &Manifest,
     environment: Environment,
     (outcome, course): (&Outcome, &Course),
+    limits: &Limits,
 ) -> StudyResult {
     let ended_early = match &outcome.ending {
         Ending::Complete => None,
@@ -178,7 +183,7 @@ fn judged_result(
     result.plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
     result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
     result.plan.resumed_after_rounds.dedup();
-    judge_study(&mut result);
+    judge_study(&mut result, limits);
     result
 }
 
@@ -327,12 +332,26 @@ fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
     )
 }
 
-/// Creates the run folder and returns its absolute path, because Envoy writes there too.
+/// Creates the run folder and returns its absolute path, because Envoy writes there too. Its configuration is JSON, which
+/// has no other text than UTF-8.
 fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
+    if path.to_str().is_none() {
+        return Err(Failure::bad_input(format!(
+            "the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
+            path.display()
+        )));
+    }
     let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
-    created.map_err(|error| {
+    let folder = created.map_err(|error| {
         Failure::environment(format!("cannot create the folder `{}`: {error}", path.display()))
-    })
+    })?;
+    if folder.to_str().is_some() {
+        return Ok(folder);
+    }
+    Err(Failure::bad_input(format!(
+        "the folder `{}` is in one whose name is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
+        path.display()
+    )))
 }
 
 fn measure(

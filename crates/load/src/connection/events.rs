@@ -57,7 +57,7 @@ pub(crate) enum Event {
         /// Its stream.
         stream: StreamId,
         /// Its response.
-        answer: Response,
+        response: Response,
     },
     /// A request has failed. Its connection continues.
     StreamFailed {
@@ -97,7 +97,7 @@ pub(crate) enum Action {
         /// Its slot.
         slot: SlotId,
     },
-    /// Cancel a request: the server need not answer it.
+    /// Cancel a request: the server need not respond to it.
     Cancel {
         /// The connection.
         connection: ConnectionId,

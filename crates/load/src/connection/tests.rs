@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ANSWER: Response =
+const RESPONSE: Response =
     Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, is_as_expected: true };
 
 /// One step of a sequence. Numbers select among the candidates.
@@ -36,7 +36,7 @@ enum Step {
     /// The next opens fail.
     BreakOpens(usize),
     /// A response on a stream without a request.
-    UnexpectedAnswer(usize),
+    UnexpectedResponse(usize),
     /// Events of a closed connection.
     StaleEvents(usize),
     Stop,
@@ -57,7 +57,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
         1 => pick.clone().prop_map(Step::ConnectTimeout),
         1 => (1..3_usize).prop_map(Step::BreakWrites),
         1 => (1..3_usize).prop_map(Step::BreakOpens),
-        1 => pick.clone().prop_map(Step::UnexpectedAnswer),
+        1 => pick.clone().prop_map(Step::UnexpectedResponse),
         1 => pick.prop_map(Step::StaleEvents),
         1 => Just(Step::Stop),
     ];
@@ -177,7 +177,7 @@ impl World {
             Step::Response(pick) => {
                 if let Some((connection, stream)) = self.pick_written(pick) {
                     self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
-                    self.machine.handle(Event::Answered { connection, stream, answer: ANSWER });
+                    self.machine.handle(Event::Answered { connection, stream, response: RESPONSE });
                 }
             }
             Step::Reset(pick) => {
@@ -208,12 +208,12 @@ impl World {
             }
             Step::BreakWrites(count) => self.broken_writes = count,
             Step::BreakOpens(count) => self.broken_opens = count,
-            Step::UnexpectedAnswer(pick) => {
+            Step::UnexpectedResponse(pick) => {
                 if let Some(connection) = self.pick(pick, |socket| socket.is_ready) {
                     let streams = (0..self.machine.layout().streams).map(StreamId);
                     let free = streams.into_iter().find(|one| !self.machine.is_in_flight(connection, *one));
                     if let Some(stream) = free {
-                        self.machine.handle(Event::Answered { connection, stream, answer: ANSWER });
+                        self.machine.handle(Event::Answered { connection, stream, response: RESPONSE });
                     }
                 }
             }
@@ -235,7 +235,7 @@ impl World {
         for event in [
             Event::Connected(connection),
             Event::Ready { connection, requests: 1 },
-            Event::Answered { connection, stream, answer: ANSWER },
+            Event::Answered { connection, stream, response: RESPONSE },
             Event::StreamFailed { connection, stream, failure: Failure::Unprocessed },
             Event::Drain(connection),
             Event::Failed { connection, failure: Failure::Closed },

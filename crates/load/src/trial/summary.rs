@@ -176,9 +176,9 @@ fn found_modes(recording: &Recording) -> Vec<Mode> {
 
 /// The requested additional percentiles, without duplicates.
 fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording) -> Vec<Percentile> {
-    let mut asked = spec.percentiles.clone();
-    asked.sort_by(f64::total_cmp);
-    asked.dedup();
+    let mut percentiles = spec.percentiles.clone();
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
     let censored = recording.censored.as_deref();
     let of = |percentile: f64| {
         let p = percentile / 100.0;
@@ -193,7 +193,7 @@ fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording)
             service_at_least_us: service.1,
         }
     };
-    asked.into_iter().map(of).collect()
+    percentiles.into_iter().map(of).collect()
 }
 
 /// The interval of a quantile of the response times of answered requests.
@@ -256,9 +256,9 @@ fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
 }
 
 fn correlation(course: &Course) -> Option<f64> {
-    let mut answers_ns = course.answers_ns.clone();
-    answers_ns.sort_unstable();
-    serial_correlation(&answers_ns.iter().map(|(_, response_ns)| *response_ns as f64).collect::<Vec<f64>>())
+    let mut responses_ns = course.responses_ns.clone();
+    responses_ns.sort_unstable();
+    serial_correlation(&responses_ns.iter().map(|(_, response_ns)| *response_ns as f64).collect::<Vec<f64>>())
 }
 
 fn in_flight(course: &Course) -> Option<InFlight> {

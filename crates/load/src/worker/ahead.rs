@@ -1,4 +1,4 @@
-//! Opens the connections of a worker before its first run: all at once, or evenly over a ramp-up.
+//! Opens the connections of a worker before its first run: immediately, or evenly over a ramp-up.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -147,11 +147,11 @@ impl Worker {
     }
 
     fn check_streams(&self, connection: ConnectionId) -> Result<(), ConnectError> {
-        let most = self.transports[connection].max_streams();
-        let asked = self.connections.layout().streams;
-        if most < asked {
+        let max = self.transports[connection].max_streams();
+        let requested = self.connections.layout().streams;
+        if max < requested {
             let address = self.address(self.connections.lane(connection));
-            return Err(ConnectError::Streams { address, most, asked: asked as usize });
+            return Err(ConnectError::Streams { address, max, requested: requested as usize });
         }
         Ok(())
     }

@@ -96,14 +96,14 @@ pub enum ConnectError {
         reason: String,
     },
     /// The server allows fewer streams than requested.
-    #[error("{address} allows at most {most} streams per connection, not {asked}; use a lower --streams")]
+    #[error("{address} allows at most {max} streams per connection, not {requested}; use a lower --streams")]
     Streams {
         /// The server.
         address: Peer,
         /// The server's limit.
-        most: u32,
+        max: u32,
         /// Requested number of streams.
-        asked: usize,
+        requested: usize,
     },
     /// A connection was not established within the timeout.
     #[error(

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use hoptax_host::clock::now_ns;
 
-use super::answers::failure_of;
+use super::responses::failure_of;
 use super::{InFlight, Worker};
 use crate::backlog::Due;
 use crate::connection::{ConnectionId, Event, SlotId};

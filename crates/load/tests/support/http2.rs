@@ -39,8 +39,8 @@ impl Http2Peer {
         }
     }
 
-    /// Answers a request with status 200 and no body.
-    pub fn answer(&mut self, stream: u32) -> Option<()> {
+    /// Responds to a request with status 200 and no body.
+    pub fn respond(&mut self, stream: u32) -> Option<()> {
         // END_STREAM and END_HEADERS; `:status: 200` is entry 8 of the static table of HPACK.
         self.put(HEADERS, 0x05, stream, &[0x88])
     }

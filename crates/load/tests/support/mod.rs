@@ -46,9 +46,9 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
     true
 }
 
-/// A server that sends `answer` to every request.
-pub fn answering(answer: &'static [u8]) -> SocketAddr {
-    server(move |mut stream| while read_request(&mut stream) && stream.write_all(answer).is_ok() {})
+/// A server that sends `response` to every request.
+pub fn answering(response: &'static [u8]) -> SocketAddr {
+    server(move |mut stream| while read_request(&mut stream) && stream.write_all(response).is_ok() {})
 }
 
 pub fn target(address: SocketAddr) -> Target {

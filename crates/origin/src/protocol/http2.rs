@@ -113,7 +113,7 @@ impl Http2 {
 
     fn send(&mut self, stream: u32, response: Response, output: &mut Vec<u8>) {
         let Response { fields, body, trailers } = response;
-        self.server.answer(stream, &pairs(&fields), body, &pairs(&trailers), output);
+        self.server.respond(stream, &pairs(&fields), body, &pairs(&trailers), output);
     }
 }
 

@@ -71,7 +71,7 @@ fn rates(result: &CalibrationResult) -> String {
         rows.add(&grouped(one.rate, 0), cells);
     }
     format!(
-        "\nlatency floor by rate (an origin that answers at once; a busier machine sleeps less)\n\n{}",
+        "\nlatency floor by rate (an origin that responds immediately; a busier machine sleeps less)\n\n{}",
         rows.text()
     )
 }

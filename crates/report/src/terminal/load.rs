@@ -32,11 +32,8 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     text += &fail_on(result);
     let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict_of_load(result.verdict));
     text += &format!("\nverdict: {verdict}\n");
-    for one in &result.loosened {
-        text += &format!(
-            "         with a loosened threshold: {} {} instead of {}\n",
-            one.name, one.value, one.default
-        );
+    for line in words::loosened(&result.loosened) {
+        text += &format!("         {line}\n");
     }
     text
 }
@@ -118,13 +115,13 @@ fn way(network: &NetworkPlan) -> String {
 /// Rates, and accounts of requests.
 fn accounts(result: &LoadResult) -> String {
     let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
-    // A withheld rate could be computed from the count of answers below, which is kept as evidence.
+    // A withheld rate could be computed from the count of responses below, which is kept as evidence.
     let mut text = format!(
         "rate       {}sent {}{}{}\n",
         result.rate.achieved.map_or_else(String::new, |achieved| format!("answered {}, ", rate(achieved))),
         rate(result.rate.offered),
         result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
-        if result.rate.achieved.is_none() { " (rate of answers withheld)" } else { "" }
+        if result.rate.achieved.is_none() { " (rate of responses withheld)" } else { "" }
     );
     let book = &result.book;
     let count = |count: u64| grouped(count as f64, 0);
@@ -203,7 +200,7 @@ fn tls_line(tls: &TlsResult) -> String {
     )
 }
 
-/// The distributions; response time is of answered requests and of those whose answer was still pending.
+/// The distributions; response time is of answered requests and of those whose response was still pending.
 fn latencies(result: &LoadResult) -> String {
     let mut rows = Rows::new(&["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"]);
     let latency = &result.latency;
@@ -306,7 +303,7 @@ fn coverage(result: &LoadResult) -> String {
             String::new()
         };
         text += &format!(
-            "\nresponse time, from the planned release: {} answered requests{and}\n",
+            "\nresponse time, from the intended start: {} answered requests{and}\n",
             count(answered)
         );
     }

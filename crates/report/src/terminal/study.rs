@@ -100,7 +100,7 @@ pub fn study(result: &StudyResult, style: Style) -> String {
     }
     let mut lines = if columns.is_empty() { Vec::new() } else { words::intervals(result) };
     lines.extend(words::same(result));
-    lines.extend(known::answers(result).into_iter().map(|answer| format!("known answer {answer}")));
+    lines.extend(known::sentences(result).into_iter().map(|sentence| format!("known answer {sentence}")));
     lines.extend(words::slices(result));
     for line in lines {
         text += &format!("{}\n", style.wrap(&line, 2));
@@ -119,7 +119,11 @@ fn verdict(result: &StudyResult, style: Style) -> String {
     let words = words::verdict(result);
     let word = words.split(':').next().unwrap_or_default();
     let painted = style.paint(Style::of_verdict(result.verdict), word);
-    style.wrap(&format!("verdict: {words}"), 2).replacen(word, &painted, 1)
+    let mut text = style.wrap(&format!("verdict: {words}"), 2).replacen(word, &painted, 1);
+    for line in words::loosened(&result.loosened) {
+        text += &format!("\n         {}", style.wrap(&line, 9));
+    }
+    text
 }
 
 /// The failed checks, what helps, and what to run next.

@@ -10,8 +10,10 @@ use crate::numbers::grouped;
 pub fn tune(result: &TuneResult, style: Style) -> String {
     let mut text = format!(
         "\n{}\n\n",
-        style
-            .paint(Paint::Bold, &format!("Highest rate at which {} answers in its fastest mode", result.url))
+        style.paint(
+            Paint::Bold,
+            &format!("Highest rate at which {} responds in its fastest mode", result.url)
+        )
     );
     let mut rows =
         Rows::new(&["rate/s", "answered/s", "fastest mode", "mean us", "p50 us", "p99 us", "modes"]);
@@ -46,13 +48,13 @@ pub fn tune(result: &TuneResult, style: Style) -> String {
             "\nResponse times have a single mode: there is no fastest mode to separate.\n".to_owned()
         }
         (Some(fastest), Some(rate)) => format!(
-            "\nUp to {} requests/s, at least {:.0} % of the answers are in the fastest mode ({} to {} us).\n",
+            "\nUp to {} requests/s, at least {:.0} % of the responses are in the fastest mode ({} to {} us).\n",
             grouped(rate, usize::from(rate < 100.0)),
             result.wanted_share * 100.0,
             grouped(fastest.low_us, 0),
             grouped(fastest.high_us, 0)
         ),
-        (Some(_), None) => "\nNo rate tried has nearly all answers in the fastest mode.\n".to_owned(),
+        (Some(_), None) => "\nNo rate tried has nearly all responses in the fastest mode.\n".to_owned(),
     };
     text
 }

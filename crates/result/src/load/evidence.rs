@@ -63,14 +63,14 @@ pub struct Outliers {
     pub others_p50_us: f64,
 }
 
-/// The parts of the time between writing a request and reading its answer, from kernel timestamps of a sample of
+/// The parts of the time between writing a request and reading its response, from kernel timestamps of a sample of
 /// requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KernelStamps {
     /// From the write to transmission.
     pub to_wire: Latency,
-    /// From transmission of the request to arrival of the answer's last packet.
+    /// From transmission of the request to arrival of the response's last packet.
     pub on_wire: Latency,
     /// From arrival of the last packet to the read.
     pub from_wire: Latency,

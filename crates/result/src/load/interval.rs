@@ -16,14 +16,14 @@ pub struct LoadInterval {
     pub unix_s: f64,
     /// Start, seconds since the start of the record.
     pub from_s: f64,
-    /// End, seconds since the start of the record. Answers after the end of the record are in further intervals; the last one is
+    /// End, seconds since the start of the record. Responses after the end of the record are in further intervals; the last one is
     /// shorter than the others.
     pub to_s: f64,
-    /// Answers per second.
+    /// Responses per second.
     pub rate: f64,
     /// Requests whose sending began in the interval.
     pub sent: u64,
-    /// Requests whose expected answer was complete in the interval.
+    /// Requests whose expected response was complete in the interval.
     pub answered: u64,
     /// Requests that ended otherwise in the interval, by kind, with `timed-out` and `unfinished`.
     pub failures: BTreeMap<String, u64>,
@@ -37,7 +37,7 @@ pub struct LoadInterval {
     pub send_lag: Option<IntervalTimes>,
 }
 
-/// Quantiles of one interval. With fewer than a hundred answers, p99 is the maximum.
+/// Quantiles of one interval. With fewer than a hundred responses, p99 is the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IntervalTimes {

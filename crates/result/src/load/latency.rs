@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencySet {
-    /// From planned release to last byte: the time that a user waits.
+    /// From intended start to last byte: the time that a user waits.
     pub response: Latency,
     /// From first byte written to last byte read: the time that the subject took.
     pub service: Latency,
-    /// From planned release to first byte written, including the wait for a free connection.
+    /// From intended start to first byte written, including the wait for a free connection.
     pub send_lag: Latency,
-    /// From planned release to when the generator handled the request, whether or not a connection was free: the
+    /// From intended start to when the generator handled the request, whether or not a connection was free: the
     /// generator's own lag.
     pub own_lag: Latency,
     /// From first byte written to first byte read.
@@ -90,7 +90,7 @@ pub struct Percentile {
     pub percentile: f64,
     /// Its response time.
     pub response_us: Option<f64>,
-    /// Lower bound of its response time, if requests with pending answers leave it open.
+    /// Lower bound of its response time, if requests with pending responses leave it open.
     pub response_at_least_us: Option<f64>,
     /// Its 95 % confidence interval, computed as for the other quantiles.
     pub response_interval: Option<Range>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Book;
 
-use super::{Disturbance, Parts};
+use super::{Disturbance, Parts, PlannedSubject};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ pub struct ArmResult {
     pub knobs: BTreeMap<String, String>,
     /// A one-line description.
     pub summary: String,
+    /// Its proxies and the connections between them, as planned; null in results of earlier versions.
+    #[serde(default)]
+    pub subject: Option<PlannedSubject>,
     /// The arm that its cost is the difference from; absent for a baseline.
     pub compared_with: Option<String>,
     /// SHA-256 of what its proxies were started with: their rendered configuration, the files and environment that its
@@ -157,12 +160,12 @@ pub struct ArmLoad {
     /// Difference from `compared_with` under this load.
     #[serde(default)]
     pub cost: Cost,
-    /// Answers by status, if the load expects several.
+    /// Responses by status, if the load expects several.
     #[serde(default)]
     pub statuses: Vec<StatusResult>,
     /// Requests that a limit admitted, divided by those that it should have admitted; null without a limit.
     pub admitted_ratio: Option<Interval>,
-    /// Share of the answers within 1 ms, 0 to 1, and share that took longer than 10 ms.
+    /// Share of the responses within 1 ms, 0 to 1, and share that took longer than 10 ms.
     pub within_1_ms_share: Option<f64>,
     /// See `within_1_ms_share`.
     pub over_10_ms_share: Option<f64>,
@@ -177,17 +180,17 @@ pub struct ArmLoad {
     pub failures: BTreeMap<String, u64>,
 }
 
-/// Answers of one status.
+/// Responses of one status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatusResult {
     /// The status.
     pub status: u16,
-    /// Number of answers.
+    /// Number of responses.
     pub count: u64,
-    /// Their share of all answers, 0 to 1.
+    /// Their share of all responses, 0 to 1.
     pub share: f64,
-    /// Answers per second.
+    /// Responses per second.
     pub per_second: Option<Interval>,
     /// Their response time, us.
     pub response_us: ResponseCost,
@@ -223,7 +226,7 @@ pub struct Cost {
     pub cpu_share: Option<Interval>,
     /// Response time, us.
     pub response_us: ResponseCost,
-    /// Share of the answers that took longer than 1 ms, 0 to 1.
+    /// Share of the responses that took longer than 1 ms, 0 to 1.
     #[serde(default)]
     pub over_1_ms_share: Option<Interval>,
     /// Highest rate of the closed loop, requests per second; negative when the function lowers it.

@@ -22,7 +22,7 @@ pub enum Measure {
     ResponseP50,
     /// 90th percentile of response time.
     ResponseP90,
-    /// 99th percentile of response time, and shares of slow answers.
+    /// 99th percentile of response time, and shares of slow responses.
     ResponseP99,
     /// Bytes on a link.
     LinkBytes,
@@ -39,7 +39,7 @@ pub enum Measure {
 impl Measure {
     /// Quantiles of response time.
     pub const RESPONSES: [Self; 3] = [Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
-    /// Measures that depend on the timing of requests and answers.
+    /// Measures that depend on the timing of requests and responses.
     pub const TIMED: [Self; 6] = [
         Self::Rate,
         Self::MaxRate,

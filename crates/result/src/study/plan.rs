@@ -118,7 +118,7 @@ pub struct LoadSpec {
     pub connections: u32,
     /// Requests after which a connection is closed and reopened; null for as many as the peer allows.
     pub requests_per_connection: Option<u32>,
-    /// Expected statuses of answers; empty for all below 400.
+    /// Expected statuses of responses; empty for all below 400.
     #[serde(default)]
     pub expect: Vec<u16>,
     /// The caller: `hoptax` or `php`.

@@ -102,7 +102,7 @@ pub struct Opened {
     pub after_bytes: u64,
 }
 
-/// A disturbance of a slice by the host.
+/// A disturbance of a slice by the host, or by a process that did not last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disturbance {
@@ -114,11 +114,13 @@ pub enum Disturbance {
     RunDelay,
     /// The generator was stopped while it should have sent, or the whole machine was.
     Stalled,
+    /// A process whose CPU time is counted, or a thread of one, ended or was replaced, so that its CPU time is unknown.
+    Restarted,
 }
 
 impl Disturbance {
     /// All disturbances.
-    pub const ALL: [Self; 4] = [Self::Steal, Self::Handover, Self::RunDelay, Self::Stalled];
+    pub const ALL: [Self; 5] = [Self::Steal, Self::Handover, Self::RunDelay, Self::Stalled, Self::Restarted];
 
     /// Its name, as serialised.
     pub fn as_str(self) -> &'static str {
@@ -127,6 +129,7 @@ impl Disturbance {
             Self::Handover => "handover",
             Self::RunDelay => "run-delay",
             Self::Stalled => "stalled",
+            Self::Restarted => "restarted",
         }
     }
 

@@ -31,7 +31,7 @@ fn against_the_mean_of_copies_costs_lean_to_below_zero() {
 }
 
 #[test]
-fn in_one_sample_of_all_pairs_costs_lean_to_above_zero_where_blocks_are_few() {
+fn one_sample_of_all_pairs_is_biased_upwards_with_few_blocks() {
     for levels in [Levels::Normal(0.005), Levels::TwoModes(0.005)] {
         let [pairs, _, all] = nine_copies(2, levels, 1_000);
         assert!(all.bias() > 0.3, "{all:?}");

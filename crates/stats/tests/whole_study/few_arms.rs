@@ -68,7 +68,7 @@ fn an_arm_against_no_proxy_has_an_honest_interval_however_few_there_are() {
 }
 
 #[test]
-fn an_arm_that_tells_the_speed_it_is_adjusted_for_has_an_interval_of_nothing() {
+fn an_arm_adjusted_by_itself_has_an_interval_of_zero_width() {
     let alone = against_direct(1, USUAL, Adjustment::OwnArmIncluded, 200);
     assert!(alone.coverage() < 5.0 && alone.half_width() < 1e-9, "{alone:?}");
     let two = against_direct(2, USUAL, Adjustment::OwnArmIncluded, 500);

@@ -43,7 +43,7 @@ fn intervals_are_honest_from_four_arms_to_a_hundred_whether_the_machine_wanders_
 }
 
 #[test]
-fn where_the_machine_wanders_intervals_are_narrower_than_of_values_as_measured() {
+fn on_an_unsteady_machine_the_adjustment_narrows_intervals() {
     for (functions, studies, most) in [(4, 100, 0.98), (20, 20, 0.92), (60, 6, 0.88)] {
         let ratio = width_ratio(study_of(functions, USUAL), studies, Quantity::CostUs, Adjustment::None);
         assert!(ratio < most, "{functions} functions: {ratio}");
@@ -51,7 +51,7 @@ fn where_the_machine_wanders_intervals_are_narrower_than_of_values_as_measured()
 }
 
 #[test]
-fn where_it_does_not_wander_the_adjustment_costs_little() {
+fn on_a_steady_machine_the_adjustment_costs_little() {
     for (functions, studies) in [(4, 100), (20, 20), (60, 6)] {
         let ratio = width_ratio(study_of(functions, STEADY), studies, Quantity::CostUs, Adjustment::None);
         assert!((0.97..1.03).contains(&ratio), "{functions} functions: {ratio}");
@@ -59,14 +59,14 @@ fn where_it_does_not_wander_the_adjustment_costs_little() {
 }
 
 #[test]
-fn arms_that_tell_of_each_other_have_wider_intervals_than_those_told_by_others() {
+fn arms_adjusted_by_each_other_have_wider_intervals_than_by_others() {
     let few = width_ratio(study_of(4, USUAL), 100, Quantity::Share, Adjustment::OwnArmLeftOut);
     let many = width_ratio(study_of(20, USUAL), 20, Quantity::Share, Adjustment::OwnArmLeftOut);
     assert!(few < 0.92 && many > few, "{few} {many}");
 }
 
 #[test]
-fn neighbours_have_weight_where_the_speed_lasts_from_slice_to_slice_and_next_to_none_where_it_does_not() {
+fn neighbours_have_weight_only_if_the_speed_lasts_from_slice_to_slice() {
     for (functions, studies) in [(20, 20), (60, 8)] {
         let scenario = study_of(functions, USUAL);
         let (lasting, fleeting) =

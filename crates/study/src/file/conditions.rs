@@ -31,11 +31,11 @@ pub struct ConditionsSection {
     #[schemars(schema_with = "tls_words")]
     pub tls: Option<OneOrMore<TlsWord>>,
     /// Size of each request body in bytes; requests are then `POST`. 0 for none. With gRPC, size of the message, which
-    /// is echoed as the answer.
+    /// is echoed as the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "request_bytes")]
     pub request_bytes: Option<OneOrMore<u64>>,
-    /// Size of each answer's body in bytes. Default: 64.
+    /// Size of each response's body in bytes. Default: 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "response_bytes")]
     pub response_bytes: Option<OneOrMore<u64>>,

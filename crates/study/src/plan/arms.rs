@@ -7,56 +7,63 @@ use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
 use super::points::{self, Requested, Settled};
+use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
 use crate::file::{
     Application, ArmEntry, ConditionsSection, LoopWord, Position, Positions, Problem, Protocol, StudyFile,
     SubjectEntry, SubjectSection,
 };
 
-/// Plans the arms of `file`. Problems with them are added to `problems`.
+/// Plans the arms of `file`, with the place in the file that each comes from. Problems with them are added to `problems`.
 pub(super) fn plan(
     file: &StudyFile,
     positions: &Positions,
     catalogue: &Catalogue,
     problems: &mut Vec<Problem>,
-) -> Vec<Arm> {
+) -> (Vec<Arm>, Vec<String>) {
     let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
     // The baseline is required even if it is not named, and comes first so that others can refer to it.
     if has_names && !file.arms.iter().any(|entry| name_of(entry) == BASELINE) {
         let message = format!("`arms` has no `{BASELINE}`, which other arms are compared with: add it");
         problems.push(positions.problem("/arms", message));
     }
-    let mut planned = Planned { file, catalogue, arms: Vec::new(), named: BTreeMap::new() };
+    let mut planned = Planned { file, positions, catalogue, arms: Vec::new(), named: BTreeMap::new() };
     if has_names {
         for asked in planned.asked(&ConditionsSection::default()) {
             match points::plain(BASELINE, &asked) {
                 Ok(settled) => {
                     planned.baseline(&settled);
                 }
-                Err(message) => problems.push(positions.problem("/conditions", message)),
+                Err(message) => problems.push(positions.problem(CONDITIONS, message)),
             }
         }
     }
+    let mut pointers = vec![CONDITIONS.to_owned(); planned.arms.len()];
     for (index, entry) in file.arms.iter().enumerate() {
         let pointer = format!("/arms/{index}");
-        let messages = if file.arms.iter().take(index).any(|earlier| earlier == entry) {
-            vec![format!("duplicate arm `{}`", name_of(entry))]
-        } else {
-            planned.add(index, entry)
+        let messages = match file.arms.iter().take(index).position(|earlier| earlier == entry) {
+            Some(earlier) => {
+                let name = name_of(entry);
+                vec![planned.duplicate(&name, &name, earlier)]
+            }
+            None => planned.add(index, entry),
         };
         problems.extend(messages.into_iter().map(|message| positions.problem(&pointer, message)));
+        pointers.resize(planned.arms.len(), pointer);
     }
     name_folders(&mut planned.arms);
-    planned.arms
+    (planned.arms, pointers)
 }
 
 /// The arms planned so far.
 struct Planned<'a> {
     file: &'a StudyFile,
+    positions: &'a Positions,
     catalogue: &'a Catalogue,
     arms: Vec<Arm>,
-    /// The index of the entry that named each arm; None for an arm that came from the points of a function.
-    named: BTreeMap<String, Option<usize>>,
+    /// The entry that named each arm, both by index. Arms that came from the points of a function have none, and neither
+    /// have baselines, which several entries may name.
+    named: BTreeMap<usize, usize>,
 }
 
 /// The name in an entry.
@@ -113,8 +120,8 @@ impl Planned<'_> {
                 BASELINE => points::plain(BASELINE, &asked).map_err(|message| vec![message]).map(|settled| {
                     self.baseline(&settled);
                 }),
-                DIRECT => self.direct(&asked),
-                same if is_same(same) => self.same(same, &asked),
+                DIRECT => self.direct(&asked, index),
+                same if number_of_same(same).is_some() => self.same(same, &asked, index),
                 call => self.functions(call, &asked, index, (is_unloaded, has_points)),
             };
             messages.extend(added.err().into_iter().flatten());
@@ -157,30 +164,58 @@ impl Planned<'_> {
         unique
     }
 
-    fn direct(&mut self, asked: &Requested) -> Result<(), Vec<String>> {
+    /// That an arm, as its entry spells it, equals the arm `id` of an earlier entry.
+    fn duplicate(&self, spelling: &str, id: &str, earlier: usize) -> String {
+        let line = self.positions.problem(&format!("/arms/{earlier}"), String::new()).line;
+        let spelt = if spelling == id { String::new() } else { format!(" as `{id}`") };
+        format!("duplicate arm `{spelling}`: line {line} names it already{spelt}; remove one of them")
+    }
+
+    /// Records that the entry `index` names an arm that exists. An error if another entry named it; not if the arm came
+    /// from the points of a function (then `index` or the earlier entry is None).
+    fn name_again(&mut self, arm: usize, spelling: &str, index: Option<usize>) -> Result<(), Vec<String>> {
+        let Some(index) = index else { return Ok(()) };
+        let earlier = *self.named.entry(arm).or_insert(index);
+        let id = self.arms.get(arm).map(|arm| arm.id.as_str()).unwrap_or_default();
+        if earlier == index { Ok(()) } else { Err(vec![self.duplicate(spelling, id, earlier)]) }
+    }
+
+    /// Adds an arm that the entry `index` names.
+    fn push(&mut self, arm: Arm, index: Option<usize>) {
+        self.named.extend(index.map(|index| (self.arms.len(), index)));
+        self.arms.push(arm);
+    }
+
+    fn direct(&mut self, asked: &Requested, index: usize) -> Result<(), Vec<String>> {
         let settled = points::without_proxy(DIRECT, asked).map_err(|message| vec![message])?;
         let id = settled.named(DIRECT);
-        if self.arms.iter().any(|arm| arm.id == id) {
-            return Ok(());
+        if let Some(place) = self.arms.iter().position(|arm| arm.id == id) {
+            return self.name_again(place, &id, Some(index));
         }
         let baseline = self.baseline(&settled);
         let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &settled);
-        self.arms.push(Arm {
+        let direct = Arm {
             subject: SubjectSection { position: Position::Direct, ..arm.subject },
             summary: "No proxy: the generator connects to the origin".to_owned(),
             ..arm
-        });
+        };
+        self.push(direct, Some(index));
         Ok(())
     }
 
-    fn same(&mut self, name: &str, asked: &Requested) -> Result<(), Vec<String>> {
-        let settled = points::plain(name, asked).map_err(|message| vec![message])?;
+    fn same(&mut self, spelling: &str, asked: &Requested, index: usize) -> Result<(), Vec<String>> {
+        let name = match number_of_same(spelling) {
+            Some(number) if number > 1 => format!("{SAME}#{number}"),
+            _ => SAME.to_owned(),
+        };
+        let settled = points::plain(&name, asked).map_err(|message| vec![message])?;
         let baseline = self.baseline(&settled);
-        let id = settled.named(name);
-        if !self.arms.iter().any(|arm| arm.id == id) {
-            let summary = "A copy of the baseline, whose true cost is zero".to_owned();
-            self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &settled) });
+        let id = settled.named(&name);
+        if let Some(place) = self.arms.iter().position(|arm| arm.id == id) {
+            return self.name_again(place, &settled.named(spelling), Some(index));
         }
+        let summary = "A copy of the baseline, whose true cost is zero".to_owned();
+        self.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &settled) }, Some(index));
         Ok(())
     }
 
@@ -225,17 +260,22 @@ impl Planned<'_> {
         let mut id = settled.named(&called);
         let mut summary = function.summary.clone();
         if is_unloaded {
+            // Functions of the catalogue were rendered when it was loaded.
+            if let Some(reason) = function.obstacle_to_unloading(&knobs).ok().flatten() {
+                return Err(vec![format!("`{called}` cannot be unloaded: {reason}")]);
+            }
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");
         }
-        match self.named.get(&id) {
-            // Two entries that yield the same arm.
-            Some(Some(earlier)) if index.is_some_and(|index| index != *earlier) => {
-                return Err(vec![format!("duplicate arm `{id}`")]);
-            }
-            Some(_) => return Ok(()),
-            None => self.named.insert(id.clone(), index),
+        // Compared by what they are: a knob may be stated at its default, so equal arms may differ in their ids.
+        let is_it = |arm: &Arm| {
+            let is_same_call =
+                arm.function.as_ref().is_some_and(|(other, own)| other.id == function.id && *own == knobs);
+            is_same_call && arm.is_unloaded == is_unloaded && arm.conditions == settled.conditions
         };
+        if let Some(place) = self.arms.iter().position(is_it) {
+            return self.name_again(place, &id, index);
+        }
         let baseline = self.baseline(&settled);
         let arm = Arm {
             function: Some((function.clone(), knobs)),
@@ -247,7 +287,7 @@ impl Planned<'_> {
         // Functions that the application performs need an application that supports them.
         let is_missing = self.file.application != Application::Go && !arm.application().is_empty();
         let message = format!("`{}` runs in the application: add `application: go` to the study", arm.id);
-        self.arms.push(arm);
+        self.push(arm, index);
         if is_missing { Err(vec![message]) } else { Ok(()) }
     }
 }
@@ -301,11 +341,12 @@ fn name_folders(arms: &mut [Arm]) {
     }
 }
 
-/// Whether the name is that of an A/A arm: `same`, or `same#2` and so on if a study has several.
-fn is_same(name: &str) -> bool {
-    let number = |rest: &str| rest.strip_prefix('#')?.parse::<u32>().ok();
-    name.strip_prefix(SAME)
-        .is_some_and(|rest| rest.is_empty() || number(rest).is_some_and(|number| number > 1))
+/// The number of an A/A arm: 1 for `same`, 2 for `same#2` and so on if a study has several. None for other names.
+fn number_of_same(name: &str) -> Option<u32> {
+    match name.strip_prefix(SAME)? {
+        "" => Some(1),
+        rest => rest.strip_prefix('#')?.parse().ok().filter(|number| *number > 1),
+    }
 }
 
 /// An arm defined by its proxies, compared with the arm without a proxy and with the same protocol, which is added if
@@ -327,12 +368,6 @@ fn subject_arm(
             "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
             front.program()
         ));
-    }
-    let is_mutual = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.mtls);
-    if subject.tls && entries.iter().any(is_mutual) {
-        return Err(
-            "`tls` and `mtls` cannot be combined in one study: its origin either requests client certificates or does not".to_owned()
-        );
     }
     if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
         return Err(format!(

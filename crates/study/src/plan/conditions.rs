@@ -6,7 +6,7 @@ use std::fmt;
 use super::{Arm, Load};
 use crate::file::{Protocol, TlsWord};
 
-/// Default size of the body of an answer, and of a message of gRPC, TCP or WebSocket, in bytes.
+/// Default size of the body of a response, and of a message of gRPC, TCP or WebSocket, in bytes.
 pub const USUAL_BYTES: u64 = 64;
 /// The value of each additional header.
 const HEADER_VALUE: &str = "0123456789abcdefghij";
@@ -21,7 +21,7 @@ pub struct Conditions {
     /// The body of its requests, which are then `POST`. With gRPC, the message of each call, instead of the default
     /// one.
     pub body: Option<Vec<u8>>,
-    /// Size of the body of its answers in bytes, which its requests state in their query.
+    /// Size of the body of its responses in bytes, which its requests state in their query.
     pub response_bytes: Option<u64>,
     /// The rest of the query of its requests.
     pub query: Option<String>,

@@ -60,6 +60,11 @@ pub(super) fn plan(
         if section.caller == Caller::Php && section.loop_ == LoopWord::Open {
             problem("/caller", "PHP callers support only a closed loop: set `loop: closed`".to_owned());
         }
+        if section.caller == Caller::Php {
+            for (key, why) in not_of_php(section) {
+                problem(&format!("/{key}"), format!("{why}: remove `{key}`, or set `caller: hoptax`"));
+            }
+        }
         let given = section.slice.as_deref();
         match given.map_or(Ok(DEFAULT_SLICE), humantime::parse_duration) {
             Ok(slice) if (SHORTEST_SLICE..=LONGEST_SLICE).contains(&slice) => loads.push(Load {
@@ -83,6 +88,19 @@ pub(super) fn plan(
         }
     }
     loads
+}
+
+/// The settings of a load that callers in PHP do not follow, with the reasons.
+fn not_of_php(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
+    let keeps = section.requests_per_connection.is_some_and(|requests| requests != 1);
+    [
+        (!section.expect.is_empty(), "expect", "PHP callers accept every status below 400 and no other"),
+        (keeps, "requests_per_connection", "PHP callers open a connection for each request"),
+        (section.resumption == Some(true), "resumption", "PHP callers keep no TLS sessions"),
+    ]
+    .into_iter()
+    .filter_map(|(is_asked, key, why)| is_asked.then_some((key, why)))
+    .collect()
 }
 
 /// The rate of an open loop, or why it is invalid.

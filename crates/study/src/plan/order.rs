@@ -21,9 +21,9 @@ pub struct Block {
 /// its own order of subjects.
 pub fn blocks(plan: &Plan, round: u32) -> Vec<Block> {
     let mut random = random(plan.seed, round, 1);
-    let most = plan.loads.iter().map(|load| load.blocks).max().unwrap_or(0);
+    let max_blocks = plan.loads.iter().map(|load| load.blocks).max().unwrap_or(0);
     let mut blocks = Vec::new();
-    for number in 0..most {
+    for number in 0..max_blocks {
         for (load, spec) in plan.loads.iter().enumerate().filter(|(_, spec)| number < spec.blocks) {
             let mut subjects: Vec<usize> = plan.subjects_under(spec).collect();
             subjects.shuffle(&mut random);

@@ -1,4 +1,5 @@
 mod conditions;
+mod supported;
 
 use proptest::prelude::*;
 
@@ -108,6 +109,62 @@ fn a_subject_is_compared_with_no_proxy_at_the_same_protocol() {
     assert!(plan.arms.iter().all(|arm| plan.loads.iter().all(|load| arm.takes_part(load))));
     let alone = problems(&subjects(&["position: both", "position: both, mtls: true"]));
     assert!(alone.contains("has no `subject: {position: direct, protocol: http1}`"), "{alone}");
+}
+
+#[test]
+fn spellings_of_one_arm_are_refused_with_both_lines() {
+    let of = |first: &str, second: &str| {
+        problems(&format!("name: test\narms:\n  - baseline\n  - {first}\n  - lua\n  - {second}\n{LOADS}"))
+    };
+    for (first, second) in [
+        ("'rbac{rules=5}'", "'rbac{rules=5 }'"),
+        ("'rbac{rules=5}'", "'rbac{ rules=05}'"),
+        ("'rbac{rules=5}'", "{function: 'rbac {rules=5}'}"),
+        ("rbac", "' rbac'"),
+        // A knob at its default.
+        ("rbac", "'rbac{rules=1}'"),
+        ("{unloaded: rbac}", "{unloaded: 'rbac '}"),
+        ("same", "{function: same}"),
+        ("same#2", "'same#02'"),
+        ("direct", "{function: direct, at: {response_bytes: 64}}"),
+    ] {
+        let problems = of(first, second);
+        assert!(problems.starts_with("test.yaml:6:5: duplicate arm "), "{second}: {problems}");
+        assert!(problems.contains("line 4 names it already"), "{second}: {problems}");
+        assert_eq!(problems.lines().count(), 1, "{second}: {problems}");
+    }
+    assert!(
+        of("rbac", "'rbac{rules=1}'")
+            .contains("duplicate arm `rbac{rules=1}`: line 4 names it already as `rbac`")
+    );
+    // Other conditions, other knobs or the removal of a function make another arm.
+    let plan = plan("baseline, rbac, 'rbac{rules=5}', {unloaded: rbac}, {function: rbac, at: {headers: 5}}")
+        .unwrap();
+    let ids: Vec<&str> =
+        plan.arms.iter().map(|arm| arm.id.as_str()).filter(|id| id.contains("rbac")).collect();
+    assert_eq!(ids, ["rbac", "rbac{rules=5}", "rbac unloaded", "rbac @ headers=5"]);
+    let mut folders: Vec<String> = plan.arms.iter().map(|arm| arm.folder(0)).collect();
+    folders.sort();
+    folders.dedup();
+    assert_eq!(folders.len(), plan.arms.len());
+}
+
+#[test]
+fn a_function_that_stays_is_not_unloaded() {
+    for (id, reason) in [
+        ("overload-manager", "`overload_manager` of the bootstrap"),
+        ("workers/two", "workers"),
+        ("tls/terminate", "TLS"),
+        ("rate-limit/library", "the application"),
+    ] {
+        let text =
+            format!("name: test\napplication: go\narms:\n  - baseline\n  - {{unloaded: {id}}}\n{LOADS}");
+        let problems = problems(&text);
+        let expected = format!("test.yaml:5:5: `{id}` cannot be unloaded: ");
+        assert!(problems.starts_with(&expected) && problems.contains(reason), "{problems}");
+    }
+    let plan = plan("baseline, {unloaded: outlier-detection}, {unloaded: balance/maglev}").unwrap();
+    assert_eq!(plan.arms.iter().filter(|arm| arm.is_unloaded).count(), 2);
 }
 
 #[test]

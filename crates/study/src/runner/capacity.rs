@@ -13,14 +13,14 @@ use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
 use super::subjects::Subjects;
 use crate::plan::{self, Load, Plan};
 
-/// Measurements per subject and loop, of which the median is taken. Subjects take turns.
+/// Measurements per subject and loop; their median is used. Subjects alternate.
 const TURNS: usize = 3;
 /// Length of each measurement, nanoseconds.
 const TURN_NS: u64 = 150_000_000;
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
-/// What the turns of one loop gave for each arm.
+/// The measurements of one loop, by arm.
 #[derive(Default)]
 struct Turns {
     /// Requests per second.
@@ -95,12 +95,13 @@ impl Meter<'_> {
                 thread::sleep(SETTLE);
                 let after = self.read(subject)?;
                 self.freezer.freeze(&proxies)?;
-                let seconds = self.recording.last_answer_ns.saturating_sub(start_ns) as f64 / 1e9;
+                let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
                 let answered = self.recording.book.answered as f64;
                 if seconds > 0.0 && answered > 0.0 {
                     turns.rates.entry(planned.arm).or_default().push(answered / seconds);
-                    let (used, _) = after.since(&before);
-                    turns.cpu_ns.entry(planned.arm).or_default().push(used.cpu_ns as f64 / answered);
+                    if let Some((used, _)) = after.proxies_since(&before) {
+                        turns.cpu_ns.entry(planned.arm).or_default().push(used.cpu_ns as f64 / answered);
+                    }
                 }
             }
         }
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_costs_in_use_limits_the_capacity() {
+    fn the_cost_of_a_request_in_use_limits_the_capacity() {
         let of = |closed, open| of_loops(10_000.0, closed, open).round() as u64;
         assert_eq!(of(Some(80_000.0), Some(100_000.0)), 8_000);
         // The closed loop is the limit where a request of the open loop costs no more, or where CPU time is unknown.

@@ -7,38 +7,34 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_functions::Proof;
-use hoptax_host::accounting::{
-    ProcessUse, ProcessorTicks, TaskUse, memory_bytes, process_use, ticks_between,
-};
+use hoptax_host::accounting::{memory_bytes, ticks_between};
 use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
-use hoptax_host::parts::{ProcessParts, process_parts};
-use hoptax_host::spinner::Spinner;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
-use hoptax_result::PartCounts;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
-use super::subjects::{Subject, Subjects};
+use super::reading::{Reading, Used};
+use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
 use crate::plan::{self, Block, Load, Plan, Rate};
-use crate::record::{MAX_HOPS, RoundRecord, SliceRecord};
+use crate::record::{RoundRecord, SliceRecord};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
 const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
 const LEAD_IN_NS: u64 = 20_000_000;
-/// How long to wait for answers after a slice.
+/// How long to wait for responses after a slice.
 pub(super) const DRAIN_NS: u64 = 1_000_000_000;
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 /// A tick of `/proc/stat`, nanoseconds.
 const TICK_NS: f64 = 1e7;
-/// Time for the proxy to go to sleep after its last answer: the kernel's CPU accounting of a thread is exact once it
+/// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
 /// sleeps.
 pub(super) const SETTLE: Duration = Duration::from_micros(500);
 
@@ -59,88 +55,6 @@ pub(super) struct Meter<'a> {
     pub(super) freezer: Freezer,
     /// The reading of each subject's proxies after its last slice, and the index of that slice in the record.
     last: Vec<Option<(Reading, Option<usize>)>>,
-}
-
-/// All counters at one moment.
-pub(super) struct Reading {
-    at_ns: u64,
-    /// CPU time of all origins.
-    origin_cpu_ns: u64,
-    companion_cpu_ns: u64,
-    link_bytes: u64,
-    /// CPU time of each proxy.
-    hops: Vec<ProcessUse>,
-    /// Activity counters of all proxies; none where the kernel does not report them.
-    parts: Option<ProcessParts>,
-    ticks: Vec<(u32, ProcessorTicks)>,
-    /// CPU time of spinners on the processors of generator and origin.
-    spinner_ns: u64,
-}
-
-impl Reading {
-    fn take(
-        subject: &Subject,
-        (origins, companion): (&[u32], Option<u32>),
-        setting: &Setting<'_>,
-        link: Option<&Link>,
-    ) -> io::Result<Self> {
-        let mut spinner_ns = 0;
-        for (processor, cpu_ns) in setting.spinner.map_or(Ok(Vec::new()), Spinner::cpu_ns)? {
-            if setting.placement.generator.contains(&processor) {
-                spinner_ns += cpu_ns;
-            }
-        }
-        let mut origin_cpu_ns = 0;
-        for origin in origins {
-            origin_cpu_ns += process_use(*origin)?.cpu_ns();
-        }
-        Ok(Self {
-            at_ns: now_ns(),
-            origin_cpu_ns,
-            companion_cpu_ns: companion.map_or(Ok(0), |id| process_use(id).map(|used| used.cpu_ns()))?,
-            link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
-            hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
-            parts: subject.proxies.iter().map(|proxy| process_parts(proxy.id()).ok()).sum(),
-            ticks: (setting.ticks)()?,
-            spinner_ns,
-        })
-    }
-}
-
-impl Reading {
-    /// Resource use of all proxies since an earlier reading, with the time that they waited for a processor that none
-    /// of them used, and the CPU time of each.
-    pub(super) fn since(&self, earlier: &Self) -> (TaskUse, [u64; MAX_HOPS]) {
-        let (mut all, mut cpu_ns) = (TaskUse::default(), [0; MAX_HOPS]);
-        let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
-        for ((hop, earlier), cpu_ns) in self.hops.iter().zip(&earlier.hops).zip(&mut cpu_ns) {
-            *cpu_ns = hop.since(earlier).cpu_ns;
-            now.join(hop);
-            before.join(earlier);
-        }
-        if !self.hops.is_empty() {
-            all = now.since(&before);
-        }
-        (all, cpu_ns)
-    }
-}
-
-/// Activity of proxies between two readings, with the number of requests; none without a proxy.
-fn counts(now: &Reading, earlier: &Reading, requests: u64) -> Option<PartCounts> {
-    let done = now.parts.filter(|_| !now.hops.is_empty())? - earlier.parts?;
-    Some(PartCounts {
-        requests,
-        cpu_ns: done.cpu_ns,
-        user_ns: done.user_ns,
-        kernel_ns: done.kernel_ns,
-        reads: done.reads,
-        writes: done.writes,
-        read_bytes: done.read_bytes,
-        written_bytes: done.written_bytes,
-        voluntary_switches: done.voluntary_switches,
-        involuntary_switches: done.involuntary_switches,
-        minor_faults: done.minor_faults,
-    })
 }
 
 impl<'a> Meter<'a> {
@@ -250,7 +164,10 @@ impl<'a> Meter<'a> {
         let handover_ns = quiet.after(waited);
 
         let wall_ns = after.at_ns - before.at_ns;
-        let (proxy, hops_cpu_ns) = after.since(&before);
+        let used_by_processes = after.since(&before);
+        let is_incomplete = used_by_processes.is_none();
+        let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns } =
+            used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
         // Of the processor that lost most, since processors cannot make up for each other.
@@ -268,18 +185,20 @@ impl<'a> Meter<'a> {
             wall_s,
             planned_rate,
             // Requests in flight at the end are waited for and counted, so the time until then counts too.
-            recorded_s: self.recording.last_answer_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+            recorded_s: self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9,
             book: self.recording.book,
-            answered: self.recording.book.answered + self.recording.warmup_answers,
-            proxy_cpu_ns: proxy.cpu_ns,
+            answered: self.recording.book.answered + self.recording.warmup_responses,
+            is_incomplete,
+            proxy_cpu_ns: proxies.cpu_ns,
             hops_cpu_ns,
-            late_hops_cpu_ns: [0; MAX_HOPS],
-            parts: counts(&after, &before, self.recording.book.answered + self.recording.warmup_answers),
-            origin_cpu_ns: after.origin_cpu_ns.saturating_sub(before.origin_cpu_ns),
-            // The counter of a killed companion is gone.
-            companion_cpu_ns: after.companion_cpu_ns.saturating_sub(before.companion_cpu_ns),
+            late_hops_cpu_ns: Vec::new(),
+            parts: after
+                .counts_since(&before, self.recording.book.answered + self.recording.warmup_responses)
+                .filter(|_| !is_incomplete),
+            origin_cpu_ns,
+            companion_cpu_ns,
             link_bytes: after.link_bytes.saturating_sub(before.link_bytes),
-            proxy_run_delay_ns: proxy.run_delay_ns,
+            proxy_run_delay_ns: proxies.run_delay_ns,
             steal_ticks,
             handover_ns,
             generator_cpu_ns: used.cpu_ns,
@@ -297,7 +216,7 @@ impl<'a> Meter<'a> {
         self.record.steal.0 += steal;
         self.record.steal.1 += ours.total + if self.setting.placement.is_apart() { theirs.total } else { 0 };
         let place = self.record.slices.len();
-        self.record.add(slice, &self.recording, load.open.is_some());
+        self.record.add(slice.clone(), &self.recording, load.open.is_some());
         if let Some(by_status) = self.recording.by_status.take() {
             self.record.add_statuses(&by_status);
         }
@@ -315,8 +234,7 @@ impl<'a> Meter<'a> {
         ) {
             (Some(proxy), Some(arm)) if arm.function.is_some() => {
                 let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
-                let read = proxy.statistics(&names);
-                read.map_err(|error| RunError::Arm { arm: arm.id.clone(), cause: error.into() })
+                statistics(arm, (proxy, 0), self.link, &names)
             }
             _ => Ok(None),
         };
@@ -371,7 +289,9 @@ impl<'a> Meter<'a> {
         }
         for (arm, bytes) in &mut self.record.memory_bytes {
             let copies = copies.get(arm).copied().unwrap_or(1).max(1);
-            bytes.iter_mut().for_each(|bytes| *bytes /= copies);
+            for bytes in bytes.iter_mut() {
+                *bytes /= copies;
+            }
         }
         Ok(self.record)
     }
@@ -397,7 +317,7 @@ impl<'a> Meter<'a> {
             Some(open) => {
                 // All arms of a block with the same rate get the same release times.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
-                // Where answers are counted by status, all count: a token bucket does not know of a lead-in.
+                // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
                 let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }
@@ -410,10 +330,14 @@ impl<'a> Meter<'a> {
     /// between and have caught up now.
     fn keep_late(&mut self, number: usize, now: &Reading) {
         let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
-        let (_, late_hops_cpu_ns) = now.since(last);
-        if let Some(slice) = self.record.slices.get_mut(*place) {
-            slice.late_hops_cpu_ns = late_hops_cpu_ns;
-            slice.parts = slice.parts.zip(counts(now, last, 0)).map(|(in_time, late)| in_time + late);
+        let Some(slice) = self.record.slices.get_mut(*place) else { return };
+        match now.proxies_since(last) {
+            Some((_, late_hops_cpu_ns)) => {
+                slice.late_hops_cpu_ns = late_hops_cpu_ns;
+                slice.parts =
+                    slice.parts.zip(now.counts_since(last, 0)).map(|(in_time, late)| in_time + late);
+            }
+            None => slice.is_incomplete = true,
         }
     }
 }

@@ -48,6 +48,16 @@ pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Res
     Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
 }
 
+/// The flags of an origin that serves TLS, and that requires client certificates if `is_mutual`.
+fn tls_flags(lab: &Lab, is_mutual: bool) -> Vec<OsString> {
+    let mut flags: Vec<OsString> =
+        vec!["--cert".into(), lab.certificate(ORIGIN).into(), "--key".into(), lab.key(ORIGIN).into()];
+    if is_mutual {
+        flags.extend(["--client-ca".into(), lab.authority().into()]);
+    }
+    flags
+}
+
 /// Starts as many origins as the arm with most upstreams needs; other arms use the first of these. Adds one for plain
 /// TCP, which the first byte does not distinguish from other protocols.
 pub(super) fn start_origins(
@@ -56,26 +66,20 @@ pub(super) fn start_origins(
     link: Option<&Link>,
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
-    let is_mutual = plan.arms.iter().any(|arm| arm.subject.mtls || arm.secured().upstream == Some(Tls::Mtls));
+    let is_mutual = plan.arms.iter().any(|arm| arm.origin_security() == Some(Tls::Mtls));
     let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
         let log = setting.directory.join(format!("{name}.log"));
-        let secured: Vec<OsString> = lab.map_or_else(Vec::new, |lab| {
-            let mut flags: Vec<OsString> =
-                vec!["--cert".into(), lab.certificate(ORIGIN).into(), "--key".into(), lab.key(ORIGIN).into()];
-            if is_mutual {
-                flags.extend(["--client-ca".into(), lab.authority().into()]);
-            }
-            flags
-        });
+        // The application in Go serves plaintext only; plans refuse arms that would connect to it over TLS.
+        let is_application = plan.application == Application::Go && name != TCP;
+        let secured = lab.filter(|_| !is_application).map_or_else(Vec::new, |lab| tls_flags(lab, is_mutual));
         let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
         // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
         let processors =
             if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
-        Ok(match plan.application {
-            Application::Go if name != TCP => {
-                OriginProcess::start_application(far_address(link), &more, &log, processors)?
-            }
-            _ => OriginProcess::start(setting.program, far_address(link), &more, &log, processors)?,
+        Ok(if is_application {
+            OriginProcess::start_application(far_address(link), &more, &log, processors)?
+        } else {
+            OriginProcess::start(setting.program, far_address(link), &more, &log, processors)?
         })
     };
     let count = plan.arms.iter().map(|arm| arm.upstreams).max().unwrap_or(1);

@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// Interval at which their completion is polled.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Runs the callers for the length of a slice and records their answers as if they had begun at `record_from_ns`, so
+/// Runs the callers for the length of a slice and records their responses as if they had begun at `record_from_ns`, so
 /// the start of a hundred processes is not part of the slice.
 pub(super) fn call(
     (url, authority): &(String, Option<PathBuf>),
@@ -60,17 +60,17 @@ pub(super) fn call(
         std::thread::sleep(POLL);
     };
     let text = fs::read_to_string(&output)?;
-    let Some((answers, span_us)) = answers(&text).filter(|_| status.success()) else {
+    let Some((responses, span_us)) = responses(&text).filter(|_| status.success()) else {
         let words = last_lines(&output, 8);
         return Err(io::Error::other(format!("the PHP callers failed ({status}):\n{words}")));
     };
-    recording.record_external_calls(&answers, record_from_ns + span_us * 1_000);
+    recording.record_external_calls(&responses, record_from_ns + span_us * 1_000);
     Ok(TaskUse::default())
 }
 
 /// Parses the output of a caller: one line per call with its time in us or `failed`, and a final line with the time
 /// from the first call to the end of the last, in us.
-fn answers(text: &str) -> Option<(Vec<Option<u64>>, u64)> {
+fn responses(text: &str) -> Option<(Vec<Option<u64>>, u64)> {
     let mut calls = Vec::new();
     for line in text.lines() {
         match line.split_once(' ') {
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn output_of_callers_is_complete_or_invalid() {
-        assert_eq!(answers("1500\nfailed\n20\nend 1600\n"), Some((vec![Some(1500), None, Some(20)], 1600)));
-        assert_eq!(answers("1500\n"), None);
-        assert_eq!(answers("Warning: something\nend 5\n"), None);
+        assert_eq!(responses("1500\nfailed\n20\nend 1600\n"), Some((vec![Some(1500), None, Some(20)], 1600)));
+        assert_eq!(responses("1500\n"), None);
+        assert_eq!(responses("Warning: something\nend 5\n"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Waits for the host to place processors close together, and repeats slices that it disturbed.
+//! Waits until the hypervisor places the processors close together, and repeats slices that the host disturbed.
 //!
 //! A host may move the processors of generator and proxy apart and together again, every few seconds or every few
 //! minutes. On many hosts, slices are several times less noisy where they are close. There, while they are further apart
@@ -59,7 +59,7 @@ impl Quiet {
     pub(super) fn over(placement: &Placement, has_link: bool, earlier: &[RoundRecord]) -> io::Result<Self> {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
-        let slices = earlier.iter().flat_map(|round| &round.slices).copied().collect();
+        let slices = earlier.iter().flat_map(|round| &round.slices).cloned().collect();
         Ok(Self { probe, slices, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
     }
 
@@ -95,13 +95,14 @@ impl Quiet {
         Some(before.handover_ns?.max(self.probe.as_mut()?.read()))
     }
 
-    /// Whether the host disturbed this slice and the allowance permits repeating it.
+    /// Whether the host disturbed this slice, or a process did not last through it, and the allowance permits repeating it.
     pub(super) fn repeats(&mut self, slice: &SliceRecord) -> bool {
         let is_apart =
             slice.handover_ns.zip(self.usual()).is_some_and(|(reading, usual)| usual.is_apart(reading));
-        self.slices.push(*slice);
+        self.slices.push(slice.clone());
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
-        if !is_apart && !lost_ticks(slice) && !was_stalled(slice) && !self.is_seldom_delayed(slice) {
+        let is_disturbed = is_apart || lost_ticks(slice) || was_stalled(slice) || slice.is_incomplete;
+        if !is_disturbed && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
             return false;
         }
@@ -187,6 +188,13 @@ mod tests {
     fn a_slice_with_a_stalled_generator_is_measured_again() {
         let stalled = SliceRecord { wall_s: 0.2, latest_own_lag_ns: 1_000_000_000, ..SliceRecord::default() };
         assert!(quiet(&[]).repeats(&stalled));
+    }
+
+    #[test]
+    fn a_slice_that_a_process_did_not_outlast_is_measured_again() {
+        let complete = SliceRecord { wall_s: 0.2, ..SliceRecord::default() };
+        assert!(!quiet(&[]).repeats(&complete));
+        assert!(quiet(&[]).repeats(&SliceRecord { is_incomplete: true, ..complete }));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use hoptax_host::accounting::memory_bytes;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
 use hoptax_result::Opened;
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
+use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
@@ -24,9 +24,8 @@ use super::origins::{start_companion, start_origins};
 use super::traffic::traffic;
 use super::{ArmError, RunError, Setting, refusal};
 use crate::file::{Caller, Protocol};
-use crate::plan::{self, Arm, Plan};
+use crate::plan::{self, Arm, Load, Plan};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
-use crate::record::MAX_HOPS;
 
 /// Timeout of connections and requests.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,7 +91,8 @@ impl Subjects {
         let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
-        for from_origin in 0..MAX_HOPS {
+        let longest = plan.arms.iter().map(|arm| arm.subject.position.hops().len()).max().unwrap_or(0);
+        for from_origin in 0..longest {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
             for index in plan::shuffled(plan, round) {
@@ -150,7 +150,7 @@ impl Subjects {
                     let live = at(link, is_near(arm, hop), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
                     if let Some((_, spec)) = unloading.iter().find(|(number, _)| *number == index) {
-                        unload(plan, arm, spec, &live, lab.as_ref(), stop).map_err(of(arm))?;
+                        unload(plan, arm, (spec, &live, hop), link, lab.as_ref(), stop)?;
                     }
                     started.push(live);
                 }
@@ -294,7 +294,7 @@ pub(super) fn proxy_spec(
         let is_mutual = how? == Tls::Mtls;
         Some(lab?.tls_settings(own, peer, is_server || is_mutual, !is_server || is_mutual))
     };
-    let listener_file = arm.is_unloaded.then(|| directory.join("listener.json"));
+    let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(&directory));
     let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
     let behind = name_of(hop + 1).unwrap_or(ORIGIN);
     Ok(ProxySpec {
@@ -315,7 +315,7 @@ pub(super) fn proxy_spec(
                 .or_else(|| of_function(arm.secured().downstream, before, true)),
             upstream: tls_of_link(hop + 1, behind, false)
                 .or_else(|| of_function(arm.secured().upstream, behind, false)),
-            listener_file,
+            watched,
         },
         environment: arm.conditions.environment.clone(),
         workers: arm.workers().unwrap_or(processors.len()),
@@ -355,26 +355,33 @@ fn open_connections(plan: &Plan, arm: &Arm, workers: &[Option<Worker>]) -> u64 {
     open.map(|(load, _)| arm.connections(load) as u64).sum()
 }
 
-/// Sends requests through a proxy until its function is active, then removes the function.
+/// The statistics of the proxy at a hop of an arm, by pattern. Its admin interface listens on loopback, so it is asked
+/// from the end of the link at which the proxy is.
+pub(super) fn statistics(
+    arm: &Arm,
+    (proxy, hop): (&Proxy, usize),
+    link: Option<&Link>,
+    patterns: &[String],
+) -> Result<Option<Vec<u64>>, RunError> {
+    at(link, is_near(arm, hop), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
+}
+
+/// Sends requests from this end of the link through a proxy until its function is active, then removes the function.
 fn unload(
     plan: &Plan,
     arm: &Arm,
-    spec: &ProxySpec,
-    proxy: &Proxy,
+    (spec, proxy, hop): (&ProxySpec, &Proxy, usize),
+    link: Option<&Link>,
     lab: Option<&Lab>,
     stop: &AtomicBool,
-) -> Result<(), ArmError> {
+) -> Result<(), RunError> {
     let Some(load) = plan.loads.first() else { return Ok(()) };
     let proofs = arm.proofs();
     let names: Vec<String> = proofs.iter().map(|proof| proof.name.clone()).collect();
-    let before = proxy.statistics(&names)?.unwrap_or_default();
-    let traffic = traffic(plan, arm, load, proxy.address, lab)?;
-    let worker = WorkerSpec::alone(traffic, 1, TIMEOUT, plan.seed);
-    let mut worker = Worker::connect(&worker)?;
-    let start_ns = now_ns();
-    let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
-    worker.run(run, &mut Recording::new(), stop).map_err(|error| ArmError::Security(error.to_string()))?;
-    let now = proxy.statistics(&names)?.unwrap_or_default();
+    let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), link, &names)?.unwrap_or_default());
+    let before = read()?;
+    send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(of(arm))?;
+    let now = read()?;
     let still: Vec<String> = proofs
         .iter()
         .zip(before.iter().zip(&now))
@@ -382,7 +389,23 @@ fn unload(
         .map(|(proof, _)| proof.to_string())
         .collect();
     if !still.is_empty() {
-        return Err(ArmError::NeverAtWork(still.join("`, `")));
+        return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));
     }
-    Ok(spec.unload(proxy)?)
+    at(link, is_near(arm, hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
+}
+
+/// Sends requests of a load through one connection to a proxy.
+fn send_before_unloading(
+    plan: &Plan,
+    arm: &Arm,
+    load: &Load,
+    (address, lab): (SocketAddr, Option<&Lab>),
+    stop: &AtomicBool,
+) -> Result<(), ArmError> {
+    let traffic = traffic(plan, arm, load, address, lab)?;
+    let mut worker = Worker::connect(&WorkerSpec::alone(traffic, 1, TIMEOUT, plan.seed))?;
+    let start_ns = now_ns();
+    let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
+    let sent = worker.run(run, &mut Recording::new(), stop);
+    sent.map(drop).map_err(|error| ArmError::Security(error.to_string()))
 }

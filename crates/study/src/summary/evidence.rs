@@ -97,12 +97,14 @@ fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_
     let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
         slices.iter().map(|one| measure.of(record, one.slice)).collect()
     };
-    let columns = measure::ALL.iter().map(|measure| (measure.id.to_owned(), column(measure)));
+    let hops = slices.iter().map(|one| one.slice.hops_cpu_ns.len()).max().unwrap_or(0);
+    let measures = measure::ALL.iter().cloned().chain(measure::hop_cpus(hops));
+    let columns = measures.map(|measure| (measure.id.to_string(), column(&measure)));
     let mut values: BTreeMap<String, Vec<Option<f64>>> =
         columns.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
     if let Some(limit) = arm.limit().filter(|_| load.expect.len() > 1) {
         let admitted = limits::admitted(record, slices.iter().map(|one| one.number), limit);
-        values.insert(measure::ADMITTED.id.to_owned(), admitted);
+        values.insert(measure::ADMITTED.id.to_string(), admitted);
     }
     let mut sample = Sample {
         arm: arm.id.clone(),

@@ -30,11 +30,11 @@ pub(super) fn admitted(
     numbers.iter().map(ratio).collect()
 }
 
-/// Number of answers of a slice that passed the limit, and that it refused.
+/// Number of responses of a slice that passed the limit, and that it refused.
 fn passed(round: &RoundRecord, number: usize) -> Option<(f64, f64)> {
-    let answers = round.by_status.get(&number)?;
-    let all = answers.values().map(Times::count).sum::<u64>();
-    let passed = answers.get(&ADMITTED).map_or(0, Times::count);
+    let responses = round.by_status.get(&number)?;
+    let all = responses.values().map(Times::count).sum::<u64>();
+    let passed = responses.get(&ADMITTED).map_or(0, Times::count);
     Some((passed as f64, (all - passed) as f64))
 }
 

@@ -97,10 +97,9 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let hop = |(number, hop): (usize, &HopUse)| {
         let memory: Vec<f64> =
             rounds_of_arm().filter_map(|round| Some(*round.memory_bytes.get(number)? as f64)).collect();
-        let cpu = measure::HOP_CPU.get(number);
         HopUse {
             name: hop.name.clone(),
-            cpu_us_per_request: cpu.and_then(|cpu| rounds.level(&arm.id, &cpu_load, cpu)),
+            cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
             memory_bytes: mean_over_rounds(&memory, rounds.confidence),
             memory_per_connection_bytes: memory::per_connection(rounds, &arm.id).filter(|_| number == 0),
         }
@@ -177,7 +176,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         admitted_ratio: level(&measure::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),
         over_10_ms_share: response::share_within(&times, 10_000_000).map(|share| 1.0 - share),
-        responses: response::answers(&times),
+        responses: response::responses(&times),
         book,
         failures: failures(samples.into_iter()),
     }

@@ -1,6 +1,6 @@
 //! Tails of response time: quantiles over all rounds together, never means of quantiles.
 //!
-//! The median is not here: a slice has enough answers for its own median, so medians are compared slice by slice, as
+//! The median is not here: a slice has enough responses for its own median, so medians are compared slice by slice, as
 //! CPU time is. All requests of a slice hit the same phase of the machine's periodic activity, so medians of slices
 //! take a few values with gaps in between, and the median over all rounds jumps from one to the next: in two null
 //! studies on real Envoy 26 of 40 jackknife intervals of it covered zero, at a nominal 95 % each, and 37 of 40 of the
@@ -32,7 +32,7 @@ pub(super) struct Round<'a> {
     pub(super) other: &'a [(u64, u64)],
 }
 
-/// Answers slower than this count as slow, nanoseconds.
+/// Responses slower than this count as slow, nanoseconds.
 const SLOW_NS: u64 = 1_000_000;
 
 /// The response times of an arm under an open load, round by round.
@@ -68,21 +68,21 @@ pub(super) fn tail_costs(rounds: &[Round<'_>], confidence: f64) -> ResponseCost 
     ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
 }
 
-/// The difference of the shares of answers that took longer than 1 ms.
+/// The difference of the shares of responses that took longer than 1 ms.
 pub(super) fn slow_share(rounds: &[Round<'_>], confidence: f64) -> Option<Interval> {
     share_cost(&both(rounds), SLOW_NS, confidence)
 }
 
-/// The share of answers within `ns` nanoseconds. None without answers.
+/// The share of responses within `ns` nanoseconds. None without responses.
 pub(super) fn share_within(rounds: &[Round<'_>], ns: u64) -> Option<f64> {
-    let all: u64 = answers(rounds);
+    let all: u64 = responses(rounds);
     let own = rounds.iter().flat_map(|round| round.own);
     let below: u64 = own.filter(|(value, _)| *value <= ns).map(|(_, count)| count).sum();
     (all > 0).then(|| below as f64 / all as f64)
 }
 
-/// Number of answers of the arm.
-pub(super) fn answers(rounds: &[Round<'_>]) -> u64 {
+/// Number of responses of the arm.
+pub(super) fn responses(rounds: &[Round<'_>]) -> u64 {
     rounds.iter().flat_map(|round| round.own).map(|(_, count)| count).sum()
 }
 

@@ -117,7 +117,7 @@ pub(super) fn column<'a>(
     sample: &'a Sample,
     measure: &Measure,
 ) -> impl Iterator<Item = Option<f64>> + use<'a> {
-    let values = sample.values.get(measure.id).map_or([].as_slice(), Vec::as_slice);
+    let values = sample.values.get(measure.id.as_ref()).map_or([].as_slice(), Vec::as_slice);
     (0..sample.block.len()).map(|place| values.get(place).copied().flatten())
 }
 

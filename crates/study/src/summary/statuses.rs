@@ -1,4 +1,4 @@
-//! Answers by status, for loads that expect several: requests that a limit admits, and requests that it
+//! Responses by status, for loads that expect several: requests that a limit admits, and requests that it
 //! refuses.
 
 use std::collections::BTreeSet;

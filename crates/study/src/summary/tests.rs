@@ -33,7 +33,7 @@ fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {
         recorded_s: 0.2,
         book: Book { planned: 4000, sent: 4000, answered: 4000, ..Book::default() },
         proxy_cpu_ns: 184_000_000,
-        hops_cpu_ns: [184_000_000, 0, 0],
+        hops_cpu_ns: vec![184_000_000],
         origin_cpu_ns: 0,
         companion_cpu_ns: 0,
         link_bytes: 0,
@@ -66,7 +66,7 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
                 }
                 slice.proxy_cpu_ns = (slice.proxy_cpu_ns as f64 * SLOWER[block as usize]) as u64;
                 let mut recording = Recording::new();
-                (0..100).for_each(|answer| recording.response.record(100_000 + answer));
+                (0..100).for_each(|index| recording.response.record(100_000 + index));
                 record.add(slice, &recording, spec.open.is_some());
             }
         }
@@ -82,7 +82,7 @@ fn summarised(rounds: &[RoundRecord]) -> StudyResult {
 fn with_a_copy(mut rounds: Vec<RoundRecord>, of_copy: impl Fn(&mut SliceRecord)) -> Vec<RoundRecord> {
     for round in &mut rounds {
         let baseline = |slice: &&SliceRecord| slice.arm == index("baseline") && slice.load == 0;
-        let copies: Vec<SliceRecord> = round.slices.iter().filter(baseline).copied().collect();
+        let copies: Vec<SliceRecord> = round.slices.iter().filter(baseline).cloned().collect();
         for mut slice in copies {
             of_copy(&mut slice);
             round.add(slice, &Recording::new(), false);
@@ -142,7 +142,7 @@ fn work_that_a_slice_left_is_part_of_its_cost() {
     let mut rounds = rounds(lua, [0.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {
         // 5 us for each of 4,000 requests.
-        slice.late_hops_cpu_ns = [(20_000_000.0 * SLOWER[slice.block as usize]) as u64, 0, 0];
+        slice.late_hops_cpu_ns = vec![(20_000_000.0 * SLOWER[slice.block as usize]) as u64];
     }
     let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();
     assert!((cost.estimate - 5.0).abs() < 1e-6, "{cost:?}");
@@ -186,7 +186,7 @@ fn an_empty_study_has_no_numbers() {
 }
 
 #[test]
-fn an_arm_that_answers_nothing_has_no_numbers() {
+fn an_arm_without_responses_has_no_numbers() {
     let lua = index("lua");
     let mut rounds = rounds(lua, [1.0; 3]);
     for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).filter(|slice| slice.arm == lua) {

@@ -10,7 +10,7 @@
 //! | `generate_request_id` off | generating a random id costs; the function `request-id` enables it |
 //! | no access log, no HTTP filter but the router, one route that matches every path | each is a function |
 //! | the router's `dynamic_stats` at the default | `stats/per-route` depends on it: without it the router counts no status codes, not even for routes. It is part of the cost of plain proxying |
-//! | route timeout 15 s, idle timeouts 5 min and 1 h at the default | nobody runs a proxy without their timers |
+//! | route timeout 15 s, idle timeouts 5 min and 1 h at the default | a proxy in use has these timers |
 //! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated |
 //! | `lb_policy` at the default | round robin; the function `balance/round-robin` states it and adds the origins |
 //! | `stats_config`, flush interval at the default | statistics are kept as usual; a flush, every 5 s, counts towards the slice in which it happens or after which it fell due |
@@ -35,7 +35,7 @@ mod messages;
 mod secure;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hoptax_functions::{Fragment, KeyExchangeGroup};
 use serde_json::{Map, Value, json};
@@ -75,9 +75,43 @@ pub struct ProxyPlan {
     pub downstream: Option<TlsSettings>,
     /// Upstream TLS; plaintext if not given.
     pub upstream: Option<TlsSettings>,
-    /// The file that Envoy loads its listener from, and reloads when it is replaced; the listener is in the bootstrap
-    /// if not given.
-    pub listener_file: Option<PathBuf>,
+    /// The files that Envoy loads its listener and its clusters from, and reloads when they are replaced; both are in
+    /// the bootstrap if not given.
+    pub watched: Option<WatchedFiles>,
+}
+
+impl ProxyPlan {
+    /// The plain proxy that is left when the function is removed: with one origin, as every plain proxy has.
+    #[must_use]
+    pub fn without_function(&self) -> Self {
+        let origins = self.origins.first().copied().into_iter().collect();
+        Self { fragment: None, origins, ..self.clone() }
+    }
+}
+
+/// The files of the configuration that Envoy reloads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchedFiles {
+    /// The listener.
+    pub listeners: PathBuf,
+    /// The cluster of the origins, and those that a function adds.
+    pub clusters: PathBuf,
+}
+
+impl WatchedFiles {
+    /// The files in a folder.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { listeners: folder.join("listener.json"), clusters: folder.join("clusters.json") }
+    }
+}
+
+/// The contents of [`WatchedFiles`], in the format that Envoy expects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedContents {
+    /// The listener.
+    pub listeners: Value,
+    /// The clusters.
+    pub clusters: Value,
 }
 
 /// The protocol of a proxy.
@@ -86,7 +120,7 @@ pub enum Codec {
     /// HTTP/1.1.
     #[default]
     Http1,
-    /// HTTP/2, by itself or under gRPC.
+    /// HTTP/2, with or without gRPC.
     Http2,
     /// HTTP/1.1 upgraded to WebSocket.
     WebSocket,
@@ -100,23 +134,42 @@ pub enum Codec {
 /// There is no origin, or the fragment does not fit: it overrides a field of the plain proxy without listing it in
 /// `replaces`, or lists one that it does not override.
 pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
-    Ok(both(plan)?.0)
+    Ok(Bootstrap(parts(plan)?.bootstrap))
 }
 
-/// The content of a listener file, in the format that Envoy expects.
+/// The contents of the files that Envoy reloads.
 ///
 /// # Errors
 /// As for [`bootstrap`].
-pub fn listener_file(plan: &ProxyPlan) -> Result<Value, MergeError> {
-    let mut listener = json!({"@type": "type.googleapis.com/envoy.config.listener.v3.Listener"});
-    if let (Some(listener), Value::Object(own)) = (listener.as_object_mut(), json!(both(plan)?.1)) {
-        listener.extend(own);
-    }
-    Ok(json!({"resources": [listener]}))
+pub fn watched_contents(plan: &ProxyPlan) -> Result<WatchedContents, MergeError> {
+    let parts = parts(plan)?;
+    Ok(WatchedContents {
+        listeners: resources("type.googleapis.com/envoy.config.listener.v3.Listener", &[parts.listener]),
+        clusters: resources("type.googleapis.com/envoy.config.cluster.v3.Cluster", &parts.clusters),
+    })
 }
 
-/// The bootstrap, and the separate listener.
-fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
+/// Messages as the resources of a discovery response.
+fn resources(type_url: &str, messages: &[Merged]) -> Value {
+    let with_type = |message: &Merged| {
+        let mut resource = json!({"@type": type_url});
+        if let (Some(resource), Value::Object(own)) = (resource.as_object_mut(), json!(message)) {
+            resource.extend(own);
+        }
+        resource
+    };
+    json!({"resources": messages.iter().map(with_type).collect::<Vec<_>>()})
+}
+
+/// The parts of a configuration.
+struct Parts {
+    /// The bootstrap, which contains the other parts unless Envoy reads them from files.
+    bootstrap: Merged,
+    listener: Merged,
+    clusters: Vec<Merged>,
+}
+
+fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
     if plan.origins.is_empty() {
         return Err(MergeError::NoOrigin);
     }
@@ -157,22 +210,25 @@ fn both(plan: &ProxyPlan) -> Result<(Bootstrap, Merged), MergeError> {
         .iter()
         .map(|cluster| merging.extend("clusters", &unlimited, cluster))
         .collect::<Result<Vec<_>, _>>()?;
-    let listener_file = plan.listener_file.as_ref();
+    let clusters: Vec<Merged> = std::iter::once(cluster).chain(more).collect();
+    let watched = plan.watched.as_ref();
+    let source = |path: &Path| json!({"path_config_source": {"path": path}});
     let bootstrap = Plain {
-        node: listener_file.map(|_| Node { id: INGRESS, cluster: INGRESS }),
-        dynamic_resources: listener_file
-            .map(|path| json!({"lds_config": {"path_config_source": {"path": path}}})),
+        node: watched.map(|_| Node { id: INGRESS, cluster: INGRESS }),
+        dynamic_resources: watched.map(
+            |files| json!({"lds_config": source(&files.listeners), "cds_config": source(&files.clusters)}),
+        ),
         admin: Admin { address: Address::loopback(plan.admin_port) },
-        static_resources: StaticResources {
-            listeners: if listener_file.is_some() { Vec::new() } else { vec![listener.clone()] },
-            clusters: std::iter::once(cluster).chain(more).collect(),
+        static_resources: match watched {
+            Some(_) => StaticResources { listeners: Vec::new(), clusters: Vec::new() },
+            None => StaticResources { listeners: vec![listener.clone()], clusters: clusters.clone() },
         },
         overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
         watchdogs: Watchdogs::slow("20s", "60s"),
     };
     let bootstrap = merging.extend("bootstrap", &bootstrap, &fragment.bootstrap)?;
     merging.finish()?;
-    Ok((Bootstrap(bootstrap), listener))
+    Ok(Parts { bootstrap, listener, clusters })
 }
 
 /// The connection manager, extended by the fragment.

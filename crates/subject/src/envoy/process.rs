@@ -1,5 +1,7 @@
 //! The process of one Envoy: configuration, validation, start, readiness, statistics and end.
 
+mod watched;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -16,6 +18,7 @@ use serde::Deserialize;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
 use super::release::Envoy;
+use watched::Watched;
 
 /// Time limit for Envoy to become live.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -67,6 +70,14 @@ pub enum ProxyError {
         /// The cause.
         source: io::Error,
     },
+    /// The address that it is to listen on cannot be bound.
+    #[error("cannot bind `{address}` for a proxy: {source}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
     /// It rejects its configuration.
     #[error("Envoy rejects the configuration `{}`:\n{last_lines}", config.display())]
     Refused {
@@ -100,6 +111,14 @@ pub enum ProxyError {
     NoStatistics {
         /// The cause.
         cause: String,
+        /// Its log.
+        log: PathBuf,
+        /// The last lines of the log.
+        last_lines: String,
+    },
+    /// It does not take over the configuration without the function.
+    #[error("Envoy does not accept the configuration without the function; its log `{}` ends with:\n{last_lines}", log.display())]
+    NotUnloaded {
         /// Its log.
         log: PathBuf,
         /// The last lines of the log.
@@ -162,7 +181,7 @@ impl ProxySpec {
     /// When the function does not fit, or a file cannot be written.
     pub fn configure(&self) -> Result<(), ProxyError> {
         let bootstrap = bootstrap::bootstrap(&self.plan)?;
-        self.write_listener(&self.plan)?;
+        self.write_watched(&self.plan, [Watched::Clusters, Watched::Listeners])?;
         for (path, bytes) in self.plan.fragment.iter().flat_map(|fragment| &fragment.files) {
             let write =
                 || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
@@ -174,40 +193,6 @@ impl ProxySpec {
             fs::write(&path, serde_json::to_string_pretty(&bootstrap)?)
         };
         write().map_err(|source| ProxyError::File { path: path.clone(), source })
-    }
-
-    /// Writes the listener file, if any. The file is replaced atomically, as Envoy reloads it when it is replaced.
-    fn write_listener(&self, plan: &ProxyPlan) -> Result<(), ProxyError> {
-        let Some(path) = &plan.listener_file else { return Ok(()) };
-        let listener = bootstrap::listener_file(plan)?;
-        let unfinished = path.with_extension("unfinished");
-        let write = || -> io::Result<()> {
-            fs::create_dir_all(&self.directory)?;
-            fs::write(&unfinished, serde_json::to_string_pretty(&listener)?)?;
-            fs::rename(&unfinished, path)
-        };
-        write().map_err(|source| ProxyError::File { path: path.clone(), source })
-    }
-
-    /// Removes the function from a proxy with a listener file, and waits until Envoy has reloaded. Connections opened
-    /// before keep the function.
-    ///
-    /// # Errors
-    /// When the file cannot be written, or Envoy does not accept it.
-    pub fn unload(&self, proxy: &Proxy) -> Result<(), ProxyError> {
-        let updates = ["listener_manager.lds.update_success".to_owned()];
-        let count =
-            |proxy: &Proxy| -> Result<_, ProxyError> { Ok(proxy.statistics(&updates)?.unwrap_or_default()) };
-        let before = count(proxy)?;
-        self.write_listener(&ProxyPlan { fragment: None, ..self.plan.clone() })?;
-        let began = Instant::now();
-        while count(proxy)? == before {
-            if began.elapsed() > PATIENCE {
-                return Err(ProxyError::NotListening { seconds: PATIENCE.as_secs(), log: self.log() });
-            }
-            std::thread::sleep(POLL);
-        }
-        Ok(())
     }
 
     /// Runs Envoy's validation of the configuration, unless `stop` is set meanwhile.
@@ -223,9 +208,9 @@ impl ProxySpec {
         let mut command = Command::new(&program);
         command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
         match command::run(command, patience, stop) {
-            Ok(answer) if answer.status.success() => Ok(()),
-            Ok(answer) => {
-                let last_lines = last_lines_of(&answer.text, LOG_LINES);
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => {
+                let last_lines = last_lines_of(&output.text, LOG_LINES);
                 Err(ProxyError::Refused { config: self.config(), last_lines })
             }
             Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
@@ -396,7 +381,7 @@ fn check(child: &mut Child) -> Result<(), ProxyError> {
 fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(2))).build().into();
-    let failure = |error: ureq::Error| format!("its admin interface does not answer: {error}");
+    let failure = |error: ureq::Error| format!("its admin interface does not respond: {error}");
     let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(failure)?;
     response.body_mut().read_to_string().map_err(failure)
 }

@@ -6,7 +6,6 @@
 use std::env;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,6 +13,8 @@ use std::time::Duration;
 
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
+
+use crate::program::in_search_path;
 
 /// The default release.
 pub const PINNED_VERSION: &str = "1.40.0";
@@ -132,7 +133,7 @@ impl Envoy {
     /// The Envoy at `program`, with the version that it reports.
     ///
     /// # Errors
-    /// When it cannot be executed, or its answer is not Envoy's.
+    /// When it cannot be executed, or its output is not Envoy's.
     pub fn at(program: &Path) -> Result<Self, ReleaseError> {
         Self::at_within(program, VERSION_PATIENCE)
     }
@@ -142,10 +143,10 @@ impl Envoy {
         let mut command = Command::new(program);
         command.arg("--version");
         // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
-        let answer = command::run(command, patience, &AtomicBool::new(false))
+        let output = command::run(command, patience, &AtomicBool::new(false))
             .map_err(|error| unusable(format!("`--version` failed: {error}")))?;
-        let version = parse_version(&answer.text).ok_or_else(|| {
-            let cited: String = answer.text.trim().chars().take(CITED_CHARS).collect();
+        let version = parse_version(&output.text).ok_or_else(|| {
+            let cited: String = output.text.trim().chars().take(CITED_CHARS).collect();
             unusable(format!("the output of `--version` is not that of Envoy: `{cited}`"))
         })?;
         Ok(Self { program: program.to_owned(), version })
@@ -161,10 +162,7 @@ fn parse_version(text: &str) -> Option<String> {
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(is_program)
+    in_search_path(name, &env::var_os("PATH")?)
 }
 
 /// The releases in the user's cache folder.
@@ -279,6 +277,8 @@ fn numbers(version: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn script(folder: &Path, name: &str, text: &str) -> PathBuf {

@@ -36,18 +36,16 @@ pub enum RequestError {
     #[error("value of header `{0}` holds a control character")]
     HeaderValue(String),
     /// The end of the body cannot be determined (RFC 9112, section 6.3).
-    #[error(
-        "`Transfer-Encoding: {0}` does not tell where the body ends: it must end with `chunked`, or be left out"
-    )]
+    #[error("`Transfer-Encoding: {0}` does not delimit the body: it must end with `chunked`, or be omitted")]
     TransferEncoding(String),
     /// Both `Content-Length` and `Transfer-Encoding`, which RFC 9112 forbids (section 6.2).
     #[error("`Content-Length` and `Transfer-Encoding` contradict each other: leave out one of the headers")]
     TwoLengths,
     /// `Content-Length` differs from the size of the body.
-    #[error("`Content-Length: {told}` is wrong: the body has {bytes} bytes; leave out the header")]
+    #[error("`Content-Length: {given}` is wrong: the body has {bytes} bytes; omit the header")]
     ContentLength {
         /// The value of the header.
-        told: String,
+        given: String,
         /// Size of the body in bytes.
         bytes: usize,
     },
@@ -110,9 +108,9 @@ impl Request {
         if !has_length && (!self.body.is_empty() || expects_body(&self.method)) {
             push_header(&mut bytes, "Content-Length", &self.body.len().to_string())?;
         }
-        for told in self.values("content-length") {
-            if told.trim().parse() != Ok(self.body.len()) {
-                return Err(RequestError::ContentLength { told: told.to_owned(), bytes: self.body.len() });
+        for given in self.values("content-length") {
+            if given.trim().parse() != Ok(self.body.len()) {
+                return Err(RequestError::ContentLength { given: given.to_owned(), bytes: self.body.len() });
             }
         }
         bytes.extend_from_slice(b"\r\n");
@@ -177,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_brings_its_length_and_a_given_host_replaces_ours() {
+    fn a_body_sets_content_length_and_a_given_host_replaces_the_default() {
         let mut request = get("/");
         request.method = "POST".to_owned();
         request.body = b"abc".to_vec();
@@ -207,8 +205,8 @@ mod tests {
         assert_eq!(post(&[chunked, ("content-length", "1")], "a"), Err(RequestError::TwoLengths));
         let gzip = RequestError::TransferEncoding("chunked, gzip".to_owned());
         assert_eq!(post(&[chunked, ("transfer-encoding", "gzip")], "a"), Err(gzip));
-        let wrong = RequestError::ContentLength { told: "2".to_owned(), bytes: 1 };
-        assert_eq!(post(&[("content-length", "2")], "a"), Err(wrong));
+        let expected = RequestError::ContentLength { given: "2".to_owned(), bytes: 1 };
+        assert_eq!(post(&[("content-length", "2")], "a"), Err(expected));
         assert!(post(&[("content-length", "1")], "a").unwrap().ends_with("content-length: 1\r\n\r\na"));
     }
 

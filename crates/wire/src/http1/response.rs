@@ -1,6 +1,6 @@
-//! An incremental parser of answers.
+//! An incremental parser of responses.
 //!
-//! Only one request is in flight per connection, so an answer that is followed by further bytes is malformed.
+//! Only one request is in flight per connection, so a response that is followed by further bytes is malformed.
 //! The length of a body follows RFC 9112, section 6.3. Heads are parsed with `httparse`; a head that arrives
 //! in one piece, the usual case, is parsed in place without copying.
 
@@ -14,36 +14,36 @@ use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::response::{ExpectedHeader, Response};
 
-/// Maximum size of an answer's head. Envoy's own default limit is 60 KiB.
+/// Maximum size of a response's head. Envoy's own default limit is 60 KiB.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Maximum number of header fields of an answer.
+/// Maximum number of header fields of a response.
 const MAX_HEADERS: usize = 128;
 
-/// The progress of an answer.
+/// The progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More bytes are needed.
     Partial,
-    /// The answer is complete; the reader is ready for the next.
+    /// The response is complete; the reader is ready for the next.
     Complete(Response),
 }
 
-/// The peer closed the connection in the middle of an answer.
+/// The peer closed the connection before the end of a response.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the connection was closed in the middle of the answer")]
+#[error("the server closed the connection before the end of the response")]
 pub struct Truncated;
 
-/// Parses the answers of one connection.
+/// Parses the responses of one connection.
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     state: State,
     /// The head so far, if it arrived in more than one piece.
     head: Vec<u8>,
-    /// Whether the request was a `HEAD`, whose answer has no body regardless of its headers.
+    /// Whether the request was a `HEAD`, whose response has no body regardless of its headers.
     request_was_head: bool,
     expected: Option<Arc<[ExpectedHeader]>>,
     kept: BodyKeeper,
-    /// If they are sent back.
+    /// Present if cookies are sent.
     cookies: Option<Box<Cookies>>,
 }
 
@@ -52,7 +52,7 @@ enum State {
     #[default]
     Head,
     Body {
-        answer: Response,
+        response: Response,
         body: Body,
     },
 }
@@ -66,40 +66,40 @@ enum Body {
 
 struct Head {
     bytes: usize,
-    answer: Response,
-    /// None if the answer ends with its head.
+    response: Response,
+    /// None if the response ends with its head.
     body: Option<Body>,
     interim: bool,
 }
 
 impl ResponseReader {
-    /// A reader for the answers to `HEAD` requests if `request_is_head`, otherwise to other requests.
+    /// A reader for the responses to `HEAD` requests if `request_is_head`, otherwise to other requests.
     pub fn new(request_is_head: bool) -> Self {
         Self { request_was_head: request_is_head, ..Self::default() }
     }
 
-    /// Makes the reader check answers for these headers.
+    /// Makes the reader check responses for these headers.
     #[must_use]
     pub fn expecting(self, headers: Arc<[ExpectedHeader]>) -> Self {
         Self { expected: Some(headers).filter(|headers| !headers.is_empty()), ..self }
     }
 
-    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         self.kept = BodyKeeper::new(expected);
     }
 
-    /// From now on, cookies that answers set are sent back on this connection.
+    /// Stores cookies that responses set, and sends them with the following requests.
     pub fn keep_cookies(&mut self) {
         self.cookies.get_or_insert_default();
     }
 
-    /// The value of the header `Cookie` of the next request, if it is to have one.
+    /// The value of the `Cookie` header of the next request; None without cookies.
     pub(crate) fn cookies(&self) -> Option<&[u8]> {
         self.cookies.as_ref()?.header()
     }
 
-    /// Resets the reader for the answer to a request, which is a `HEAD` if `request_is_head`.
+    /// Resets the reader for the response to a request, which is a `HEAD` if `request_is_head`.
     pub fn begin(&mut self, request_is_head: bool) {
         self.state = State::Head;
         self.head.clear();
@@ -107,7 +107,7 @@ impl ResponseReader {
         self.request_was_head = request_is_head;
     }
 
-    /// Whether no byte of an answer has arrived yet.
+    /// Whether no byte of a response has arrived yet.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.head.is_empty()
     }
@@ -115,27 +115,27 @@ impl ResponseReader {
     /// Processes the bytes of one read.
     ///
     /// # Errors
-    /// When they cannot be an answer; the connection is then unusable.
+    /// When they cannot be a response; the connection is then unusable.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Progress, Malformed> {
         loop {
             match &mut self.state {
                 State::Head => {
                     let Some(head) = self.feed_head(&mut bytes)? else { return Ok(Progress::Partial) };
                     if head.interim {
-                        // 1xx is an interim answer; the final one follows.
+                        // 1xx is an interim response; the final one follows.
                         continue;
                     }
                     match head.body {
-                        None => return self.complete(head.answer, bytes),
-                        Some(body) => self.state = State::Body { answer: head.answer, body },
+                        None => return self.complete(head.response, bytes),
+                        Some(body) => self.state = State::Body { response: head.response, body },
                     }
                 }
-                State::Body { answer, body } => {
+                State::Body { response, body } => {
                     let done = match body {
                         Body::Length(left) => {
                             let taken = (bytes.len() as u64).min(*left);
                             *left -= taken;
-                            answer.body_bytes += taken;
+                            response.body_bytes += taken;
                             let (data, rest) = bytes.split_at(taken as usize);
                             self.kept.take(data);
                             bytes = rest;
@@ -144,12 +144,12 @@ impl ResponseReader {
                         Body::Chunked(chunked) => {
                             let ChunkedProgress { consumed, data_bytes, complete } =
                                 chunked.feed_to(bytes, |data| self.kept.take(data))?;
-                            answer.body_bytes += data_bytes;
+                            response.body_bytes += data_bytes;
                             bytes = bytes.get(consumed..).unwrap_or_default();
                             complete
                         }
                         Body::UntilClose => {
-                            answer.body_bytes += bytes.len() as u64;
+                            response.body_bytes += bytes.len() as u64;
                             self.kept.take(bytes);
                             return Ok(Progress::Partial);
                         }
@@ -157,36 +157,36 @@ impl ResponseReader {
                     if !done {
                         return Ok(Progress::Partial);
                     }
-                    let answer = *answer;
-                    return self.complete(answer, bytes);
+                    let response = *response;
+                    return self.complete(response, bytes);
                 }
             }
         }
     }
 
-    /// Handles the peer's close of the connection. Returns the answer that this completes (a body without a
+    /// Handles the peer's close of the connection. Returns the response that this completes (a body without a
     /// length ends this way), or nothing when none had begun.
     ///
     /// # Errors
-    /// When an answer had begun and was not complete.
+    /// When a response had begun and was not complete.
     pub fn end(&mut self) -> Result<Option<Response>, Truncated> {
         match std::mem::take(&mut self.state) {
             State::Head if self.head.is_empty() => Ok(None),
-            State::Body { answer, body: Body::UntilClose } => Ok(Some(self.judged(answer))),
+            State::Body { response, body: Body::UntilClose } => Ok(Some(self.judged(response))),
             State::Head | State::Body { .. } => Err(Truncated),
         }
     }
 
-    fn complete(&mut self, answer: Response, rest: &[u8]) -> Result<Progress, Malformed> {
+    fn complete(&mut self, response: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
-        if rest.is_empty() { Ok(Progress::Complete(self.judged(answer))) } else { Err(Malformed::Excess) }
+        if rest.is_empty() { Ok(Progress::Complete(self.judged(response))) } else { Err(Malformed::Excess) }
     }
 
-    /// A complete answer, with the result of the check of its body.
-    fn judged(&mut self, answer: Response) -> Response {
-        let is_as_expected = answer.is_as_expected && self.kept.is_as_expected();
+    /// A complete response, with the result of the check of its body.
+    fn judged(&mut self, response: Response) -> Response {
+        let is_as_expected = response.is_as_expected && self.kept.is_as_expected();
         self.kept.begin();
-        Response { is_as_expected, ..answer }
+        Response { is_as_expected, ..response }
     }
 
     /// Parses a head at the front of `bytes` (after earlier pieces) and advances `bytes` past it.
@@ -286,7 +286,7 @@ fn parse_head(
         None
     } else if transfer_encoding {
         if length.is_some() {
-            // Both headers at once are a means of request smuggling, so such an answer is rejected.
+            // Both headers at once are a means of request smuggling, so such a response is rejected.
             return Err(Malformed::Length);
         }
         Some(if chunked { Body::Chunked(ChunkedBody::default()) } else { Body::UntilClose })
@@ -303,8 +303,8 @@ fn parse_head(
             .iter()
             .all(|one| response.headers.iter().any(|header| one.is(header.name.as_bytes(), header.value)))
     });
-    let answer = Response { status, grpc_status: None, body_bytes: 0, keep_alive, is_as_expected };
-    Ok(Some(Head { bytes: head_bytes, answer, body, interim }))
+    let response = Response { status, grpc_status: None, body_bytes: 0, keep_alive, is_as_expected };
+    Ok(Some(Head { bytes: head_bytes, response, body, interim }))
 }
 
 /// The value of `Content-Length`; a list of equal values counts as one (RFC 9110, section 8.6).

@@ -1,4 +1,4 @@
-//! The client side of a connection: requests are sent on streams, and answers arrive in any order.
+//! The client side of a connection: requests are sent on streams, and responses arrive in any order.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::cookies::Cookies;
 use crate::encoded::Encoded;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
-/// Maximum size of bodies that are kept.
+/// Maximum size of buffered bodies.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
 /// The client's settings.
@@ -29,7 +29,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The given number of streams, with windows that do not delay answers below 16 MiB.
+    /// The given number of streams, with windows that do not delay responses below 16 MiB.
     pub fn of_streams(streams: u32) -> Self {
         Self { streams, stream_window_bytes: 16 << 20, connection_window_bytes: 64 << 20 }
     }
@@ -54,12 +54,12 @@ struct State {
     next_id: u32,
     /// The server's limit on concurrent streams.
     max_streams: u32,
-    /// The bodies of answers, if the connection keeps them.
+    /// The bodies of responses, if they are buffered.
     kept: Option<Vec<u8>>,
     expected_body: Option<Arc<ExpectedBody>>,
-    /// If they are sent back.
+    /// Present if cookies are sent.
     cookies: Option<Box<Cookies>>,
-    /// If messages are timed.
+    /// Present if messages are timed.
     messages: Option<Messages>,
 }
 
@@ -78,7 +78,7 @@ struct Stream {
     received_bytes: u32,
     /// The rest of the request's body.
     unsent: Vec<u8>,
-    /// The body of the answer, if it is checked.
+    /// The body of the response, if it is checked.
     body: BodyKeeper,
     /// Its messages, if they are timed.
     call: Option<Box<Call>>,
@@ -118,24 +118,24 @@ impl Http2 {
         self.state.session.open_window(output);
     }
 
-    /// Keeps the bodies of answers from now on, for [`Self::kept`].
+    /// Buffers the bodies of responses, for [`Self::kept`].
     #[must_use]
     pub fn keeping_bodies(mut self) -> Self {
         self.state.kept = Some(Vec::new());
         self
     }
 
-    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         self.state.expected_body = expected;
     }
 
-    /// From now on, cookies that answers set are sent back on this connection.
+    /// Stores cookies that responses set, and sends them with the following requests.
     pub fn keep_cookies(&mut self) {
         self.state.cookies.get_or_insert_default();
     }
 
-    /// From now on, sends the messages of calls like this and reports those of answers.
+    /// Sets how calls send their messages, and reports the messages of responses.
     pub fn time_messages(&mut self, messages: Messages) {
         self.state.messages = Some(messages);
     }
@@ -145,7 +145,7 @@ impl Http2 {
         self.state.kept.as_deref().unwrap_or_default()
     }
 
-    /// Whether the server's settings have arrived, which shows that it speaks HTTP/2.
+    /// Whether the server's settings have arrived: it speaks HTTP/2.
     pub fn settings_received(&self) -> bool {
         self.state.session.settings_received
     }
@@ -165,7 +165,7 @@ impl Http2 {
         self.state.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
 
-    /// Whether the answer on a stream has begun.
+    /// Whether the response on a stream has begun.
     pub fn has_begun(&self, stream: u32) -> bool {
         self.state.streams.get(stream as usize).is_some_and(|stream| stream.status > 0)
     }
@@ -180,7 +180,7 @@ impl Http2 {
         }
     }
 
-    /// Whether this connection has run out of stream ids.
+    /// Whether the stream identifiers of the connection are exhausted.
     pub fn stream_ids_exhausted(&self) -> bool {
         self.state.next_id > 0x7fff_fff0
     }
@@ -303,7 +303,7 @@ impl State {
     /// The slot of a stream in a frame of the server; None for a closed stream.
     fn known(&self, id: u32) -> Result<Option<usize>, ProtocolError> {
         if id == 0 || id.is_multiple_of(2) || id >= self.next_id {
-            return Err(ProtocolError::Http2("a frame for a stream that no request was sent on"));
+            return Err(ProtocolError::Http2("a frame on a stream without a request"));
         }
         Ok(self.slot(id))
     }
@@ -434,10 +434,10 @@ impl State {
         let slot = slot.unwrap_or_default();
         if stream.status == 0 {
             if !(100..1000).contains(&status) {
-                return Err(ProtocolError::Http2("an answer without a status"));
+                return Err(ProtocolError::Http2("a response without a status"));
             }
             if status < 200 && !end {
-                // An interim answer; the final one follows.
+                // An interim response; the final one follows.
                 return Ok(());
             }
             stream.status = status;
@@ -454,19 +454,19 @@ impl State {
         Ok(())
     }
 
-    /// The server has sent the complete answer.
+    /// The server has sent the complete response.
     fn finish(&mut self, slot: usize, output: &mut Vec<u8>, events: &mut Vec<Event>) {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         let is_open = stream.call.as_ref().is_some_and(|call| call.is_open());
         if !stream.unsent.is_empty() || is_open {
-            // The server answered without the rest of the request.
+            // The server responded before the end of the request.
             put_number(output, kind::RST_STREAM, stream.id, CANCEL);
             stream.unsent.clear();
         }
         let has_body = !stream.is_head && stream.status != 304;
         let wrong_length = has_body && stream.length.is_some_and(|length| length != stream.body_bytes);
         let all = self.expected.as_ref().map_or(0, |expected| (1_u64 << expected.len().min(63)) - 1);
-        let answer = Response {
+        let response = Response {
             status: stream.status,
             grpc_status: stream.grpc_status,
             body_bytes: stream.body_bytes,
@@ -481,7 +481,7 @@ impl State {
         events.push(if wrong_length {
             Event::Lost { stream, loss: Loss::Malformed }
         } else {
-            Event::Answered { stream, answer }
+            Event::Answered { stream, response }
         });
     }
 

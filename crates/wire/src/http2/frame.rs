@@ -105,7 +105,7 @@ pub(crate) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Whether the parser is between two frames.
+    /// Whether the parser is at a frame boundary.
     pub(crate) fn is_between(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_padded_too_far_is_refused() {
+    fn oversized_frames_and_padding_are_rejected() {
         let mut text: &[u8] = b"HTTP/1.1 400 Bad Request\r\n";
         assert_eq!(FrameReader::default().next(&mut text).unwrap_err(), TooLarge);
         let padded = Head { length: 3, kind: kind::DATA, flags: flag::PADDED, stream: 1 };

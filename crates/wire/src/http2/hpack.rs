@@ -129,11 +129,11 @@ impl Decoder {
                 list_bytes += name.len() + value.len() + ENTRY_BYTES;
                 each(name, value);
             } else if first & 0xe0 == 0x20 {
-                let most = integer(&mut block, 5)?;
-                if !may_resize || most > TABLE_BYTES {
+                let max_bytes = integer(&mut block, 5)?;
+                if !may_resize || max_bytes > TABLE_BYTES {
                     return Err(BadBlock);
                 }
-                self.max_bytes = most;
+                self.max_bytes = max_bytes;
                 self.evict(0);
                 continue;
             } else {
@@ -194,9 +194,9 @@ impl Decoder {
 /// Decodes an integer with a prefix of this many bits (RFC 7541, section 5.1).
 pub(crate) fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> {
     let (&first, mut rest) = block.split_first().ok_or(BadBlock)?;
-    let most = (1_usize << prefix) - 1;
-    let mut value = usize::from(first) & most;
-    if value == most {
+    let max_prefix = (1_usize << prefix) - 1;
+    let mut value = usize::from(first) & max_prefix;
+    if value == max_prefix {
         let mut shift = 0;
         loop {
             let (&next, behind) = rest.split_first().ok_or(BadBlock)?;
@@ -233,13 +233,13 @@ pub(crate) fn string(block: &mut &[u8], prefix: u8, output: &mut Vec<u8>) -> Res
 /// Appends an integer with a prefix of this many bits; the remaining upper bits are
 /// `flags`.
 pub(crate) fn put_integer(output: &mut Vec<u8>, flags: u8, prefix: u8, value: usize) {
-    let most = (1_usize << prefix) - 1;
-    if value < most {
+    let max_prefix = (1_usize << prefix) - 1;
+    if value < max_prefix {
         output.push(flags | value as u8);
         return;
     }
-    output.push(flags | most as u8);
-    let mut rest = value - most;
+    output.push(flags | max_prefix as u8);
+    let mut rest = value - max_prefix;
     while rest >= 0x80 {
         output.push(rest as u8 | 0x80);
         rest >>= 7;
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_is_refused() {
+    fn invalid_blocks_are_rejected() {
         for block in ["80", "ff", "ffffffffffff", "40", "4082", "0001ff", "3fe21f", "823f00"] {
             assert_eq!(decoded(&mut Decoder::default(), &hex(block)), Err(BadBlock), "{block}");
         }

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_refused() {
+    fn invalid_codes_are_rejected() {
         // Padding of zeros, padding of a whole byte, and an encoded end-of-string symbol.
         assert_eq!(decoded(&[0x18]), None);
         assert_eq!(decoded(&[0x64, 0x02, 0xff]), None);
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_coded_comes_back(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn coding_round_trips(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             prop_assert_eq!(decoded(&encode(&bytes)), Some(bytes));
         }
     }

@@ -1,14 +1,14 @@
-//! The messages of a gRPC call, timed one by one: a stream of answers, or a conversation.
+//! The timed messages of a gRPC call: server streaming, or bidirectional streaming in turn.
 
 use crate::grpc::MessageCounter;
 
-/// How the messages of a call are sent. Those of the answer are reported as they arrive
+/// How a call sends its messages. Messages of the response are reported as they arrive
 /// ([`Event::Message`](crate::Event::Message)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
     /// The body is sent as a whole.
     Whole,
-    /// The body is one message, and is sent so many times, at least once: each time after the answer to the one before.
+    /// The body is one message and is sent this many times, at least once, each time after the response to the previous one.
     InTurn(u32),
 }
 
@@ -16,11 +16,11 @@ pub enum Messages {
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     received: MessageCounter,
-    /// The message that is sent again.
+    /// The repeated message.
     message: Vec<u8>,
-    /// How often it must still be sent.
+    /// Number of times that it is still to be sent.
     unsent: u32,
-    /// Answers that the call must still get.
+    /// Number of outstanding responses.
     unanswered: u32,
 }
 
@@ -39,20 +39,20 @@ impl Call {
         }
     }
 
-    /// Processes a part of the answer. Returns the number of messages that it completes.
+    /// Processes a part of the response. Returns the number of messages that end in it.
     pub(super) fn receive(&mut self, data: &[u8]) -> u32 {
         let completed = self.received.feed(data);
         self.unanswered = self.unanswered.saturating_sub(completed);
         completed
     }
 
-    /// The message that follows an answer; None after the last.
+    /// The message that follows a response; None after the last.
     pub(super) fn next(&mut self) -> Option<&[u8]> {
         self.unsent = self.unsent.checked_sub(1)?;
         Some(&self.message)
     }
 
-    /// Whether messages are still to be sent, so that the request has not ended.
+    /// Whether messages are still to be sent: the request has not ended.
     pub(super) fn is_open(&self) -> bool {
         self.unsent > 0
     }

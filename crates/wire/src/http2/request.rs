@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_has_sent_once_is_short_from_then_on() {
+    fn repeated_fields_are_sent_as_indexes() {
         let mut requests = [request("/one"), request("/two"), request("/{n}")];
         Encoded::number_fields(requests.iter_mut(), |bytes| bytes.contains(&b'{'));
         let (mut table, mut decoder) = (FieldTable::default(), Decoder::default());

@@ -1,4 +1,4 @@
-//! The server side of a connection, for the origin: requests are received whole, answers are sent as flow control
+//! The server side of a connection, for the origin: requests are received whole, responses are sent as flow control
 //! allows.
 
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
@@ -33,23 +33,23 @@ struct State {
     is_streaming: IsStreaming,
 }
 
-/// A request that is not fully answered.
+/// A request without a complete response.
 #[derive(Debug)]
 struct Stream {
     id: u32,
-    /// Present until the request is complete and handed on.
+    /// Present until the request is complete and reported.
     request: Option<(Head, Vec<u8>)>,
     keeps_body: bool,
-    /// Whether parts of the request are handed on as they arrive.
-    is_handed_on: bool,
-    /// Whether more of the answer may follow.
+    /// Whether parts of the request are reported as they arrive.
+    is_reported_in_parts: bool,
+    /// Whether more of the response may follow.
     is_streaming: bool,
     received_bytes: u32,
     /// Those of `received_bytes` that are processed, for which the window opens again.
     released_bytes: u32,
     window_bytes: i64,
-    /// The answer's body with the number of bytes sent, and the header block of its trailers.
-    answer: Option<(Body, u64, Vec<u8>)>,
+    /// The response's body with the number of bytes sent, and the header block of its trailers.
+    response: Option<(Body, u64, Vec<u8>)>,
 }
 
 impl Default for State {
@@ -66,7 +66,7 @@ impl Default for State {
 }
 
 impl Server {
-    /// A server that hands on requests for which `is_streaming` is true while they arrive.
+    /// A server that reports requests for which `is_streaming` is true while they arrive.
     pub fn streaming(is_streaming: IsStreaming) -> Self {
         Self { state: State { is_streaming, ..State::default() }, ..Self::default() }
     }
@@ -113,8 +113,8 @@ impl Server {
         }
     }
 
-    /// Starts the answer to a request; [`Self::pump`] sends the rest when flow control and the output have room.
-    pub fn answer(
+    /// Starts the response to a request; [`Self::pump`] sends the rest when flow control and the output have room.
+    pub fn respond(
         &mut self,
         id: u32,
         fields: &[(&str, &str)],
@@ -135,24 +135,24 @@ impl Server {
             put_field(&mut block, name, value);
         }
         if let Some(stream) = state.streams.get_mut(index) {
-            stream.answer = Some((body, 0, block));
+            stream.response = Some((body, 0, block));
         }
         self.pump(output);
     }
 
-    /// Starts the answer to a request that is answered while it arrives.
+    /// Starts the response to a streaming request.
     pub fn begin(&mut self, id: u32, fields: &[(&str, &str)], output: &mut Vec<u8>) {
         if let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) {
             put_fields(fields, id, false, output);
-            stream.answer = Some((Body::Bytes(Vec::new()), 0, Vec::new()));
+            stream.response = Some((Body::Bytes(Vec::new()), 0, Vec::new()));
         }
     }
 
-    /// Appends to such an answer.
+    /// Appends to a streaming response.
     pub fn push(&mut self, id: u32, bytes: &[u8], output: &mut Vec<u8>) {
         let state = &mut self.state;
         let Some(stream) = state.streams.iter_mut().find(|stream| stream.id == id) else { return };
-        if let Some((Body::Bytes(body), sent, _)) = &mut stream.answer {
+        if let Some((Body::Bytes(body), sent, _)) = &mut stream.response {
             // Drop the part that has been sent.
             body.drain(..(*sent as usize).min(body.len()));
             *sent = 0;
@@ -162,7 +162,7 @@ impl Server {
     }
 
     /// Reports that this many bytes of [`ServerEvent::Data`] are processed. The client may send as many more, once most of
-    /// the answer is sent.
+    /// the response is sent.
     pub fn release(&mut self, id: u32, bytes: usize, output: &mut Vec<u8>) {
         if let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) {
             let unreleased_bytes = stream.received_bytes.saturating_sub(stream.released_bytes);
@@ -171,16 +171,16 @@ impl Server {
         }
     }
 
-    /// Bytes of answers that are not sent yet, over all streams.
+    /// Bytes of responses that are not sent yet, over all streams.
     pub fn unsent_bytes(&self) -> u64 {
         self.state.streams.iter().map(Stream::unsent_bytes).sum()
     }
 
-    /// Ends such an answer. If the request has not ended, the rest of it is refused.
+    /// Ends a streaming response. If the request has not ended, the rest of it is refused.
     pub fn finish(&mut self, id: u32, trailers: &[(&str, &str)], output: &mut Vec<u8>) {
         let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) else { return };
         stream.is_streaming = false;
-        if let Some((_, _, block)) = &mut stream.answer {
+        if let Some((_, _, block)) = &mut stream.response {
             for (name, value) in trailers {
                 put_field(block, name, value);
             }
@@ -188,13 +188,13 @@ impl Server {
         self.pump(output);
     }
 
-    /// Resets a request that is not answered yet.
+    /// Resets a request without a response.
     pub fn reset(&mut self, id: u32, output: &mut Vec<u8>) {
         self.state.streams.retain(|stream| stream.id != id);
         put_number(output, kind::RST_STREAM, id, CANCEL);
     }
 
-    /// Appends as much pending output as there is room for.
+    /// Appends pending output up to the size limit.
     pub fn pump(&mut self, output: &mut Vec<u8>) {
         let state = &mut self.state;
         let mut index = 0;
@@ -229,9 +229,9 @@ fn put_fields(fields: &[(&str, &str)], id: u32, ends: bool, output: &mut Vec<u8>
 }
 
 impl Stream {
-    /// Sends as much as there is room for; true when everything is sent.
+    /// Sends as much as flow control and the size limit allow; true when everything is sent.
     fn send(&mut self, connection_window: &mut i64, output: &mut Vec<u8>) -> bool {
-        let Some((body, sent, trailers)) = &mut self.answer else { return false };
+        let Some((body, sent, trailers)) = &mut self.response else { return false };
         while *sent < body.len() {
             let room = (*connection_window).min(self.window_bytes).clamp(0, MAX_PAYLOAD_BYTES as i64) as u64;
             if room == 0 || output.len() > OUTPUT_BYTES {
@@ -309,9 +309,9 @@ impl State {
             return Ok(());
         };
         let Some((_, body)) = &mut stream.request else {
-            return Err(ProtocolError::Http2("data behind the end of a request"));
+            return Err(ProtocolError::Http2("data after the end of a request"));
         };
-        if stream.is_handed_on {
+        if stream.is_reported_in_parts {
             // The window opens when the data is processed; there is nothing to process in padding.
             receive_on_stream(&mut stream.received_bytes, length, WINDOW_BYTES, None, output)?;
             stream.released_bytes += length.saturating_sub(data.len() as u32);
@@ -329,7 +329,7 @@ impl State {
             receive_on_stream(&mut stream.received_bytes, length, WINDOW_BYTES, updates, output)?;
         }
         if end {
-            stream.hand_on(events);
+            stream.report(events);
         }
         Ok(())
     }
@@ -347,14 +347,14 @@ impl State {
             .decode(block, each)
             .map_err(|_| ProtocolError::Http2("a header block that cannot be read"))?;
         if id == 0 || id.is_multiple_of(2) {
-            return Err(ProtocolError::Http2("a request on a stream that is not the client's"));
+            return Err(ProtocolError::Http2("a request on a server stream"));
         }
         if id <= self.last_id {
             // Trailers of a request only mark its end.
             if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id)
                 && end
             {
-                stream.hand_on(events);
+                stream.report(events);
             }
             return Ok(());
         }
@@ -362,7 +362,7 @@ impl State {
             return Err(ProtocolError::Http2("a request without a method or a path"));
         }
         if self.streams.len() >= MAX_STREAMS as usize {
-            return Err(ProtocolError::Http2("more streams than were allowed"));
+            return Err(ProtocolError::Http2("more streams than allowed"));
         }
         self.last_id = id;
         let keeps_body = head.is_grpc();
@@ -375,26 +375,26 @@ impl State {
             request: Some((head, Vec::new())),
             keeps_body,
             is_streaming,
-            is_handed_on: is_streaming,
+            is_reported_in_parts: is_streaming,
             received_bytes: 0,
             released_bytes: 0,
             window_bytes: self.session.first_window_bytes,
-            answer: None,
+            response: None,
         });
         if end && let Some(stream) = self.streams.last_mut() {
-            stream.hand_on(events);
+            stream.report(events);
         }
         Ok(())
     }
 }
 
 impl Stream {
-    /// Bytes of the answer that are not sent yet.
+    /// Bytes of the response that are not sent yet.
     fn unsent_bytes(&self) -> u64 {
-        self.answer.as_ref().map_or(0, |(body, sent, _)| body.len() - sent)
+        self.response.as_ref().map_or(0, |(body, sent, _)| body.len() - sent)
     }
 
-    /// Opens the window of a streaming request again, once half of it is processed and the answer does not pile up.
+    /// Opens the window of a streaming request again, once half of it is processed and the response does not pile up.
     fn open_window(&mut self, output: &mut Vec<u8>) {
         if self.request.is_some()
             && self.released_bytes > WINDOW_BYTES / 2
@@ -406,16 +406,16 @@ impl Stream {
         }
     }
 
-    /// Appends what follows a complete answer: the client need not send the rest of the request (RFC 9113, section 8.1).
+    /// Appends what follows a complete response: the client need not send the rest of the request (RFC 9113, section 8.1).
     fn close(self, output: &mut Vec<u8>) {
         if self.request.is_some() {
             put_number(output, kind::RST_STREAM, self.id, NO_ERROR);
         }
     }
 
-    fn hand_on(&mut self, events: &mut Vec<ServerEvent>) {
+    fn report(&mut self, events: &mut Vec<ServerEvent>) {
         let Some((head, body)) = self.request.take() else { return };
-        if self.is_handed_on {
+        if self.is_reported_in_parts {
             events.push(ServerEvent::Ended { stream: self.id });
         } else {
             events.push(ServerEvent::Request { stream: self.id, head, body });

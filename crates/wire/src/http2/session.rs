@@ -83,7 +83,7 @@ impl Session {
             return Err(ProtocolError::NotHttp2);
         }
         if self.continuing.is_some() != (head.kind == kind::CONTINUATION) {
-            return Err(ProtocolError::Http2("a header block that another frame interrupts"));
+            return Err(ProtocolError::Http2("a header block interrupted by another frame"));
         }
         let unpadded =
             || unpadded(head, payload).ok_or(ProtocolError::Http2("padding longer than its frame"));
@@ -105,7 +105,7 @@ impl Session {
             }
             kind::CONTINUATION => {
                 let Some((stream, end)) = self.continuing.filter(|(id, _)| *id == stream) else {
-                    return Err(ProtocolError::Http2("a header block that goes on in another stream"));
+                    return Err(ProtocolError::Http2("a header block that continues on another stream"));
                 };
                 self.block.extend_from_slice(payload);
                 if self.block.len() > MAX_BLOCK_BYTES {
@@ -118,29 +118,28 @@ impl Session {
                 FrameEvent::Block { stream, block: std::mem::take(&mut self.block).into(), end }
             }
             kind::RST_STREAM => {
-                let code = number(payload).ok_or(ProtocolError::Http2("a reset of a wrong size"))?;
+                let code = number(payload).ok_or(ProtocolError::Http2("an RST_STREAM of invalid size"))?;
                 FrameEvent::Reset { stream, code }
             }
             kind::SETTINGS => self.settle(piece, output)?,
-            kind::PUSH_PROMISE => return Err(ProtocolError::Http2("a push that was not asked for")),
-            kind::PING if payload.len() != 8 => return Err(ProtocolError::Http2("a ping of a wrong size")),
+            kind::PUSH_PROMISE => return Err(ProtocolError::Http2("a push, although push is disabled")),
+            kind::PING if payload.len() != 8 => return Err(ProtocolError::Http2("a PING of invalid size")),
             kind::PING if !head.has(flag::ACK) => {
                 put_head(output, 8, kind::PING, flag::ACK, 0);
                 output.extend_from_slice(payload);
                 FrameEvent::Nothing
             }
             kind::GOAWAY => {
-                let at = |range| {
-                    payload.get(range).and_then(number).ok_or(ProtocolError::Http2("a short goodbye"))
-                };
+                let at =
+                    |range| payload.get(range).and_then(number).ok_or(ProtocolError::Http2("a short GOAWAY"));
                 FrameEvent::GoAway { last: at(0..4)? & MAX_WINDOW_BYTES, code: at(4..8)? }
             }
             kind::WINDOW_UPDATE => {
                 let grown_bytes =
-                    number(payload).ok_or(ProtocolError::Http2("a window update of a wrong size"))?;
+                    number(payload).ok_or(ProtocolError::Http2("a WINDOW_UPDATE of invalid size"))?;
                 let grown_bytes = i64::from(grown_bytes & MAX_WINDOW_BYTES);
                 if grown_bytes == 0 {
-                    return Err(ProtocolError::Http2("a window update of nothing"));
+                    return Err(ProtocolError::Http2("a WINDOW_UPDATE of zero"));
                 }
                 if stream == 0 {
                     grow(&mut self.window_bytes, grown_bytes)?;
@@ -170,7 +169,7 @@ impl Session {
         output: &mut Vec<u8>,
     ) -> Result<FrameEvent<'static>, ProtocolError> {
         let settings = settings(piece.payload).filter(|_| piece.head.stream == 0);
-        let settings = settings.ok_or(ProtocolError::Http2("settings of a wrong size, or on a stream"))?;
+        let settings = settings.ok_or(ProtocolError::Http2("SETTINGS of invalid size, or on a stream"))?;
         if piece.head.has(flag::ACK) {
             return Ok(FrameEvent::Nothing);
         }

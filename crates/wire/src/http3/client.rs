@@ -1,4 +1,4 @@
-//! The client side of a connection: requests are sent on streams, and answers arrive in any order.
+//! The client side of a connection: requests are sent on streams, and responses arrive in any order.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ struct Stream {
     /// The rest of the request; all of it while there is no stream.
     unsent: Vec<u8>,
     is_head: bool,
-    answer: ResponseReader,
+    response: ResponseReader,
 }
 
 impl Http3 {
@@ -94,7 +94,7 @@ impl Http3 {
         if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(Quic::Version)) }
     }
 
-    /// From now on, answers state whether their body matches. Bodies are kept only for that.
+    /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         self.expected_body = expected;
     }
@@ -109,25 +109,25 @@ impl Http3 {
         self.handshake.take()
     }
 
-    /// Sends a request on a free stream, as far as there is room.
+    /// Sends a request on a free stream, as far as flow control allows.
     pub fn send(&mut self, stream: u32, bytes: &[u8], is_head: bool) {
         if let Some(one) = self.streams.get_mut(stream as usize) {
-            let answer = ResponseReader::checking(self.expected_body.clone());
-            *one = Stream { unsent: bytes.to_vec(), is_head, answer, ..Stream::default() };
+            let response = ResponseReader::checking(self.expected_body.clone());
+            *one = Stream { unsent: bytes.to_vec(), is_head, response, ..Stream::default() };
             if let Some((_, connection)) = &mut self.connection {
                 one.go_on(connection);
             }
         }
     }
 
-    /// Whether the whole request on a stream has been handed over.
+    /// Whether the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
 
-    /// Whether the answer on a stream has begun.
+    /// Whether the response on a stream has begun.
     pub fn has_begun(&self, stream: u32) -> bool {
-        self.streams.get(stream as usize).is_some_and(|stream| stream.answer.has_begun())
+        self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_begun())
     }
 
     /// Cancels a request; its stream is free.
@@ -207,7 +207,7 @@ impl Http3 {
                     self.handshake = Some(Handshake {
                         version: "1.3",
                         // QUIC does not expose it.
-                        cipher: "not told".to_owned(),
+                        cipher: "not reported".to_owned(),
                         key_exchange_group: None,
                         alpn: Some(super::ALPN.to_vec()),
                         is_resumed: false,
@@ -258,7 +258,7 @@ impl Http3 {
         let Some(last) = last else { return Ok(()) };
         events.push(Event::Draining { code: 0 });
         for (slot, stream) in (0..).zip(&mut self.streams) {
-            // The server processes no request from this one on (RFC 9114, section 5.2).
+            // The server processes neither this request nor later ones (RFC 9114, section 5.2).
             if stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
                 *stream = Stream::default();
                 events.push(Event::Lost { stream: slot, loss: Loss::Unprocessed });
@@ -274,16 +274,16 @@ impl Http3 {
         };
         let expected = self.expected.as_deref().unwrap_or_default();
         let slot = slot as u32;
-        let had_begun = stream.answer.has_begun();
-        let ended = quic::read(connection, id, |bytes| stream.answer.feed(bytes, expected))?;
-        if !had_begun && stream.answer.has_begun() {
+        let had_begun = stream.response.has_begun();
+        let ended = quic::read(connection, id, |bytes| stream.response.feed(bytes, expected))?;
+        if !had_begun && stream.response.has_begun() {
             events.push(Event::Begun { stream: slot });
         }
         let event = match ended {
             Ended::No | Ended::Unread => return Ok(()),
             Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
-            Ended::Whole => match stream.answer.end(stream.is_head, expected) {
-                Some(answer) => Event::Answered { stream: slot, answer },
+            Ended::Whole => match stream.response.end(stream.is_head, expected) {
+                Some(response) => Event::Answered { stream: slot, response },
                 None => Event::Lost { stream: slot, loss: Loss::Malformed },
             },
         };
@@ -306,16 +306,16 @@ fn connect(endpoint: &mut Endpoint, setup: &Setup) -> Option<(ConnectionHandle, 
 }
 
 impl Stream {
-    /// Sends as much of the request as there is room for, once there is a stream for it.
+    /// Sends as much of the request as flow control allows, once it has a stream.
     fn go_on(&mut self, connection: &mut Connection) {
         self.id = self.id.or_else(|| connection.streams().open(Dir::Bi));
         let Some(id) = self.id else { return };
         let mut stream = connection.send_stream(id);
-        // Only a stream that could write nothing is told when there is room again.
+        // Only a stream whose write was blocked is reported as writable.
         while !self.unsent.is_empty() {
             match stream.write(&self.unsent) {
                 Ok(written) => drop(self.unsent.drain(..written)),
-                // It does not want the rest.
+                // The peer stopped reading.
                 Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => {
                     self.unsent.clear();
                 }
@@ -323,7 +323,7 @@ impl Stream {
             }
         }
         match stream.finish() {
-            // It is finished already, or the other side does not want the rest.
+            // The stream is finished, or the peer stopped reading.
             Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => {}
         }
     }

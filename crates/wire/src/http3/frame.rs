@@ -75,7 +75,7 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Whether the parser is between two frames.
+    /// Whether the parser is at a frame boundary.
     pub(super) fn is_between(&self) -> bool {
         self.current.is_none() && self.head.is_empty()
     }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_not_known_are_passed_over() {
+    fn unknown_frames_are_ignored() {
         let (data, whole) = read(&several(), &[]);
         assert_eq!((data, whole.len()), (100, 2));
         assert_eq!(whole[1], (kind::GOAWAY, vec![4]));

@@ -61,7 +61,7 @@ pub(super) fn write_opening(
 ) -> Result<(), ProtocolError> {
     match connection.send_stream(id).write(opening) {
         Ok(written) if written == opening.len() => Ok(()),
-        Ok(_) | Err(_) => Err(ProtocolError::Http3("there is no room for a control stream")),
+        Ok(_) | Err(_) => Err(ProtocolError::Http3("no flow-control window for the control stream")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! One request as a server of HTTP/3 reads it, and its answer.
+//! One request as a server of HTTP/3 reads it, and its response.
 
 use super::frame::{FrameReader, Piece, kind, put_head, put_headers};
 use super::{RequestId, qpack};
@@ -7,29 +7,29 @@ use crate::server::{Body, Head, IsStreaming, MAX_BODY_BYTES, MAX_UNSENT_BYTES, S
 
 /// Maximum size of a piece of a body that is queued or read at once.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Maximum size of a part of a streaming request that is handed on and not processed. The rest stays with QUIC. A whole message
+/// Maximum size of a part of a streaming request that is reported and not processed. The rest stays with QUIC. A whole message
 /// must fit: gRPC permits 4 MiB by default.
 const MAX_UNRELEASED_BYTES: usize = 8 << 20;
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     frames: FrameReader,
-    /// Present until the request is complete and handed on.
+    /// Present until the request is complete and reported.
     pub(super) head: Option<Head>,
     pub(super) body: Vec<u8>,
-    /// Whether parts of the request are handed on as they arrive.
-    pub(super) is_handed_on: bool,
-    /// Bytes handed on that are not processed yet.
+    /// Whether parts of the request are reported as they arrive.
+    pub(super) is_reported_in_parts: bool,
+    /// Bytes reported and not processed yet.
     pub(super) unreleased_bytes: usize,
     /// Whether the whole request has arrived.
     pub(super) has_ended: bool,
-    pub(super) answer: Option<Answer>,
+    pub(super) response: Option<PendingResponse>,
 }
 
-/// An answer that is not sent completely.
+/// A response that is not sent completely.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct PendingResponse {
     /// Encoded bytes that QUIC has not taken yet.
     pub(super) unsent: Vec<u8>,
     body: Body,
@@ -37,14 +37,14 @@ pub(super) struct Answer {
     taken: u64,
     /// The encoded trailers.
     trailers: Vec<u8>,
-    /// Whether more of the answer may follow.
+    /// Whether more of the response may follow.
     pub(super) is_streaming: bool,
 }
 
 impl Stream {
     /// How many bytes of the request may be read; 0 if it has to wait until those before are processed and answered.
     pub(super) fn room_bytes(&self) -> usize {
-        if !self.is_handed_on {
+        if !self.is_reported_in_parts {
             PIECE_BYTES
         } else if self.unsent_bytes() > MAX_UNSENT_BYTES {
             0
@@ -53,9 +53,9 @@ impl Stream {
         }
     }
 
-    /// Bytes of the answer that are encoded and not sent.
+    /// Bytes of the response that are encoded and not sent.
     pub(super) fn unsent_bytes(&self) -> u64 {
-        self.answer.as_ref().map_or(0, |answer| answer.unsent.len() as u64)
+        self.response.as_ref().map_or(0, |response| response.unsent.len() as u64)
     }
 
     /// Processes bytes of the request.
@@ -66,19 +66,19 @@ impl Stream {
         is_streaming: IsStreaming,
         events: &mut Vec<ServerEvent<RequestId>>,
     ) -> Result<(), ProtocolError> {
-        let Self { frames, head, body, is_handed_on, unreleased_bytes, .. } = self;
+        let Self { frames, head, body, is_reported_in_parts, unreleased_bytes, .. } = self;
         frames.feed(bytes, |piece| match piece {
             Piece::Whole(kind::HEADERS, block) if head.is_none() => {
                 let read = request_head(block)?;
-                *is_handed_on = is_streaming(&read);
-                if *is_handed_on {
+                *is_reported_in_parts = is_streaming(&read);
+                if *is_reported_in_parts {
                     events.push(ServerEvent::Opened { stream: number, head: read.clone() });
                 }
                 *head = Some(read);
                 Ok(())
             }
             Piece::Data([]) => Ok(()),
-            Piece::Data(data) if *is_handed_on => {
+            Piece::Data(data) if *is_reported_in_parts => {
                 *unreleased_bytes += data.len();
                 events.push(ServerEvent::Data { stream: number, data: data.to_vec() });
                 Ok(())
@@ -95,18 +95,18 @@ impl Stream {
     }
 }
 
-impl Answer {
-    /// An answer that is known as a whole.
+impl PendingResponse {
+    /// A response that is known as a whole.
     pub(super) fn whole(fields: &[(&str, &str)], body: Body, trailers: &[(&str, &str)]) -> Self {
-        let mut answer = Self { body, ..Self::begin(fields) };
-        if answer.body.len() > 0 {
-            put_head(&mut answer.unsent, kind::DATA, answer.body.len());
+        let mut response = Self { body, ..Self::begin(fields) };
+        if response.body.len() > 0 {
+            put_head(&mut response.unsent, kind::DATA, response.body.len());
         }
-        answer.end(trailers);
-        answer
+        response.end(trailers);
+        response
     }
 
-    /// The start of an answer to which [`Self::push`] appends.
+    /// The start of a response to which [`Self::push`] appends.
     pub(super) fn begin(fields: &[(&str, &str)]) -> Self {
         let mut unsent = Vec::new();
         put_headers(&mut unsent, fields.iter().copied());

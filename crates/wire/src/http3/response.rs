@@ -1,4 +1,4 @@
-//! Parsing of one answer from the bytes of its stream.
+//! Parsing of one response from the bytes of its stream.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::qpack;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::response::{ExpectedHeader, ProtocolError, Response};
 
-/// An incremental parser of an answer.
+/// An incremental parser of a response.
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     frames: FrameReader,
@@ -25,7 +25,7 @@ impl ResponseReader {
         Self { body: BodyKeeper::new(body), ..Self::default() }
     }
 
-    /// Whether the answer has begun.
+    /// Whether the response has begun.
     pub fn has_begun(&self) -> bool {
         self.status > 0
     }
@@ -33,7 +33,7 @@ impl ResponseReader {
     /// Processes bytes of the stream.
     ///
     /// # Errors
-    /// When they are not a valid answer.
+    /// When they are not a valid response.
     pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), ProtocolError> {
         let Self { frames, status, length, body_bytes, matched, body } = self;
         frames.feed(bytes, |piece| match piece {
@@ -46,22 +46,20 @@ impl ResponseReader {
             Piece::Whole(kind::HEADERS, block) => {
                 let head = Head::read(block, expected)?;
                 if *status == 0 && !(100..1000).contains(&head.status) {
-                    return Err(ProtocolError::Http3("an answer without a status"));
+                    return Err(ProtocolError::Http3("a response without a status"));
                 }
-                // Statuses below 200 are interim answers; the final one follows.
+                // Statuses below 200 are interim responses; the final one follows.
                 if *status == 0 && head.status >= 200 {
                     (*status, *length) = (head.status, head.length);
                 }
                 *matched |= head.matched;
                 Ok(())
             }
-            Piece::Whole(..) => {
-                Err(ProtocolError::Http3("a frame of the connection on the stream of a request"))
-            }
+            Piece::Whole(..) => Err(ProtocolError::Http3("a connection frame on a request stream")),
         })
     }
 
-    /// The answer when its stream has ended; None if it is incomplete or inconsistent. An answer to `HEAD` has no body.
+    /// The response when its stream has ended; None if it is incomplete or inconsistent. A response to `HEAD` has no body.
     pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Response> {
         let has_body = !is_head && self.status != 304;
         let is_wrong = has_body && self.length.is_some_and(|length| length != self.body_bytes);
@@ -79,7 +77,7 @@ impl ResponseReader {
     }
 }
 
-/// The relevant fields of an answer.
+/// The relevant fields of a response.
 #[derive(Debug, Default)]
 struct Head {
     status: u16,
@@ -126,15 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_its_status_its_body_and_its_headers() {
+    fn a_response_is_its_status_its_body_and_its_headers() {
         let head = [(":status", "200"), ("content-length", "5"), ("x-a", "1")];
-        let answer = read(&[&[(":status", "103")], &head], b"hello").unwrap().unwrap();
-        assert_eq!((answer.status, answer.body_bytes, answer.is_as_expected), (200, 5, true));
+        let response = read(&[&[(":status", "103")], &head], b"hello").unwrap().unwrap();
+        assert_eq!((response.status, response.body_bytes, response.is_as_expected), (200, 5, true));
         assert!(!read(&[&[(":status", "200")]], b"hello").unwrap().unwrap().is_as_expected);
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn invalid_responses_are_rejected() {
         assert!(read(&[&[(":status", "200"), ("content-length", "6")]], b"hello").unwrap().is_none());
         assert!(read(&[&[("x-a", "1")]], b"hello").is_err());
         assert!(read(&[], b"hello").is_err());

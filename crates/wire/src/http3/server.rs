@@ -12,7 +12,7 @@ use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt};
 
 use super::frame::opening;
 use super::quic::{self, Ended};
-use super::request::{Answer, Stream};
+use super::request::{PendingResponse, Stream};
 use super::{NO_ERROR, REQUEST_CANCELLED};
 use crate::response::ProtocolError;
 use crate::server::{Body, IsStreaming, ServerEvent};
@@ -46,7 +46,7 @@ struct Peer {
 }
 
 impl Server {
-    /// A server with the TLS settings `config` that hands on requests for which `is_streaming` is true while they arrive. None
+    /// A server with the TLS settings `config` that reports requests for which `is_streaming` is true while they arrive. None
     /// if the settings have no cipher suite for QUIC.
     pub fn new(config: &tls::ServerConfig, is_streaming: IsStreaming) -> Option<Self> {
         let mut config = config.clone();
@@ -141,8 +141,8 @@ impl Server {
         Some(to)
     }
 
-    /// Answers a request.
-    pub fn answer(
+    /// Responds to a request.
+    pub fn respond(
         &mut self,
         request: RequestId,
         fields: &[(&str, &str)],
@@ -150,22 +150,22 @@ impl Server {
         trailers: &[(&str, &str)],
     ) {
         self.with(request, |stream| {
-            stream.answer = Some(Answer::whole(fields, body, trailers));
+            stream.response = Some(PendingResponse::whole(fields, body, trailers));
         });
     }
 
-    /// Starts the answer to a request that is answered while it arrives.
+    /// Starts the response to a streaming request.
     pub fn begin(&mut self, request: RequestId, fields: &[(&str, &str)]) {
         self.with(request, |stream| {
-            stream.answer = Some(Answer::begin(fields));
+            stream.response = Some(PendingResponse::begin(fields));
         });
     }
 
-    /// Appends to such an answer.
+    /// Appends to a streaming response.
     pub fn push(&mut self, request: RequestId, bytes: &[u8]) {
         self.with(request, |stream| {
-            if let Some(answer) = &mut stream.answer {
-                answer.push(bytes);
+            if let Some(response) = &mut stream.response {
+                response.push(bytes);
             }
         });
     }
@@ -175,16 +175,16 @@ impl Server {
         self.with(request, |stream| stream.unreleased_bytes = stream.unreleased_bytes.saturating_sub(bytes));
     }
 
-    /// Ends such an answer. If the request has not ended, the rest of it is refused.
+    /// Ends a streaming response. If the request has not ended, the rest of it is refused.
     pub fn finish(&mut self, request: RequestId, trailers: &[(&str, &str)]) {
         self.with(request, |stream| {
-            if let Some(answer) = &mut stream.answer {
-                answer.end(trailers);
+            if let Some(response) = &mut stream.response {
+                response.end(trailers);
             }
         });
     }
 
-    /// Resets a request that is not answered yet.
+    /// Resets a request without a response.
     pub fn reset(&mut self, request: RequestId) {
         let Some(peer) = self.peers.get_mut(&request.connection) else { return };
         let Ok(id) = VarInt::from_u64(request.stream).map(StreamId::from) else { return };
@@ -193,13 +193,13 @@ impl Server {
         peer.remove(id, REQUEST_CANCELLED);
     }
 
-    /// Bytes of answers that QUIC has not taken yet, over all streams of a connection.
+    /// Bytes of responses that QUIC has not taken yet, over all streams of a connection.
     pub fn unsent_bytes(&self, connection: usize) -> u64 {
         let streams = self.peers.get(&connection).into_iter().flat_map(|peer| peer.streams.values());
         streams.map(Stream::unsent_bytes).sum()
     }
 
-    /// Changes a stream, and sends what its answer then has.
+    /// Changes a stream, and sends what its response then has.
     fn with(&mut self, request: RequestId, change: impl FnOnce(&mut Stream)) {
         let Some(peer) = self.peers.get_mut(&request.connection) else { return };
         let Ok(id) = VarInt::from_u64(request.stream).map(StreamId::from) else { return };
@@ -315,7 +315,7 @@ impl Peer {
                 Ended::No => return Ok(()),
                 Ended::Whole => {
                     stream.has_ended = true;
-                    if stream.is_handed_on {
+                    if stream.is_reported_in_parts {
                         events.push(ServerEvent::Ended { stream: number });
                     } else if let Some(head) = stream.head.take() {
                         let body = std::mem::take(&mut stream.body);
@@ -350,25 +350,25 @@ impl Peer {
         events.extend(streams.map(|id| ServerEvent::Cancelled { stream: request(handle, id) }));
     }
 
-    /// Sends as much of an answer as there is room for.
+    /// Sends as much of a response as flow control allows.
     fn go_on(&mut self, id: StreamId) {
-        let Some(Stream { answer: Some(answer), .. }) = self.streams.get_mut(&id) else { return };
+        let Some(Stream { response: Some(response), .. }) = self.streams.get_mut(&id) else { return };
         let mut stream = self.connection.send_stream(id);
         loop {
-            answer.encode();
-            if answer.unsent.is_empty() {
-                if answer.is_streaming {
+            response.encode();
+            if response.unsent.is_empty() {
+                if response.is_streaming {
                     return;
                 }
                 match stream.finish() {
-                    // The peer does not want the rest.
+                    // The peer stopped reading.
                     Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => break,
                 }
             }
-            match stream.write(&answer.unsent) {
-                Ok(written) => drop(answer.unsent.drain(..written)),
+            match stream.write(&response.unsent) {
+                Ok(written) => drop(response.unsent.drain(..written)),
                 Err(quinn_proto::WriteError::Blocked) => return,
-                // The peer does not want the rest.
+                // The peer stopped reading.
                 Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => break,
             }
         }

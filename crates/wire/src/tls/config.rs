@@ -84,11 +84,10 @@ pub struct ClientSecurity {
     pub authorities: Vec<CertificateDer<'static>>,
     /// The client's identity, for servers that request one.
     pub identity: Option<Identity>,
-    /// Whether any server certificate is accepted.
+    /// Whether every server certificate is accepted.
     pub trusts_all: bool,
-    /// Whether a server that has once proved its identity, with its certificate and the key of it, is trusted from then
-    /// on. A client that verifies every time has as much work per handshake as the server, and measures its own limit
-    /// instead.
+    /// Whether a server is trusted after it has once proved its identity, with its certificate and the key of it. A client
+    /// that verifies every time has as much work per handshake as the server, and measures its own limit instead.
     pub verifies_once: bool,
     /// The versions offered.
     pub versions: Versions,
@@ -122,19 +121,19 @@ pub struct ServerSecurity {
 #[derive(Debug, Error)]
 pub enum SetupError {
     /// There is no certificate.
-    #[error("there is no certificate in PEM")]
+    #[error("the PEM data contains no certificate")]
     NoCertificate,
     /// There is no key.
-    #[error("there is no private key in PEM")]
+    #[error("the PEM data contains no private key")]
     NoKey,
     /// An unknown cipher suite.
-    #[error("there is no cipher suite `{name}`; there are {}", known_ciphers().join(", "))]
+    #[error("unknown cipher suite `{name}`; supported: {}", known_ciphers().join(", "))]
     Cipher {
         /// As given.
         name: String,
     },
     /// An unknown group.
-    #[error("there is no group `{name}` for the key exchange; there are {}", known_groups().join(", "))]
+    #[error("unknown key exchange group `{name}`; supported: {}", known_groups().join(", "))]
     Group {
         /// As given.
         name: String,
@@ -213,8 +212,8 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
     Ok(Arc::new(config))
 }
 
-/// The same configuration with these ALPN protocols on offer, the preferred one first, and without the memory of sessions
-/// and groups: what its handshakes leave behind does not change those of the original.
+/// The same configuration with these ALPN protocols, the preferred one first, and with an empty store of sessions and
+/// groups: its handshakes do not affect those of the original.
 pub fn offering(config: &ClientConfig, protocols: &[&[u8]]) -> Arc<ClientConfig> {
     let mut config = config.clone();
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();

@@ -1,8 +1,8 @@
-//! Memory of a client without session resumption: the key exchange group that each server chose.
+//! For clients without session resumption, remembers the key exchange group that each server chose.
 //!
 //! A TLS 1.3 client sends a key share with its first message, for a group that it guesses. If the server wants another,
-//! it requests it (`HelloRetryRequest`), and the handshake takes one more round trip. Without a memory, each connection
-//! would guess wrong again, and a load of handshakes would be one of retries.
+//! it requests it (`HelloRetryRequest`), and the handshake takes one more round trip. Without this store, each connection
+//! would guess wrong again, and every handshake of a load would be a retry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

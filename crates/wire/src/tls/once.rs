@@ -1,6 +1,6 @@
-//! A client that trusts a server from the second handshake on.
+//! A certificate verifier that verifies each server only in the first handshake.
 //!
-//! Verifying two signatures is a third of a client's handshake cost, and gives a load no information after the first
+//! Verifying two signatures is a third of a client's handshake cost, and gives no information after the first
 //! time. Keys are still exchanged in each handshake, so the server's work is the same as for any client.
 
 use std::sync::{Arc, Mutex, PoisonError};

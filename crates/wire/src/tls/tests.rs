@@ -1,4 +1,4 @@
-//! Handshakes in memory: their results, and what a client remembers of them.
+//! Handshakes in memory: their results, and the state that a client keeps.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -101,7 +101,7 @@ fn megabytes_arrive_whole_in_both_directions_through_a_bounded_buffer() {
 }
 
 #[test]
-fn what_is_sent_before_the_handshake_is_over_waits_for_it() {
+fn data_sent_before_the_end_of_the_handshake_waits_for_it() {
     let (mut client, mut server) = sides();
     let (text, mut output, mut plain) = (vec![7; 200_000], Vec::new(), Vec::new());
     client.send(&text, &mut output).unwrap();
@@ -115,7 +115,7 @@ fn group(handshake: &Handshake) -> Option<&str> {
 }
 
 #[test]
-fn keys_are_exchanged_on_the_group_that_is_asked_for_and_on_x25519_if_none_is() {
+fn the_key_exchange_uses_the_requested_group_or_x25519() {
     let (server, authority) = server();
     for (groups, expected) in
         [(&[][..], "X25519"), (&[P256], P256), (&[HYBRID], HYBRID), (&[P256, HYBRID], P256)]
@@ -129,7 +129,7 @@ fn keys_are_exchanged_on_the_group_that_is_asked_for_and_on_x25519_if_none_is() 
 }
 
 #[test]
-fn a_client_guesses_the_group_of_a_server_wrong_once_and_not_again() {
+fn a_client_remembers_the_group_of_a_server_after_one_retry() {
     let (server, authority) = server();
     let server = restricted_to(&server, P256);
     // With sessions, the second handshake resumes the first.
@@ -153,7 +153,7 @@ fn a_session_of_tls_1_2_that_is_taken_up_exchanges_no_keys() {
 }
 
 #[test]
-fn a_client_that_verifies_once_believes_whom_it_has_verified_and_nobody_else() {
+fn a_client_that_verifies_once_trusts_only_verified_servers() {
     let (known, authority) = server();
     let (stranger, _) = server();
     for versions in [Versions::Only12, Versions::Only13] {
@@ -175,11 +175,11 @@ fn a_client_that_verifies_once_believes_whom_it_has_verified_and_nobody_else() {
 }
 
 #[test]
-fn an_unknown_group_is_refused_with_those_that_are_known() {
+fn an_unknown_group_is_rejected_with_the_supported_ones() {
     let unknown = ClientSecurity { groups: vec!["P-256".to_owned()], ..ClientSecurity::default() };
     let error = client_config(unknown).unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no group `P-256` for the key exchange; there are X25519, secp256r1, secp384r1, X25519MLKEM768"
+        "unknown key exchange group `P-256`; supported: X25519, secp256r1, secp384r1, X25519MLKEM768"
     );
 }

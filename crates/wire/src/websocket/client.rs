@@ -8,13 +8,13 @@ use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
 use crate::response::{Event, ProtocolError, Response};
 
-/// Maximum size of the answer to an upgrade.
+/// Maximum size of the response to an upgrade.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// A WebSocket connection.
 #[derive(Debug, Default)]
 pub struct WebSocket {
-    /// The head of the answer to the upgrade, until complete.
+    /// The head of the response to the upgrade, until complete.
     head: Vec<u8>,
     is_open: bool,
     frames: FrameReader,
@@ -40,19 +40,19 @@ impl WebSocket {
         self.is_open
     }
 
-    /// From now on, answers state whether their message matches. Messages are kept only for that.
+    /// Checks the messages of the following responses. Messages are buffered only for these checks.
     pub fn check_bodies(&mut self, expected: Option<Arc<ExpectedBody>>) {
         self.message = BodyKeeper::new(expected);
     }
 
-    /// Prepares for the answer to the next message.
+    /// Prepares for the response to the next message.
     pub fn begin(&mut self) {
         self.has_begun = false;
         self.message_bytes = 0;
         self.message.begin();
     }
 
-    /// Whether the answer has begun.
+    /// Whether the response has begun.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -96,15 +96,15 @@ impl WebSocket {
             self.message.take(frame.payload);
             if frame.is_whole && frame.is_last {
                 let is_as_expected = self.message.is_as_expected();
-                let answer = Response { is_as_expected, ..Response::of_bytes(self.message_bytes) };
-                events.push(Event::Answered { stream: 0, answer });
+                let response = Response { is_as_expected, ..Response::of_bytes(self.message_bytes) };
+                events.push(Event::Answered { stream: 0, response });
                 self.begin();
             }
         }
         Ok(())
     }
 
-    /// Checks the answer to the upgrade. Returns its length once it is complete and valid.
+    /// Checks the response to the upgrade. Returns its length once it is complete and valid.
     fn upgrade(&self) -> Result<Option<usize>, ProtocolError> {
         let mut fields = [httparse::EMPTY_HEADER; 64];
         let mut response = httparse::Response::new(&mut fields);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_behind_the_upgrade() {
+    fn messages_follow_the_upgrade() {
         let mut bytes = upgraded();
         put_frame(&mut bytes, Opcode::Ping, false, b"x");
         put_frame(&mut bytes, Opcode::Text, false, b"hello");
@@ -153,7 +153,7 @@ mod tests {
             for piece in [&bytes[..cut], &bytes[cut..]] {
                 socket.feed(piece, &mut output, &mut events).unwrap();
             }
-            assert_eq!(events.last(), Some(&Event::Answered { stream: 0, answer: Response::of_bytes(5) }));
+            assert_eq!(events.last(), Some(&Event::Answered { stream: 0, response: Response::of_bytes(5) }));
             assert_eq!(output, [0x8a, 0x81, 0, 0, 0, 0, b'x']);
         }
     }

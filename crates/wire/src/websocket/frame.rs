@@ -16,7 +16,7 @@ pub enum Opcode {
     Close,
     /// Requires a pong in reply.
     Ping,
-    /// The answer to a ping.
+    /// The response to a ping.
     Pong,
 }
 
@@ -82,7 +82,7 @@ struct Current {
 }
 
 impl FrameReader {
-    /// Whether the parser is between two frames.
+    /// Whether the parser is at a frame boundary.
     pub fn is_between(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }

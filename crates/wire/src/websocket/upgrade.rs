@@ -1,4 +1,4 @@
-//! The upgrade: its request, and the accept key of the answer.
+//! The upgrade: its request, and the accept key of the response.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use sha1::{Digest, Sha1};
 /// The key of every upgrade. It should be random if caches in between may confuse connections; here any value is fine.
 pub(super) const KEY: &str = "aG9wdGF4LWxvYWQta2V5IQ==";
 
-/// The accept key for this key (section 4.2.2).
+/// The accept key for this key (RFC 6455, section 4.2.2).
 pub fn accept_key(key: &str) -> String {
     let mut hash = Sha1::new();
     hash.update(key.trim().as_bytes());

@@ -1,7 +1,7 @@
-//! Requests whose fields come from the rows of a CSV file: `{{field}}` in a URL, in values of headers and in bodies.
+//! Fills requests from the rows of a CSV file: replaces `{{field}}` in URLs, header values and bodies.
 //!
-//! Each row is filled in and encoded before the load begins, so a request costs the same as one without fields. This takes
-//! memory for every row, which is bounded.
+//! All rows are encoded before the load begins, so a request costs the same as one without fields. The memory for the rows
+//! is limited.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,10 +13,10 @@ use hoptax_nearest::hint;
 use super::requests::{Listed, Request};
 use crate::exit::Failure;
 
-/// Most bytes of encoded requests.
+/// Maximum size of all encoded requests, bytes.
 const MAX_BYTES: usize = 1 << 30;
-/// Faults that are told of one file.
-const MAX_FAULTS: usize = 10;
+/// Maximum number of errors reported of one file.
+const MAX_ERRORS: usize = 10;
 
 /// A CSV file.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Table {
     name: String,
     fields: Vec<String>,
     rows: Vec<StringRecord>,
-    /// Most bytes of encoded requests.
+    /// Maximum size of all encoded requests, bytes.
     max_bytes: usize,
 }
 
@@ -55,31 +55,31 @@ impl Table {
         let rows: Vec<StringRecord> =
             reader.records().collect::<Result<_, _>>().map_err(|error| format!("{name}: {error}"))?;
         if rows.is_empty() {
-            return Err(format!("{name}: there is no row after the names of the fields"));
+            return Err(format!("{name}: there is no row after the field names"));
         }
         Ok(Self { name, fields, rows, max_bytes: MAX_BYTES })
     }
 
-    /// How many there are.
+    /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Fills every row into every request, in the order of the rows, and makes targets of them.
+    /// The targets of every request filled from every row, in the order of the rows.
     pub(super) fn targets(
         &self,
         requests: Vec<Listed>,
         target: impl Fn(&Request) -> Result<Target, String>,
     ) -> Result<Vec<Target>, Failure> {
         let templates = self.templates(requests)?;
-        let (mut targets, mut faults, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut targets, mut errors, mut bytes) = (Vec::new(), Vec::new(), 0);
         for row in &self.rows {
             for template in &templates {
                 match target(&template.fill(row)) {
                     Ok(mut target) => {
-                        // The same in each row, and results do not show what is in the first.
+                        // Results show the URL with its fields, which is the same for every row.
                         target.url = without_user(&template.request.url);
-                        if target.protocol == Protocol::WebSocket && template.varies_outside_body {
+                        if target.protocol == Protocol::WebSocket && template.has_fields_outside_body {
                             return Err(Failure::bad_input(format!(
                                 "{}: with WebSocket, fields can only be in the body: URL and headers are sent once for each \
                                  connection",
@@ -89,15 +89,15 @@ impl Table {
                         bytes += target.memory_bytes();
                         targets.push(target);
                     }
-                    Err(error) => faults.push(format!("{}, {}: {error}", self.name, line(row))),
+                    Err(error) => errors.push(format!("{}, {}: {error}", self.name, line(row))),
                 }
-                if faults.len() >= MAX_FAULTS {
-                    return Err(Failure::bad_input(faults.join("\n")));
+                if errors.len() >= MAX_ERRORS {
+                    return Err(Failure::bad_input(errors.join("\n")));
                 }
                 if bytes > self.max_bytes {
                     return Err(Failure::bad_input(format!(
-                        "{}: the requests of its {} rows take more than {} MiB, which is the most; {} of them fit: use fewer rows, \
-                         fewer requests or shorter bodies",
+                        "{}: the requests of its {} rows exceed {} MiB after {} requests: use fewer rows, fewer requests or \
+                         shorter bodies",
                         self.name,
                         self.rows.len(),
                         self.max_bytes >> 20,
@@ -106,46 +106,47 @@ impl Table {
                 }
             }
         }
-        if faults.is_empty() { Ok(targets) } else { Err(Failure::bad_input(faults.join("\n"))) }
+        if errors.is_empty() { Ok(targets) } else { Err(Failure::bad_input(errors.join("\n"))) }
     }
 
     fn templates(&self, requests: Vec<Listed>) -> Result<Vec<Template>, Failure> {
-        let (mut templates, mut faults) = (Vec::new(), Vec::new());
+        let (mut templates, mut errors) = (Vec::new(), Vec::new());
         for (place, request) in requests {
             match request.map(|request| Template::new(request, &self.fields)) {
                 Ok(Ok(template)) => templates.push(template),
-                // A request that cannot be read tells its place itself.
-                Err(error) => faults.push(error),
-                Ok(Err(error)) if place.is_empty() => faults.push(error),
-                Ok(Err(error)) => faults.push(format!("{place}: {error}")),
+                // The error of an unreadable request contains its place.
+                Err(error) => errors.push(error),
+                Ok(Err(error)) if place.is_empty() => errors.push(error),
+                Ok(Err(error)) => errors.push(format!("{place}: {error}")),
             }
         }
-        if faults.is_empty() && !templates.iter().any(|template| template.varies) {
-            faults.push(format!(
-                "{}: no request has a field of it; write `{{{{{}}}}}` in a URL, a header or a body",
+        if errors.is_empty() && !templates.iter().any(|template| template.has_fields) {
+            errors.push(format!(
+                "{}: no request uses one of its fields; write `{{{{{}}}}}` in a URL, a header or a body",
                 self.name,
                 self.fields.join("}}`, `{{")
             ));
         }
-        if faults.is_empty() { Ok(templates) } else { Err(Failure::bad_input(faults.join("\n"))) }
+        if errors.is_empty() { Ok(templates) } else { Err(Failure::bad_input(errors.join("\n"))) }
     }
 }
 
-/// Where a row is in its file.
+/// The line of a row, for messages.
 fn line(row: &StringRecord) -> String {
     row.position().map_or_else(|| "a row".to_owned(), |position| format!("line {}", position.line()))
 }
 
-/// A request with places for fields.
+/// A request with fields to replace.
 struct Template {
     request: Request,
     url: Text,
     headers: Vec<(String, Text)>,
-    /// None for a body that is no text.
+    /// None if the body is not text.
     body: Option<Text>,
     /// Whether it has a field.
-    varies: bool,
-    varies_outside_body: bool,
+    has_fields: bool,
+    /// Whether its URL or a header has a field.
+    has_fields_outside_body: bool,
 }
 
 impl Template {
@@ -157,9 +158,9 @@ impl Template {
             .map(|(name, value)| Ok((name.clone(), Text::new(value, fields)?)))
             .collect::<Result<Vec<_>, String>>()?;
         let body = std::str::from_utf8(&request.body).ok().map(|body| Text::new(body, fields)).transpose()?;
-        let varies_outside_body = url.varies() || headers.iter().any(|(_, value)| value.varies());
-        let varies = varies_outside_body || body.as_ref().is_some_and(Text::varies);
-        Ok(Self { request, url, headers, body, varies, varies_outside_body })
+        let has_fields_outside_body = url.has_fields() || headers.iter().any(|(_, value)| value.has_fields());
+        let has_fields = has_fields_outside_body || body.as_ref().is_some_and(Text::has_fields);
+        Ok(Self { request, url, headers, body, has_fields, has_fields_outside_body })
     }
 
     fn fill(&self, row: &StringRecord) -> Request {
@@ -175,7 +176,7 @@ impl Template {
     }
 }
 
-/// A text with fields in it: each piece is followed by the field of that number.
+/// A text with fields: each piece is followed by the field with that index.
 #[derive(Debug)]
 struct Text {
     pieces: Vec<(String, usize)>,
@@ -183,7 +184,7 @@ struct Text {
 }
 
 impl Text {
-    /// Finds the fields. Braces around what cannot be a name stay as they are: JSON has them too.
+    /// Finds the fields. Braces around anything else stay unchanged, since JSON has them too.
     fn new(text: &str, fields: &[String]) -> Result<Self, String> {
         let (mut pieces, mut piece, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
@@ -197,7 +198,7 @@ impl Text {
             };
             let Some(number) = fields.iter().position(|field| field == name.trim()) else {
                 return Err(format!(
-                    "there is no field `{}`{}; there are `{}`",
+                    "unknown field `{}`{}; the fields are `{}`",
                     name.trim(),
                     hint(name.trim(), fields.iter().map(String::as_str)),
                     fields.join("`, `")
@@ -209,7 +210,7 @@ impl Text {
         Ok(Self { pieces, rest: piece + rest })
     }
 
-    fn varies(&self) -> bool {
+    fn has_fields(&self) -> bool {
         !self.pieces.is_empty()
     }
 
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_data_is_told_with_its_place() {
+    fn errors_in_data_are_reported_with_their_position() {
         for (text, expected) in [
             ("id,id\n1,2\n", "two columns are named `id`"),
             ("id,\n1,2\n", "column 2 has no name"),
@@ -297,16 +298,18 @@ mod tests {
             assert!(error.contains(expected), "{text}: {error}");
         }
         let rows = rows("identity,name\n1,a\n2,b\n").unwrap();
-        let told = |requests| {
+        let error = |requests| {
             let fail = |request: &Request| match request.url.as_str() {
                 "http://127.0.0.1/2" => Err("wrong".to_owned()),
                 url => Target::new(url, "GET", Vec::new(), Vec::new()).map_err(|error| error.to_string()),
             };
             format!("{:?}", rows.targets(requests, fail).unwrap_err())
         };
-        assert!(told(listed("/", "{{identiy}}", "")).contains("did you mean `identity`?"));
-        assert!(told(listed("/", "", "")).contains("no request has a field of it; write `{{identity}}`"));
-        assert!(told(listed("http://127.0.0.1/{{identity}}", "", "")).contains("data, line 3: wrong"));
-        assert!(told(listed("ws://127.0.0.1/{{identity}}", "", "")).contains("only be in the body"));
+        assert!(error(listed("/", "{{identiy}}", "")).contains("did you mean `identity`?"));
+        assert!(
+            error(listed("/", "", "")).contains("no request uses one of its fields; write `{{identity}}`")
+        );
+        assert!(error(listed("http://127.0.0.1/{{identity}}", "", "")).contains("data, line 3: wrong"));
+        assert!(error(listed("ws://127.0.0.1/{{identity}}", "", "")).contains("only be in the body"));
     }
 }

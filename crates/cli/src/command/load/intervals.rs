@@ -1,5 +1,5 @@
-//! Outputs that are written interval by interval: JSON lines on stdout, and the files of `HdrHistogram`. Each has a thread of
-//! its own, so that no worker waits for a disk or a pipe.
+//! Outputs written during the load, one part per interval: JSON lines on stdout, and `HdrHistogram` files. Each has its own
+//! thread, so that no worker waits for a disk or a pipe.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -15,14 +15,14 @@ use hoptax_result::LoadInterval;
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 
-/// Length of an interval of the log of histograms, which is usual for such logs.
+/// Interval length of the histogram log; one second is usual for such logs.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Outputs that are being written, each with the words for it.
+/// Outputs being written, each with its name for messages.
 pub(super) struct IntervalOutputs(Vec<(String, JoinHandle<io::Result<()>>)>);
 
 impl IntervalOutputs {
-    /// Opens the files that the flags ask for. Returns where their intervals go; the outputs end when these are gone.
+    /// Opens the requested outputs. Returns the sinks for their intervals; an output ends when its sink is dropped.
     pub(super) fn begin(arguments: &LoadArguments) -> Result<(Self, Vec<IntervalSink>), Failure> {
         let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
         if let Some(path) = &arguments.hgrm {
@@ -53,7 +53,7 @@ impl IntervalOutputs {
     /// Waits until everything is written.
     pub(super) fn finish(self) -> Result<(), Failure> {
         for (place, writer) in self.0 {
-            let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("its writer has ended")));
+            let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
             written.map_err(|error| Failure::environment(format!("cannot write {place}: {error}")))?;
         }
         Ok(())
@@ -72,8 +72,8 @@ fn add_sink(sinks: &mut Vec<IntervalSink>, length: Duration) -> Receiver<Part> {
     receiver
 }
 
-/// Prints a line for each interval. Whoever reads stdout may be slow, so lines wait here, which are small, and histograms do
-/// not. A reader that has gone away (`| head`) is no failure.
+/// Prints a line for each interval. If the reader of stdout is slow, the queue holds lines, which are smaller than histograms.
+/// A closed pipe (`| head`) is not an error.
 fn print_lines(parts: Receiver<Part>) -> io::Result<()> {
     let (sender, lines) = channel::<LoadInterval>();
     let printer = thread::spawn(move || {
@@ -84,10 +84,10 @@ fn print_lines(parts: Receiver<Part>) -> io::Result<()> {
             stdout.flush()
         })
     });
-    // Without a printer the rest is of no use.
+    // If the printer has ended, the remaining lines are lost.
     let _ = interval::join(parts, |interval| sender.send(interval.line()).map_err(|_| ()));
     drop(sender);
-    match printer.join().unwrap_or_else(|_| Err(io::Error::other("its writer has ended"))) {
+    match printer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked"))) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         printed => printed,
     }

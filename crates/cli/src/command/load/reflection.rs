@@ -42,10 +42,10 @@ pub(super) fn services(
         arguments.urls.iter().map(|url| target(url, Vec::new())).collect::<Result<_, Failure>>()?;
     let mut reflection = Reflection::new(host, targets.iter().map(Target::path));
     let mut version = 0;
-    while let Some(question) = reflection.ask() {
-        let answer = loop {
+    while let Some(request) = reflection.next_request() {
+        let response = loop {
             let path = REFLECTION_PATHS.get(version).copied().unwrap_or_default();
-            let target = target(&join_url(first, path), framed(&question))?;
+            let target = target(&join_url(first, path), framed(&request))?;
             match grpc_call(&target, dial, security.as_ref(), arguments.timeout) {
                 Err(GrpcCallError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
                     if version + 1 < REFLECTION_PATHS.len() =>
@@ -57,14 +57,14 @@ pub(super) fn services(
                         "`{host}` does not support gRPC reflection; give the proto file with --proto"
                     )));
                 }
-                answer => {
-                    break answer.map_err(|error| {
+                response => {
+                    break response.map_err(|error| {
                         Failure::bad_input(format!("gRPC reflection on `{host}` failed: {error}"))
                     })?;
                 }
             }
         };
-        let message = grpc::first(&answer).map(|(message, _)| message).unwrap_or_default();
+        let message = grpc::first(&response).map(|(message, _)| message).unwrap_or_default();
         reflection.take(message).map_err(Failure::bad_input)?;
     }
     reflection.services().map_err(Failure::bad_input)

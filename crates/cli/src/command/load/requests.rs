@@ -20,7 +20,7 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-/// The place of a request in its file, and the request or its error.
+/// The position of a request in its file, and the request or its error.
 pub(super) type Listed = (String, Result<Request, String>);
 
 /// A line of JSON, with the fields of vegeta's targets.
@@ -66,7 +66,7 @@ pub(super) fn read(
 
 fn request(line: &str, base: &str, method: &str, headers: &[(String, String)]) -> Result<Request, String> {
     if line.starts_with('{') {
-        return of_json(line, base, method, headers);
+        return request_from_json(line, base, method, headers);
     }
     let mut words = line.splitn(3, ' ');
     let first = words.next().unwrap_or_default();
@@ -89,17 +89,22 @@ fn request(line: &str, base: &str, method: &str, headers: &[(String, String)]) -
     })
 }
 
-fn of_json(line: &str, base: &str, method: &str, headers: &[(String, String)]) -> Result<Request, String> {
+fn request_from_json(
+    line: &str,
+    base: &str,
+    method: &str,
+    headers: &[(String, String)],
+) -> Result<Request, String> {
     let line: Line = serde_json::from_str(line).map_err(|error| format!("invalid JSON request: {error}"))?;
     let mut own = Vec::new();
     for (name, values) in line.header {
-        let wrong = || format!("the values of header `{name}` must be strings, as in `[\"value\"]`");
+        let invalid = || format!("the values of header `{name}` must be strings, as in `[\"value\"]`");
         let values = match values {
             Value::Array(values) => values,
             value => vec![value],
         };
         for value in values {
-            own.push((name.clone(), value.as_str().ok_or_else(wrong)?.to_owned()));
+            own.push((name.clone(), value.as_str().ok_or_else(invalid)?.to_owned()));
         }
     }
     // A header of the line replaces the header of the same name from the arguments.

@@ -31,7 +31,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         None => None,
     };
     let target = |protocol: Option<Protocol>, request: &Request| {
-        let asked = |body| RequestSpec {
+        let spec = |body| RequestSpec {
             url: &request.url,
             method: &request.method,
             headers: request.headers.clone(),
@@ -42,17 +42,17 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
             resolver: Some(&resolver),
         };
         let body = request.body.clone();
-        let target = Target::from_spec(&asked(body.clone())).map_err(|error| error.to_string())?;
+        let target = Target::from_spec(&spec(body.clone())).map_err(|error| error.to_string())?;
         match target.protocol {
             Protocol::Grpc => {
                 let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
-                // A conversation sends its message again itself.
+                // A bidirectional call repeats its message itself.
                 let is_conversation = arguments.grpc_stream == Some(GrpcStream::Both);
                 let times = if is_conversation { 1 } else { arguments.messages as usize };
-                Target::from_spec(&asked(framed(&message).repeat(times)))
+                Target::from_spec(&spec(framed(&message).repeat(times)))
             }
             Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
-                Target::from_spec(&asked(vec![b'x'; DEFAULT_BYTES]))
+                Target::from_spec(&spec(vec![b'x'; DEFAULT_BYTES]))
             }
             _ => return Ok(target),
         }
@@ -115,7 +115,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     if arguments.cookies {
         keep_cookies(&mut traffic, has_cookies)?;
     }
-    traffic.set_streams(arguments.streams, arguments.answer_size);
+    traffic.set_streams(arguments.streams, arguments.response_size);
     if traffic.is_secure() {
         traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
     }
@@ -192,14 +192,14 @@ fn dial(arguments: &LoadArguments) -> Result<Dial, Failure> {
 
 /// All values, or all errors.
 fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
-    let (mut fine, mut wrong) = (Vec::new(), Vec::new());
+    let (mut values, mut errors) = (Vec::new(), Vec::new());
     for one in read {
         match one {
-            Ok(one) => fine.push(one),
-            Err(error) => wrong.push(error),
+            Ok(one) => values.push(one),
+            Err(error) => errors.push(error),
         }
     }
-    if wrong.is_empty() { Ok(fine) } else { Err(Failure::bad_input(wrong.join("\n"))) }
+    if errors.is_empty() { Ok(values) } else { Err(Failure::bad_input(errors.join("\n"))) }
 }
 
 /// Requests that are filled in from rows.
@@ -255,7 +255,7 @@ fn check_weights(urls: usize, weights: &[f64]) -> Result<(), Failure> {
         )));
     }
     if !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
-        return Err(Failure::bad_input("weights must be above 0; remove URLs that are not to be requested"));
+        return Err(Failure::bad_input("weights must be above 0; remove URLs that should not be requested"));
     }
     Ok(())
 }

@@ -1,15 +1,17 @@
-//! The run folder of a study, which makes it possible to resume the study after a kill.
+//! The run folder of a study, from which a killed study can be resumed.
 //!
 //! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and `rounds/N.json` is a complete
 //! round. A running study holds a lock on the folder.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds};
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
+use hoptax_study::programs::{self, Build};
 use hoptax_study::provenance::sha256;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::Earlier;
@@ -45,11 +47,19 @@ pub(crate) struct Manifest {
     /// Hashes of the hoptax and Envoy binaries.
     hoptax_hash: String,
     pub(crate) envoy_hash: String,
+    /// Builds of the other programs that the study starts, by name.
+    #[serde(default)]
+    programs: BTreeMap<String, Build>,
     /// The machine.
     cpu_model: String,
     cpus: u32,
     memory_bytes: u64,
     kernel: String,
+    /// The processors of the proxies, and those of generator and origins.
+    #[serde(default)]
+    proxy_cpus: Vec<u32>,
+    #[serde(default)]
+    generator_cpus: Vec<u32>,
     /// Probe of the machine before the first round.
     pub(crate) machine: MachineProbe,
     /// Speeds of the machine, if measured.
@@ -86,11 +96,12 @@ pub(crate) struct RunFolder {
     _lock: File,
 }
 
-/// Paths of a study's programs.
-#[derive(Clone, Copy, Debug)]
+/// A study's programs: paths of those that every study has, and builds of the others.
+#[derive(Clone, Debug)]
 pub(crate) struct Programs<'a> {
     pub(crate) hoptax: &'a Path,
     pub(crate) envoy: &'a Path,
+    pub(crate) others: BTreeMap<String, Build>,
 }
 
 /// The complete rounds of earlier sessions, and the end of each, seconds since the start of the study.
@@ -121,10 +132,13 @@ impl Manifest {
             plan_hash: plan_hash(plan),
             hoptax_hash: file_hash(programs.hoptax)?,
             envoy_hash: file_hash(programs.envoy)?,
+            programs: programs.others,
             cpu_model: environment.cpu_model.clone(),
             cpus: environment.cpus,
             memory_bytes: environment.memory_bytes,
             kernel: environment.kernel.clone(),
+            proxy_cpus: environment.proxy_cpus.clone(),
+            generator_cpus: environment.generator_cpus.clone(),
             machine,
             speeds: None,
             never_halted,
@@ -167,7 +181,9 @@ impl Manifest {
             ("a different build of Envoy", &self.envoy_hash, &other.envoy_hash),
         ];
         let differ = pairs.into_iter().filter(|(_, one, other)| one != other);
-        differ.map(|(words, ..)| words.to_owned()).collect()
+        let mut all: Vec<String> = differ.map(|(words, ..)| words.to_owned()).collect();
+        all.extend(programs::differences(&self.programs, &other.programs));
+        all
     }
 
     /// Differences from `now`, as text.
@@ -187,6 +203,14 @@ impl Manifest {
         if (self.cpus, self.memory_bytes) != (now.cpus, now.memory_bytes) {
             all.push("a different number of processors or memory size".to_owned());
         }
+        let processors = [
+            ("proxies", &self.proxy_cpus, &now.proxy_cpus),
+            ("generator and origins", &self.generator_cpus, &now.generator_cpus),
+        ];
+        let differ = processors.into_iter().filter(|(_, then, now)| then != now);
+        all.extend(
+            differ.map(|(whose, then, now)| format!("processors of {whose} {then:?} then, {now:?} now")),
+        );
         all
     }
 }
@@ -271,11 +295,15 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
     found
 }
 
-/// Replaces a file atomically.
+/// Replaces a file atomically: a reader finds the old content or the new one, also after a crash of the machine. The
+/// content must be on the disk before the rename, and the rename is kept only by writing the folder.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
-    fs::write(&unfinished, text)?;
-    fs::rename(unfinished, path)
+    let mut file = File::create(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(unfinished, path)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 impl RunFolder {
@@ -349,4 +377,45 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
 
 fn round_file(path: &Path, round: u32) -> PathBuf {
     path.join(ROUNDS).join(format!("{round}.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_is_never_read_half_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(RUN);
+        // Longer than one write of the kernel to a page.
+        let text = |number: u32| number.to_string().repeat(100_000);
+        replace(&path, &text(0)).unwrap();
+        let writer = {
+            let path = path.clone();
+            thread::spawn(move || (1..=9).try_for_each(|number| replace(&path, &text(number))))
+        };
+        let mut seen = Vec::new();
+        while !writer.is_finished() {
+            let read = fs::read_to_string(&path).unwrap();
+            assert_eq!(read.len(), 100_000);
+            assert!(read.bytes().all(|byte| Some(byte) == read.bytes().next()));
+            seen.extend(read.chars().next());
+        }
+        writer.join().unwrap().unwrap();
+        assert!(seen.is_sorted(), "{seen:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text(9));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(RUN);
+        replace(&path, "old").unwrap();
+        std::os::unix::fs::symlink("/dev/full", path.with_extension("unfinished")).unwrap();
+        assert!(replace(&path, "new").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    }
 }

@@ -120,7 +120,7 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a note if the intervals do not hold for the machine, or are wide for lack of sittings.
+/// Prints a note if the intervals are not valid for the machine, or are wide because there are few sittings.
 fn advise(result: &SittingsResult) {
     let again = format!("run `hoptax study {} --again` some hours later", result.study);
     let stating = (0..result.sittings.len()).filter(|sitting| result.states(*sitting)).count();

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_begins_at_the_fast_answers_per_second_and_closes_in_on_the_limit() {
+    fn the_search_begins_at_the_fast_responses_per_second_and_closes_in_on_the_limit() {
         let tuned = tune(service(100.0)).unwrap();
         // A sixth of 300/s was fast: 50/s, then 100/s, then a rate that is too high.
         let rates: Vec<f64> = tuned.steps.iter().filter_map(|step| step.rate).collect();

@@ -98,15 +98,15 @@ fn requested_percentiles_and_conditions_have_their_lines() {
 }
 
 #[test]
-fn a_void_load_states_no_rate_of_answers_and_no_times() {
+fn a_void_load_states_no_rate_of_responses_and_no_times() {
     let mut result = fixture::load();
     result.verdict = hoptax_result::Verdict::Void;
     result.rate.achieved = None;
     result.latency.response = Latency { count: result.latency.response.count, ..Latency::default() };
     let text = load(&result, Style { width: 100, colour: false });
     let rate = text.lines().find(|line| line.starts_with("rate ")).unwrap();
-    assert!(!rate.contains("answered") && rate.ends_with("(rate of answers withheld)"), "{rate}");
-    assert!(!text.contains("from the planned release"), "{text}");
+    assert!(!rate.contains("answered") && rate.ends_with("(rate of responses withheld)"), "{rate}");
+    assert!(!text.contains("from the intended start"), "{text}");
     assert!(text.contains("verdict: void") && text.contains("199,850 answered"), "{text}");
 }
 

@@ -11,7 +11,7 @@ fn plan(fragment: Option<Fragment>) -> ProxyPlan {
         codec: Codec::Http1,
         downstream: None,
         upstream: None,
-        listener_file: None,
+        watched: None,
     }
 }
 

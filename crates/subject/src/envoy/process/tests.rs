@@ -19,7 +19,7 @@ fn scripted(folder: &Path, script: &str) -> ProxySpec {
             codec: Codec::Http1,
             downstream: None,
             upstream: None,
-            listener_file: None,
+            watched: None,
         },
         environment: BTreeMap::new(),
         workers: 3,
@@ -42,7 +42,7 @@ fn every_run_of_envoy_sets_the_number_of_workers() {
 }
 
 #[test]
-fn a_check_that_hangs_is_given_up_or_stopped() {
+fn a_hanging_validation_times_out_or_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let spec = scripted(folder.path(), "exec sleep 1000");
     let check =

@@ -197,8 +197,8 @@ impl Worker {
                     }
                 }
             }
-            ProtocolEvent::Answered { stream, answer } => {
-                self.answered(current, connection, StreamId(stream), answer, closing, now);
+            ProtocolEvent::Answered { stream, response } => {
+                self.answered(current, connection, StreamId(stream), response, closing, now);
             }
             ProtocolEvent::Lost { stream, loss } => {
                 let failure = match loss {
@@ -222,13 +222,13 @@ impl Worker {
         current: &mut Current,
         connection: ConnectionId,
         stream: StreamId,
-        answer: Response,
+        response: Response,
         closing: bool,
         now: u64,
     ) {
         if !self.connections.is_in_flight(connection, stream) {
             // The state machine treats an unexpected response as a protocol error.
-            return self.connections.handle(Event::Answered { connection, stream, answer });
+            return self.connections.handle(Event::Answered { connection, stream, response });
         }
         let layout = self.connections.layout();
         let slot = layout.slot(self.connections.lane(connection), stream);
@@ -246,10 +246,10 @@ impl Worker {
             .is_some_and(|age| u128::from(now.saturating_sub(transport.opened_ns)) >= age.as_nanos());
         // After a response to a partly written request, the state of the connection is unknown.
         let is_desynchronized = layout.streams == 1 && !transport.has_sent(stream);
-        if closing || !answer.keep_alive || is_expired || is_desynchronized {
+        if closing || !response.keep_alive || is_expired || is_desynchronized {
             self.connections.handle(Event::Drain(connection));
         }
-        self.feed(current, Event::Answered { connection, stream, answer }, now);
+        self.feed(current, Event::Answered { connection, stream, response }, now);
     }
 
     /// The server closed a connection: ends each request on it.
@@ -263,7 +263,7 @@ impl Worker {
                 continue;
             }
             match self.transports[connection].end(stream) {
-                Ok(Some(answer)) => self.answered(current, connection, stream, answer, true, now),
+                Ok(Some(response)) => self.answered(current, connection, stream, response, true, now),
                 Ok(None) => {
                     self.feed(
                         current,
@@ -346,12 +346,12 @@ impl Worker {
         };
         let lane = self.connections.layout().lane(slot).index();
         let (outcome, ended_ns) = match end {
-            End::Answered(answer) => {
+            End::Answered(response) => {
                 if request.recorded {
-                    let failure = self.traffic.expectation.failure(&answer);
-                    current.record_answer(&request, lane, answer, failure, now);
+                    let failure = self.traffic.expectation.failure(&response);
+                    current.record_response(&request, lane, response, failure, now);
                 } else {
-                    current.first().warmup_answers += 1;
+                    current.first().warmup_responses += 1;
                 }
                 return self.reuse_slot(current, slot, now);
             }

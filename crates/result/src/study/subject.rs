@@ -1,0 +1,68 @@
+//! What an arm consists of, as planned: its proxies with their functions, and the connections between them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The subject of an arm, from the generator to the application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedSubject {
+    /// The protocol from end to end: `http1`, `http2`, `grpc`, `websocket` or `tcp`.
+    pub protocol: String,
+    /// Its proxies, in the order in which a request passes them; empty without one.
+    pub hops: Vec<PlannedHop>,
+    /// TLS of the connections, in the order in which a request passes them: from the generator to the first proxy,
+    /// between proxies, and to the application. One more than `hops`.
+    pub tls: Vec<ConnectionTls>,
+    /// The application behind the proxies: `origin` or `go`.
+    pub application: String,
+    /// Processes of the application that the last proxy distributes requests to.
+    pub upstreams: u32,
+    /// Flags that its function passes to the application, with their values.
+    pub application_flags: BTreeMap<String, String>,
+    /// Expected statuses of responses, by load; an empty list for all below 400.
+    pub expect: BTreeMap<String, Vec<u16>>,
+}
+
+/// A proxy of a subject.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedHop {
+    /// Its position: `gateway`, `client` or `server`.
+    pub name: String,
+    /// Its software: `envoy`, `nginx` or `haproxy`.
+    pub proxy: String,
+    /// Its functions; empty for a plain proxy.
+    pub functions: Vec<PlannedFunction>,
+    /// Its worker threads; null for one per processor of the proxies.
+    pub workers: Option<u32>,
+    /// Environment variables of its process, in addition to those of hoptax.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A function of a proxy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedFunction {
+    /// Its id in the catalogue.
+    pub id: String,
+    /// All its knobs, those not set at their defaults.
+    pub knobs: BTreeMap<String, String>,
+    /// Whether it was removed from the running proxy before anything was measured.
+    pub unloaded: bool,
+}
+
+/// TLS of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionTls {
+    /// Plaintext.
+    #[default]
+    None,
+    /// TLS with a server certificate.
+    Tls,
+    /// Mutual TLS.
+    Mtls,
+}

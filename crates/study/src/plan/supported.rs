@@ -1,0 +1,147 @@
+//! Refuses arms that their application, their origin or their callers cannot serve.
+//!
+//! Each problem is reported once for the entry that brings it, or where the study states the condition that all arms
+//! share.
+
+use std::collections::BTreeSet;
+
+use hoptax_functions::Tls;
+use hoptax_result::ArmKind;
+
+use super::{Arm, Load, USUAL_BYTES};
+use crate::file::{Application, ArmEntry, Caller, Positions, Problem, Protocol, StudyFile};
+
+/// The place of conditions that all arms share.
+pub(super) const CONDITIONS: &str = "/conditions";
+
+/// What an arm needs and does not get, and what helps.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Lack {
+    needs: String,
+    but: String,
+}
+
+/// Adds the problems of `arms` to `problems`. `pointers` has the place in the file that each arm comes from.
+pub(super) fn check(
+    file: &StudyFile,
+    (arms, pointers): (&[Arm], &[String]),
+    loads: &[Load],
+    positions: &Positions,
+    problems: &mut Vec<Problem>,
+) {
+    let mut found: Vec<(String, &Arm, Lack)> = Vec::new();
+    for (arm, pointer) in arms.iter().zip(pointers) {
+        let pointer = entry_of(file, arm).unwrap_or_else(|| pointer.clone());
+        found.extend(lacks(file, arm, arms, loads).into_iter().map(|lack| (pointer.clone(), arm, lack)));
+    }
+    let is_of_study = |pointer: &str| pointer == CONDITIONS;
+    // A baseline that was added for an arm lacks what the arm lacks, which names it better.
+    found.sort_by_key(|(pointer, arm, _)| (!is_of_study(pointer), arm.kind == ArmKind::Baseline));
+    let mut reported: BTreeSet<(String, Lack)> = BTreeSet::new();
+    for (pointer, arm, lack) in found {
+        let message = format!("`{}` needs {}, but {}", arm.id, lack.needs, lack.but);
+        let by_study = (CONDITIONS.to_owned(), lack);
+        if reported.contains(&by_study) {
+            continue;
+        }
+        let (_, lack) = by_study;
+        if reported.insert((pointer.clone(), lack)) {
+            problems.push(positions.problem(&pointer, message));
+        }
+    }
+}
+
+/// The entry that describes an arm by its proxies. An arm without proxies may have been added earlier, for an arm that is
+/// compared with it.
+fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
+    let is_by_proxies = arm.kind == ArmKind::Position || (arm.kind == ArmKind::Baseline && !arm.has_proxy());
+    let is_it = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject == arm.subject);
+    let index = file.arms.iter().position(is_it).filter(|_| is_by_proxies)?;
+    Some(format!("/arms/{index}"))
+}
+
+fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack> {
+    let mut lacks = Vec::new();
+    if file.application == Application::Go {
+        lacks.extend(not_of_go(arm));
+    }
+    if let Some(other) = arms.iter().find(|other| clashes(arm, other)) {
+        lacks.push(Lack {
+            needs: "an origin that takes TLS without a client certificate".to_owned(),
+            but: format!("`{}` needs one that requires them: move one of the two to another study", other.id),
+        });
+    }
+    for load in loads.iter().filter(|load| load.caller == Caller::Php && arm.takes_part(load)) {
+        lacks.extend(not_of_php(arm, load));
+    }
+    lacks
+}
+
+/// Whether `arm` connects to the origin over TLS without a client certificate while `other` presents one. All arms share
+/// the origins, which request certificates of all their TLS clients or of none.
+fn clashes(arm: &Arm, other: &Arm) -> bool {
+    arm.origin_security() == Some(Tls::Tls) && other.origin_security() == Some(Tls::Mtls)
+}
+
+/// What an arm needs of its application that the one in Go does not do.
+fn not_of_go(arm: &Arm) -> Vec<Lack> {
+    let lack = |needs: String, does: &str| Lack {
+        needs,
+        but: format!("the application in Go {does}: remove it, or set `application: origin`"),
+    };
+    let conditions = &arm.conditions;
+    let mut lacks = Vec::new();
+    if arm.origin_security().is_some() {
+        lacks.push(lack("TLS to the application".to_owned(), "serves plaintext only"));
+    }
+    if conditions.protocol != Protocol::Http1 {
+        lacks.push(lack(format!("`protocol: {}`", conditions.protocol.as_str()), "serves HTTP/1.1 only"));
+    }
+    let other_bytes = conditions.response_bytes.filter(|bytes| *bytes != USUAL_BYTES);
+    if let Some(bytes) = other_bytes {
+        let does = format!("always responds with {USUAL_BYTES}");
+        lacks.push(lack(format!("responses of {bytes} bytes"), &does));
+    }
+    if let Some(query) = &conditions.query {
+        lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));
+    }
+    lacks
+}
+
+/// What an arm needs of its callers that those in PHP do not do.
+fn not_of_php(arm: &Arm, load: &Load) -> Vec<Lack> {
+    let lack = |needs: String, does: &str| Lack {
+        needs,
+        but: format!("the callers in PHP of load `{}` {does}: remove it, or set `caller: hoptax`", load.name),
+    };
+    let conditions = &arm.conditions;
+    let mut lacks = Vec::new();
+    if conditions.protocol != Protocol::Http1 {
+        lacks.push(lack(format!("`protocol: {}`", conditions.protocol.as_str()), "use HTTP/1.1 only"));
+    } else if let Some(body) = &conditions.body {
+        lacks.push(lack(format!("a request body of {} bytes", body.len()), "send none"));
+    }
+    let of_function = arm.function.iter().flat_map(|(function, _)| function.request.headers.keys().cloned());
+    let headers: BTreeSet<String> = of_function.chain(conditions.headers.keys().cloned()).collect();
+    if !headers.is_empty() {
+        let names = headers.into_iter().collect::<Vec<_>>().join("`, `");
+        lacks.push(lack(format!("the request headers `{names}`"), "send none of their own"));
+    }
+    if conditions.more_headers > 0 {
+        let needs = format!("{} additional request headers", conditions.more_headers);
+        lacks.push(lack(needs, "send none of their own"));
+    }
+    if arm.caller_security() == Some(Tls::Mtls) {
+        lacks.push(lack("client certificates".to_owned(), "present none"));
+    }
+    if arm.connections(load) != load.connections {
+        lacks.push(Lack {
+            needs: format!("{} connections", arm.connections(load)),
+            but: format!(
+                "load `{}` has {} callers in PHP, one for each connection: give the load that number",
+                load.name, load.connections
+            ),
+        });
+    }
+    lacks
+}

@@ -1,0 +1,142 @@
+//! The builds of the programs that a study starts besides hoptax and Envoy.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use hoptax_subject::front::Front;
+use hoptax_subject::origin::{APPLICATION, application};
+use hoptax_subject::program::{in_search_path, version};
+use serde::{Deserialize, Serialize};
+
+use crate::file::{self, Caller};
+use crate::plan::Plan;
+use crate::provenance::sha256;
+
+/// The name of PHP's program.
+const PHP: &str = "php";
+/// Prints the versions of PHP and of the library that its callers use.
+const PHP_VERSIONS: &str = "echo 'PHP ', PHP_VERSION, ', curl ', function_exists('curl_version') ? curl_version()['version'] : 'missing';";
+
+/// One build of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// The first line of the version that it reports; none if it reports none.
+    pub version: Option<String>,
+    /// SHA-256 of its file. Shared libraries that it loads are not included.
+    pub sha256: String,
+}
+
+/// The builds of the programs that a plan needs besides hoptax and Envoy, by name: proxies, the application, and
+/// callers. Missing programs are left out; the study then fails where it starts them, with the remedy.
+///
+/// # Errors
+/// A program that exists cannot be read.
+pub fn builds(plan: &Plan) -> io::Result<BTreeMap<String, Build>> {
+    builds_in(plan, &env::var_os("PATH").unwrap_or_default())
+}
+
+fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
+    let mut needed: Vec<(&str, Option<PathBuf>, &[&str])> = Vec::new();
+    for front in plan.arms.iter().filter_map(|arm| arm.subject.proxy.front()).map(Front::program) {
+        needed.push((front, in_search_path(front, search_path), &["-v"]));
+    }
+    if plan.loads.iter().any(|load| load.caller == Caller::Php) {
+        needed.push((PHP, in_search_path(PHP, search_path), &["-r", PHP_VERSIONS]));
+    }
+    if plan.application == file::Application::Go {
+        // It has no version.
+        needed.push((APPLICATION, application(), &[]));
+    }
+    let found = needed.into_iter().filter_map(|(name, path, arguments)| Some((name, path?, arguments)));
+    found
+        .map(|(name, path, arguments)| {
+            let version = if arguments.is_empty() { None } else { version(&path, arguments) };
+            let of = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot read `{}`: {error}", path.display()))
+            };
+            let sha256 = sha256(&fs::read(&path).map_err(of)?);
+            Ok((name.to_owned(), Build { version, sha256 }))
+        })
+        .collect()
+}
+
+/// The programs with different builds, as text; empty if all are equal.
+pub fn differences(one: &BTreeMap<String, Build>, other: &BTreeMap<String, Build>) -> Vec<String> {
+    let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+    names
+        .filter_map(|name| match (one.get(name), other.get(name)) {
+            (Some(one), Some(other)) if one == other => None,
+            (Some(Build { version: Some(one), .. }), Some(Build { version: Some(other), .. }))
+                if one != other =>
+            {
+                Some(format!("a different build of {name} (`{one}` and `{other}`)"))
+            }
+            (Some(_), Some(_)) => Some(format!("a different build of {name}")),
+            _ => Some(format!("{name} was found for one of them only")),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+
+    fn plan(arms: &str, load: &str) -> Plan {
+        let text =
+            format!("name: test\narms: [{arms}]\nloads:\n  - {{name: saturation, loop: closed{load}}}\n");
+        let (file, positions) = file::read("test.yaml", &text).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    }
+
+    fn install(folder: &Path, name: &str, script: &str) {
+        fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn every_program_that_a_plan_needs_has_its_build() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["nginx", "haproxy", PHP] {
+            install(folder.path(), name, &format!("echo {name} 1; echo more"));
+        }
+        let names = |plan: &Plan| -> Vec<String> {
+            builds_in(plan, folder.path().as_os_str()).unwrap().into_keys().collect()
+        };
+        let front = |proxy: &str| format!("{{subject: {{position: gateway, proxy: {proxy}}}}}");
+        let direct = "{subject: {position: direct}}";
+        let fronts = format!("{direct}, {}, {}", front("nginx"), front("haproxy"));
+        assert_eq!(names(&plan("baseline, lua", "")), Vec::<String>::new());
+        assert_eq!(names(&plan(&fronts, "")), ["haproxy", "nginx"]);
+        assert_eq!(names(&plan("baseline, lua", ", caller: php")), ["php"]);
+        // A missing program is left to the run.
+        fs::remove_file(folder.path().join("nginx")).unwrap();
+        assert_eq!(names(&plan(&fronts, "")), ["haproxy"]);
+    }
+
+    #[test]
+    fn another_build_of_the_same_version_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan("baseline, lua", ", caller: php");
+        let build = |script: &str| {
+            install(folder.path(), PHP, script);
+            builds_in(&plan, folder.path().as_os_str()).unwrap()
+        };
+        let first = build("echo PHP 8.2");
+        assert_eq!(first[PHP].version.as_deref(), Some("PHP 8.2"));
+        assert_eq!(differences(&first, &build("echo PHP 8.2")), Vec::<String>::new());
+        assert_eq!(differences(&first, &build("echo PHP 8.2 # patched")), ["a different build of php"]);
+        let newer = ["a different build of php (`PHP 8.2` and `PHP 8.4`)"];
+        assert_eq!(differences(&first, &build("echo PHP 8.4")), newer);
+        assert_eq!(differences(&first, &BTreeMap::new()), ["php was found for one of them only"]);
+        assert_eq!(differences(&BTreeMap::new(), &first), ["php was found for one of them only"]);
+    }
+}

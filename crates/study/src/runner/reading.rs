@@ -1,0 +1,165 @@
+//! All counters of a subject and of the processes behind it at one moment, and what was used between two readings.
+
+use std::io;
+
+use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, process_use};
+use hoptax_host::link::Link;
+use hoptax_host::parts::{ProcessParts, process_parts};
+use hoptax_host::spinner::Spinner;
+use hoptax_load::now_ns;
+use hoptax_result::PartCounts;
+
+use super::Setting;
+use super::subjects::Subject;
+
+/// All counters at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    pub(super) at_ns: u64,
+    /// CPU time of each origin.
+    origins: Vec<ProcessUse>,
+    /// CPU time of the companion; empty without one.
+    companion: ProcessUse,
+    pub(super) link_bytes: u64,
+    /// CPU time of each proxy.
+    hops: Vec<ProcessUse>,
+    /// Activity counters of all proxies; none where the kernel does not report them.
+    parts: Option<ProcessParts>,
+    pub(super) ticks: Vec<(u32, ProcessorTicks)>,
+    /// CPU time of spinners on the processors of generator and origin.
+    pub(super) spinner_ns: u64,
+}
+
+/// CPU time that processes used between two readings, nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Used {
+    /// By all proxies, with the time that they waited for a processor that none of them used.
+    pub(super) proxies: TaskUse,
+    /// By each proxy, in the order in which a request passes them.
+    pub(super) hops_cpu_ns: Vec<u64>,
+    /// By all origins.
+    pub(super) origin_cpu_ns: u64,
+    /// By the companion; 0 without one.
+    pub(super) companion_cpu_ns: u64,
+}
+
+impl Reading {
+    /// Reads the counters now.
+    ///
+    /// # Errors
+    /// When a process is gone, or the kernel does not report its CPU time.
+    pub(super) fn take(
+        subject: &Subject,
+        (origins, companion): (&[u32], Option<u32>),
+        setting: &Setting<'_>,
+        link: Option<&Link>,
+    ) -> io::Result<Self> {
+        let mut spinner_ns = 0;
+        for (processor, cpu_ns) in setting.spinner.map_or(Ok(Vec::new()), Spinner::cpu_ns)? {
+            if setting.placement.generator.contains(&processor) {
+                spinner_ns += cpu_ns;
+            }
+        }
+        Ok(Self {
+            at_ns: now_ns(),
+            origins: origins.iter().map(|id| process_use(*id)).collect::<io::Result<_>>()?,
+            companion: companion.map(process_use).transpose()?.unwrap_or_default(),
+            link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
+            hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
+            parts: subject.proxies.iter().map(|proxy| process_parts(proxy.id()).ok()).sum(),
+            ticks: (setting.ticks)()?,
+            spinner_ns,
+        })
+    }
+
+    /// What was used since an earlier reading. None if a process did not last from one to the other, or a thread of one
+    /// did not: what it used is then unknown.
+    pub(super) fn since(&self, earlier: &Self) -> Option<Used> {
+        let (proxies, hops_cpu_ns) = self.proxies_since(earlier)?;
+        let mut origin_cpu_ns = 0;
+        for (origin, earlier) in self.origins.iter().zip(&earlier.origins) {
+            origin_cpu_ns += origin.since(earlier)?.cpu_ns;
+        }
+        let companion_cpu_ns = self.companion.since(&earlier.companion)?.cpu_ns;
+        Some(Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns })
+    }
+
+    /// The same for the proxies alone: all of them, and each.
+    pub(super) fn proxies_since(&self, earlier: &Self) -> Option<(TaskUse, Vec<u64>)> {
+        let mut hops_cpu_ns = Vec::with_capacity(self.hops.len());
+        let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
+        for (hop, earlier) in self.hops.iter().zip(&earlier.hops) {
+            hops_cpu_ns.push(hop.since(earlier)?.cpu_ns);
+            now.join(hop);
+            before.join(earlier);
+        }
+        Some((now.since(&before)?, hops_cpu_ns))
+    }
+
+    /// Activity of the proxies since an earlier reading, with the number of requests; none without a proxy, and where
+    /// the kernel does not report it.
+    pub(super) fn counts_since(&self, earlier: &Self, requests: u64) -> Option<PartCounts> {
+        let done = self.parts.filter(|_| !self.hops.is_empty())? - earlier.parts?;
+        Some(PartCounts {
+            requests,
+            cpu_ns: done.cpu_ns,
+            user_ns: done.user_ns,
+            kernel_ns: done.kernel_ns,
+            reads: done.reads,
+            writes: done.writes,
+            read_bytes: done.read_bytes,
+            written_bytes: done.written_bytes,
+            voluntary_switches: done.voluntary_switches,
+            involuntary_switches: done.involuntary_switches,
+            minor_faults: done.minor_faults,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process with one thread.
+    fn process(id: u32, cpu_ns: u64) -> ProcessUse {
+        [(id, TaskUse { cpu_ns, run_delay_ns: 0 })].into_iter().collect()
+    }
+
+    /// A chain of proxies, two origins and a companion, each with its process id and its CPU time.
+    fn reading(hops: &[(u32, u64)], origins: [(u32, u64); 2], companion: (u32, u64)) -> Reading {
+        let processes = |all: &[(u32, u64)]| all.iter().map(|(id, cpu_ns)| process(*id, *cpu_ns)).collect();
+        Reading {
+            hops: processes(hops),
+            origins: processes(&origins),
+            companion: process(companion.0, companion.1),
+            ..Reading::default()
+        }
+    }
+
+    #[test]
+    fn every_proxy_of_a_long_chain_is_counted() {
+        let at =
+            |cpu_ns: u64| -> Vec<(u32, u64)> { (1..=5).map(|id| (id, cpu_ns * u64::from(id))).collect() };
+        let before = reading(&at(100), [(11, 5), (12, 6)], (20, 7));
+        let after = reading(&at(110), [(11, 8), (12, 7)], (20, 9));
+        let used = after.since(&before).unwrap();
+        assert_eq!(used.hops_cpu_ns, [10, 20, 30, 40, 50]);
+        assert_eq!((used.proxies.cpu_ns, used.origin_cpu_ns, used.companion_cpu_ns), (150, 4, 2));
+    }
+
+    #[test]
+    fn a_restarted_process_leaves_the_use_unknown() {
+        let hops = [(1, 100), (2, 200)];
+        let before = reading(&hops, [(11, 1_000), (12, 1_000)], (20, 1_000));
+        assert!(before.since(&before).is_some());
+        // With the saturating difference of sums, the first two would count as no CPU time at all, the third as too much.
+        for after in [
+            reading(&hops, [(11, 1_000), (99, 3)], (20, 1_000)),
+            reading(&hops, [(11, 1_000), (12, 1_000)], (99, 3)),
+            reading(&hops, [(11, 1_000), (99, 5_000)], (20, 1_000)),
+            reading(&[(1, 100), (99, 3)], [(11, 1_000), (12, 1_000)], (20, 1_000)),
+        ] {
+            assert_eq!(after.since(&before), None, "{after:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Files that Envoy reloads: replacing them removes a function from a live proxy.
+
+use std::fs;
+use std::io;
+use std::time::Instant;
+
+use super::{LOG_LINES, PATIENCE, POLL, Proxy, ProxyError, ProxySpec};
+use crate::envoy::bootstrap::{self, ProxyPlan};
+
+/// A file that Envoy reloads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Watched {
+    Listeners,
+    Clusters,
+}
+
+impl Watched {
+    /// The prefix of Envoy's statistics of its updates.
+    fn statistic(self) -> &'static str {
+        match self {
+            Self::Listeners => "listener_manager.lds",
+            Self::Clusters => "cluster_manager.cds",
+        }
+    }
+}
+
+impl ProxySpec {
+    /// Writes files that Envoy reloads, if the plan has them. Each is replaced atomically, as Envoy reloads a file when
+    /// it is replaced.
+    pub(super) fn write_watched(
+        &self,
+        plan: &ProxyPlan,
+        which: impl IntoIterator<Item = Watched>,
+    ) -> Result<(), ProxyError> {
+        let Some(files) = &plan.watched else { return Ok(()) };
+        let contents = bootstrap::watched_contents(plan)?;
+        for one in which {
+            let (path, content) = match one {
+                Watched::Listeners => (&files.listeners, &contents.listeners),
+                Watched::Clusters => (&files.clusters, &contents.clusters),
+            };
+            let unfinished = path.with_extension("unfinished");
+            let write = || -> io::Result<()> {
+                fs::create_dir_all(&self.directory)?;
+                fs::write(&unfinished, serde_json::to_string_pretty(content)?)?;
+                fs::rename(&unfinished, path)
+            };
+            write().map_err(|source| ProxyError::File { path: path.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    /// Removes the function from a proxy with watched files, and waits until Envoy has reloaded: first the listener, so
+    /// that nothing refers to the clusters of the function any more, then the clusters. Connections opened before keep
+    /// the function. What Envoy reads only when it starts stays: see `Function::obstacle_to_unloading`.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or Envoy does not accept it.
+    pub fn unload(&self, proxy: &Proxy) -> Result<(), ProxyError> {
+        let plain = self.plan.without_function();
+        for one in [Watched::Listeners, Watched::Clusters] {
+            let names = [
+                format!("{}.update_success", one.statistic()),
+                format!("{}.update_rejected", one.statistic()),
+            ];
+            let before = proxy.statistics(&names)?;
+            self.write_watched(&plain, [one])?;
+            let began = Instant::now();
+            loop {
+                let (now, before) = (proxy.statistics(&names)?, before.as_deref());
+                let [accepted, rejected] = [0, 1].map(|name| {
+                    now.as_deref().and_then(|now| now.get(name)) != before.and_then(|before| before.get(name))
+                });
+                if accepted {
+                    break;
+                }
+                if rejected || began.elapsed() > PATIENCE {
+                    let last_lines = proxy.child.last_lines(LOG_LINES);
+                    return Err(ProxyError::NotUnloaded { log: self.log(), last_lines });
+                }
+                std::thread::sleep(POLL);
+            }
+        }
+        Ok(())
+    }
+}
