@@ -95,13 +95,14 @@ fn bootstrap(lab: &Lab, log: &Path) -> Value {
     let manager = json!({
         "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
         "codec_type": "HTTP3", "stat_prefix": "front",
-        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [
+        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"],
+            "response_headers_to_add": [{"header": {"key": "set-cookie", "value": "session=1; Secure"}}], "routes": [
             {"match": {"prefix": "/"}, "direct_response": {"status": 200, "body": {"inline_string": "hello"}}}]}]},
         "http_filters": [{"name": "router", "typed_config":
             {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}],
         "access_log": [{"name": "file", "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
-            "path": log, "log_format": {"text_format_source": {"inline_string": "%PROTOCOL% %RESPONSE_CODE%\n"}}}}],
+            "path": log, "log_format": {"text_format_source": {"inline_string": "%PROTOCOL% %RESPONSE_CODE% %REQ(COOKIE)%\n"}}}}],
     });
     let any_port = json!({"socket_address": {"address": "127.0.0.1", "port_value": 0}});
     json!({"admin": {"address": any_port}, "static_resources": {"listeners": [{
@@ -153,9 +154,15 @@ fn envoy_answers_http3_requests() {
     assert!(book["answered"] == book["sent"] && book["failed"] == 0, "{book}");
     let answered = book["answered"].as_u64().unwrap();
     assert!(answered > 2 && result["tls"]["full_handshakes"].as_u64() >= Some(answered), "{book}");
-    wait_until("Envoy has logged", || {
-        fs::read_to_string(&log).unwrap_or_default().matches("HTTP/3 200\n").count() as u64 >= 200 + answered
-    });
+    let logged = |line: &str| fs::read_to_string(&log).unwrap_or_default().matches(line).count() as u64;
+    wait_until("Envoy has logged", || logged("HTTP/3 200 -\n") >= 200 + answered);
+    assert_eq!(logged("session=1"), 0);
+    // The first request on each connection has no cookie, and all others have that of their connection.
+    let result = load(&lab, &["--cookies", "-X", "POST", "--body", "hop", &url]);
+    assert!(all_answered(&result), "{result}");
+    let cookies = result["book"]["answered"].as_u64().unwrap() - 2;
+    wait_until("Envoy has logged", || logged("HTTP/3 200 session=1\n") >= cookies);
+    assert_eq!(logged("HTTP/3 200 session=1\n"), cookies);
 }
 
 /// A listener of HTTP/2 before an upstream of HTTP/3, on a port that Envoy takes from the kernel.

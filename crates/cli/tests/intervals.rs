@@ -60,6 +60,11 @@ fn files_of_hdrhistogram_hold_every_response() {
     assert!(sums[0].value_at_quantile(0.5) >= sums[1].value_at_quantile(0.5));
 
     let text = fs::read_to_string(&hgrm).unwrap();
+    if result["verdict"] == "void" {
+        // The machine was too busy.
+        assert!(text.starts_with("# verdict: void\n"), "{text}");
+        return;
+    }
     let rows: Vec<Vec<f64>> = text
         .lines()
         .skip(2)
@@ -104,13 +109,60 @@ fn lines_of_a_load_add_up_to_its_result() {
     for (line, next) in lines.iter().zip(&lines[1..]) {
         assert_eq!(line["to_s"], next["from_s"]);
     }
-    assert_eq!((&lines[0]["from_s"], &lines[3]["to_s"]), (&Value::from(0.0), &Value::from(1.0)));
-    assert_eq!(lines.last().unwrap()["in_flight"], 0);
+    assert_eq!((&lines[0]["from_s"], &lines[3]["from_s"]), (&Value::from(0.0), &Value::from(0.75)));
+    assert!(lines[3]["to_s"].as_f64() >= Some(1.0), "{}", ran.stdout);
+    let (last, before) = lines.split_last().unwrap();
+    assert_eq!((&last["in_flight"], &last["verdict"]), (&Value::from(0), &result["verdict"]));
+    assert!(before.iter().all(|line| line.get("verdict").is_none()), "{}", ran.stdout);
+    // No line covers a fraction of an interval only.
+    let length_s = |line: &Value| line["to_s"].as_f64().unwrap() - line["from_s"].as_f64().unwrap();
+    assert!(lines.iter().all(|line| length_s(line) >= 0.025), "{}", ran.stdout);
     let slowest = lines.iter().filter_map(|line| line["response"]["max_us"].as_f64()).fold(0.0, f64::max);
     // A result withholds times where the machine was too busy for them.
     let reported = result["latency"]["response"]["max_us"].as_f64();
     assert!(reported.is_none() || reported == Some(slowest), "{reported:?} {slowest}");
     assert!(ran.stderr.contains("p99"), "the table goes to stderr: {}", ran.stderr);
+}
+
+#[test]
+fn files_of_hdrhistogram_state_the_verdict_and_a_void_load_has_no_distribution() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (hgrm, hlog) = (file("a.hgrm"), file("a.hlog"));
+    let refused = format!("{url}/?status=503");
+    let arguments = ["load", "-q", "200", "-d", "500ms", "--warmup", "0s", "-c", "4", "--json", "-"];
+    let load = |more: &[&str]| {
+        let outputs = ["--hgrm", &hgrm, "--hlog", &hlog, &url, &refused];
+        let ran = run(arguments.into_iter().chain(more.iter().copied()).chain(outputs));
+        let comments = |path: &str| {
+            let text = fs::read_to_string(path).unwrap();
+            let verdict = text.rfind("# verdict: ").unwrap();
+            (text[..verdict].to_owned(), text[verdict..].to_owned())
+        };
+        (checked("load", &ran.stdout), comments(&hgrm), comments(&hlog))
+    };
+    // Half of the answers are errors.
+    let (result, hgrm_texts, hlog_texts) = load(&[]);
+    assert_eq!(result["verdict"], "void");
+    for (_, comments) in [&hgrm_texts, &hlog_texts] {
+        assert!(comments.starts_with("# verdict: void\n"), "{comments}");
+        assert!(comments.contains("\n# fail: errors: ") && comments.contains("p50, p90, p99"), "{comments}");
+        assert!(comments.lines().all(|line| line.starts_with('#')), "{comments}");
+    }
+    assert_eq!(hgrm_texts.0, "");
+    // The comments end the log, and its readers skip them.
+    let answered =
+        |log: &str| histograms(log.as_bytes(), "response").iter().map(|(_, one)| one.len()).sum::<u64>();
+    assert_eq!(answered(&(hlog_texts.0 + &hlog_texts.1)), result["book"]["answered"].as_u64().unwrap());
+
+    // The far tail has too few answers; a busy machine may withhold more.
+    let (result, hgrm_texts, _) = load(&["--max-error-share", "1"]);
+    let verdict = result["verdict"].as_str().unwrap();
+    assert!(hgrm_texts.1.starts_with(&format!("# verdict: {verdict}\n")), "{}", hgrm_texts.1);
+    let withheld = hgrm_texts.1.lines().find(|line| line.starts_with("# withheld in the result: ")).unwrap();
+    assert!(withheld.ends_with("p99, p99.9"), "{withheld}");
+    assert_eq!(hgrm_texts.0.contains("Value     Percentile"), verdict != "void", "{}", hgrm_texts.0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::Value;
-use support::{Lab, checked, run};
+use support::{Lab, checked, origin, run};
 
 /// The result of a short load.
 fn load(arguments: &[&str]) -> Value {
@@ -100,11 +100,34 @@ fn http3_uses_the_source_addresses() {
 }
 
 #[test]
+fn names_are_looked_up_again_and_fixed_hosts_are_not() {
+    let (_origin, url) = origin(&[]);
+    let (_, port) = url.rsplit_once(':').unwrap();
+    let named = format!("http://localhost:{port}/");
+    let result = load(&["--resolve-every", "50ms", &named]);
+    assert!(all_answered(&result), "{result}");
+    let lookups = &result["lookups"];
+    assert!(
+        lookups["done"].as_u64() > Some(0) && lookups["failed"] == 0 && lookups["changes"] == 0,
+        "{lookups}"
+    );
+    assert_eq!(lookups["servers"], result["plan"]["network"]["servers"]);
+    assert_eq!(result["plan"]["network"]["resolve_every_s"], 0.05);
+    assert!(load(&["--resolve-all", &url])["lookups"].is_null());
+    let fixed = format!("localhost:{port}:127.0.0.1");
+    let ran = run(["load", "--resolve", &fixed, "--resolve-every", "1s", &named]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("no name to look up"), "{}", ran.stderr);
+}
+
+#[test]
 fn exclusive_connection_flags_are_rejected() {
     let url = "https://127.0.0.1:1/";
     for (flags, expected) in [
         (vec!["--unix-socket", "/a", "--source-address", "127.0.0.1"], "cannot be used with"),
         (vec!["--unix-socket", "/a", "--resolve-all"], "cannot be used with"),
+        (vec!["--unix-socket", "/a", "--resolve-every", "1s"], "cannot be used with"),
+        (vec!["--resolve-every", "1s"], "no name to look up"),
+        (vec!["--resolve-every", "0s"], "longer than 0s"),
         (vec!["--protocol", "http3", "--unix-socket", "/a"], "--unix-socket requires TCP"),
         (vec!["--protocol", "http3", "--proxy-protocol", "v1"], "--proxy-protocol requires TCP"),
         (vec!["--source-address", "eth0"], "neither an address nor a network"),

@@ -112,6 +112,32 @@ fn a_server_without_alpn_speaks_http1() {
 }
 
 #[test]
+fn a_server_that_is_down_fails_alike_with_a_named_and_a_negotiated_protocol() {
+    let lab = Lab::new();
+    let ca = lab.file("ca.pem");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("https://{free}/");
+    for (flags, protocol) in [
+        (vec!["--protocol", "http1"], "http1"),
+        (vec!["--protocol", "auto"], "http1"),
+        (vec!["--protocol", "http2", "--streams", "4"], "http2"),
+        (vec!["--protocol", "auto", "--streams", "4"], "http2"),
+    ] {
+        assert!(refused(&[&flags[..], &["--ca", &ca, &url]].concat()).contains("is the server running"));
+        let result = load(&[&flags[..], &["--connect", "on-demand", "--ca", &ca, &url]].concat());
+        assert_eq!(result["plan"]["protocol"], protocol, "{flags:?}");
+        let sent = result["book"]["sent"].as_u64();
+        assert!(sent > Some(0) && result["failures"]["refused"].as_u64() == sent, "{flags:?}: {result}");
+    }
+    let ran = run(["load", "-d", "100ms", "--connect", "on-demand", "--ca", &ca, &url]);
+    assert!(
+        ran.stderr.contains("cannot negotiate the protocol, using http1: cannot connect"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 fn tcp_is_answered_plain_and_over_tls() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&["--tcp-request-size", "100", "--default", "size=3000&delay=1ms"]);

@@ -384,7 +384,7 @@ fn cookies_of_a_connection_are_sent_back_on_it_alone() {
     assert!(requests[1..].iter().all(|request| request.contains("cookie: a=1; b=2\n")), "{requests:?}");
 
     for (flags, expected) in [
-        (vec!["--cookies", "ws://127.0.0.1:1/"], "is for HTTP/1.1 and HTTP/2"),
+        (vec!["--cookies", "ws://127.0.0.1:1/"], "is for HTTP/1.1, HTTP/2 and HTTP/3"),
         (vec!["--cookies", "-H", "cookie: a=1", "http://127.0.0.1:1/"], "two such headers"),
     ] {
         let ran = run(["load"].into_iter().chain(flags));

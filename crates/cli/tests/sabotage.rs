@@ -18,6 +18,7 @@ use support::{Guarded, checked, hoptax, origin, ran, run, signal};
 fn fired(default: &str, flags: &[&str]) -> (Vec<(String, String)>, Value) {
     let (_origin, url) = origin(&["--default", default]);
     let ran = ran(hoptax().arg("load").args(flags).args(["--json", "-", &url]));
+    assert!(!ran.stdout.is_empty(), "{:?}: {}", ran.code, ran.stderr);
     findings(&ran.stdout)
 }
 
@@ -136,7 +137,13 @@ fn a_freeze_until_the_end_makes_quantiles_lower_bounds() {
     // The table shows it as a bound.
     let (_origin, url) = origin(&["--default", "service=200us&freeze=9s@1s"]);
     let ran = ran(hoptax().arg("load").args(flags).arg(&url));
-    assert!(ran.stdout.contains(">= ") || ran.code == Some(4), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(">= ") || ran.code == Some(4),
+        "{:?}: {} {}",
+        ran.code,
+        ran.stdout,
+        ran.stderr
+    );
 }
 
 #[test]

@@ -81,6 +81,27 @@ fn a_conversation_is_answered_message_by_message_whatever_their_size_and_delay()
 }
 
 #[test]
+fn a_stream_of_the_client_has_a_share_of_the_calls_time_per_message() {
+    let (_origin, url) = origin(&["--default", "delay=5ms"]);
+    let url = url.replace("http://", "grpc://");
+    let call = format!("{url}/hoptax.echo.v1.Echo/ClientStream");
+    let result = load(&["--grpc-stream", "client", "--messages", "20", "--body", "hop", &call]);
+    let answered = result["book"]["answered"].as_u64().unwrap();
+    assert!(answered > 0 && result["book"]["answered"] == result["book"]["sent"], "{result}");
+    assert_eq!(result["messages"]["count"], answered, "{result}");
+    assert_eq!(result["plan"]["grpc_stream"], "client=20");
+    // A result withholds times where the machine was too busy for them.
+    let mean_us = |of: &Value| of["mean_us"].as_f64();
+    if let (Some(message), Some(call)) =
+        (mean_us(&result["messages"]), mean_us(&result["latency"]["service"]))
+    {
+        assert!(call >= 5_000.0 && (message * 20.0 / call - 1.0).abs() < 0.01, "{message} {call}");
+    }
+    let ran = run(["load", "--grpc-stream", "client", &call]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("add `--messages"), "{}", ran.stderr);
+}
+
+#[test]
 fn messages_are_timed_only_on_request_and_where_possible() {
     let (_origin, url) = origin(&[]);
     let grpc = format!("{}/hoptax.echo.v1.Echo/Unary", url.replace("http://", "grpc://"));

@@ -39,6 +39,20 @@ impl Window {
     }
 }
 
+/// Requests in flight of one worker during the record, including those of the warm-up that are still in flight: observed at
+/// random moments, and in total.
+#[derive(Clone, Copy, Debug, Default)]
+struct InFlight {
+    /// Sum of the observed numbers, and number of observations.
+    sum: u64,
+    samples: u64,
+    /// Total time that requests were in flight, nanoseconds.
+    total_ns: u64,
+    /// Length of the worker's record, nanoseconds. Set when courses are merged, because workers that have sent all their
+    /// requests end individually.
+    length_ns: Option<u64>,
+}
+
 /// The course of the record of one worker, or of all workers.
 #[derive(Clone, Debug)]
 pub struct Course {
@@ -55,12 +69,10 @@ pub struct Course {
     last_lag_ns: Option<u64>,
     /// Intended starts and response times of the first responses.
     pub(crate) responses_ns: Vec<(u64, u64)>,
-    /// By worker: sum of the sampled requests in flight, and number of samples.
-    samples: Vec<(u64, u64)>,
+    /// Requests in flight, by worker.
+    in_flight: Vec<InFlight>,
     next_sample_ns: u64,
     random: SmallRng,
-    /// Total time of requests in flight within the record, nanoseconds.
-    pub(crate) in_flight_ns: u64,
     /// Response times, by connection.
     pub(crate) connections: Vec<LogHistogram>,
     /// The last window that has started.
@@ -79,18 +91,17 @@ impl Course {
             gap_error: Distribution::new(),
             last_lag_ns: None,
             responses_ns: Vec::with_capacity(MAX_KEPT),
-            samples: vec![(0, 0)],
+            in_flight: vec![InFlight::default()],
             next_sample_ns: from_ns,
             random: SmallRng::seed_from_u64(seed),
-            in_flight_ns: 0,
             connections: vec![LogHistogram::default(); connections],
             window: None,
         }
     }
 
-    /// Length of the record, seconds.
-    pub(crate) fn length_s(&self) -> f64 {
-        self.until_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    /// Length of the record, nanoseconds.
+    fn recorded_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
     }
 
     /// Ends the record earlier than planned.
@@ -100,16 +111,20 @@ impl Course {
 
     /// The complete windows: all of them, unless the record ended early.
     pub(crate) fn complete_windows(&self) -> &[Window] {
-        let recorded_ns = u128::from(self.until_ns.saturating_sub(self.from_ns));
-        let complete = recorded_ns * WINDOWS as u128 / u128::from(self.length_ns);
+        let complete = u128::from(self.recorded_ns()) * WINDOWS as u128 / u128::from(self.length_ns);
         self.windows.get(..complete as usize).unwrap_or(&self.windows)
     }
 
-    /// Mean number of requests in flight, and the number of samples; None if a worker has no sample.
-    pub(crate) fn in_flight(&self) -> Option<(f64, u64)> {
-        let fewest_samples =
-            self.samples.iter().map(|(_, samples)| *samples).min().filter(|samples| *samples > 0)?;
-        Some((self.samples.iter().map(|(sum, samples)| *sum as f64 / *samples as f64).sum(), fewest_samples))
+    /// Mean number of requests in flight: as observed, and as computed from the total time; and the number of observations of
+    /// the worker with the fewest. None if a worker has no observation.
+    pub(crate) fn in_flight(&self) -> Option<(f64, f64, u64)> {
+        let fewest =
+            self.in_flight.iter().map(|worker| worker.samples).min().filter(|samples| *samples > 0)?;
+        let seen = self.in_flight.iter().map(|worker| worker.sum as f64 / worker.samples as f64).sum();
+        let computed = self.in_flight.iter().map(|worker| {
+            worker.total_ns as f64 / worker.length_ns.unwrap_or_else(|| self.recorded_ns()).max(1) as f64
+        });
+        Some((seen, computed.sum(), fewest))
     }
 
     /// Response times by batch. A batch has a fixed number of complete windows. There are at least [`BATCHES`] batches if
@@ -143,9 +158,9 @@ impl Course {
         // Samples at random times are unbiased (Poisson arrivals see time averages, Wolff 1982). Samples in step with the
         // load would not be.
         while self.next_sample_ns <= now_ns {
-            if let Some((sum, samples)) = self.samples.first_mut() {
-                *sum += in_flight as u64;
-                *samples += 1;
+            if let Some(worker) = self.in_flight.first_mut() {
+                worker.sum += in_flight as u64;
+                worker.samples += 1;
             }
             let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * SAMPLE_INTERVAL_NS;
             self.next_sample_ns += gap_ns as u64 + 1;
@@ -192,14 +207,22 @@ impl Course {
         }
     }
 
-    /// Adds a request that was in flight from `started_ns` to `ended_ns`.
+    /// Adds a request that was in flight from `started_ns` to `ended_ns`, recorded or not: [`Self::sample`] observes all.
     pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
         let until_ns = ended_ns.min(self.until_ns);
-        self.in_flight_ns += until_ns.saturating_sub(started_ns.max(self.from_ns));
+        if let Some(worker) = self.in_flight.first_mut() {
+            worker.total_ns += until_ns.saturating_sub(started_ns.max(self.from_ns));
+        }
     }
 
     /// Adds the course of another worker over the same time. Its connections are appended.
-    pub(crate) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        for course in [&mut *self, &mut other] {
+            let length_ns = course.recorded_ns();
+            course.in_flight.iter_mut().for_each(|worker| {
+                worker.length_ns.get_or_insert(length_ns);
+            });
+        }
         self.until_ns = self.until_ns.min(other.until_ns);
         for (ours, theirs) in self.windows.iter_mut().zip(other.windows) {
             ours.planned += theirs.planned;
@@ -210,8 +233,7 @@ impl Course {
         self.releases_ns.extend(other.releases_ns);
         self.gap_error += &other.gap_error;
         self.responses_ns.extend(other.responses_ns);
-        self.samples.extend(other.samples);
-        self.in_flight_ns += other.in_flight_ns;
+        self.in_flight.extend(other.in_flight);
         self.connections.extend(other.connections);
     }
 }
@@ -240,9 +262,27 @@ mod tests {
         for step in 0..10_000_u64 {
             course.sample(step * 100_000, if step < 2_500 { 3 } else { 1 }, 4);
         }
-        let (mean, _) = course.in_flight().unwrap();
+        let (mean, _, _) = course.in_flight().unwrap();
         assert!((mean - 1.5).abs() < 0.1, "{mean}");
         assert!(course.windows.iter().all(|window| window.connections == Some(4)));
+    }
+
+    #[test]
+    fn workers_that_end_individually_count_over_their_own_times() {
+        // One request in flight all the time, on each of two workers, of which one ends after a quarter.
+        let worker = |until_ns: u64| {
+            let mut course = Course::new(0, 1_000_000_000, 0, 1);
+            for step in 0..1_000 {
+                course.sample(step * 1_000_000, 1, 1);
+            }
+            course.truncate(until_ns);
+            course.end(0, until_ns);
+            course
+        };
+        let mut all = worker(250_000_000);
+        all.merge(worker(1_000_000_000));
+        let (seen, computed, _) = all.in_flight().unwrap();
+        assert!((seen - 2.0).abs() < 1e-9 && (computed - 2.0).abs() < 1e-9, "{seen} {computed}");
     }
 
     #[test]
@@ -250,11 +290,11 @@ mod tests {
         let mut course = Course::new(1_000, 101_000, 0, 1);
         course.truncate(48_500);
         assert_eq!((course.complete_windows().len(), course.batches().len()), (47, 23));
-        assert!((course.length_s() - 47.5e-6).abs() < 1e-12);
+        assert_eq!(course.recorded_ns(), 47_500);
         // The drain is excluded.
         course.end(48_000, 90_000);
         course.sample(60_000, 5, 5);
-        assert_eq!((course.in_flight_ns, course.in_flight()), (500, None));
+        assert_eq!((course.in_flight[0].total_ns, course.in_flight()), (500, None));
         course.truncate(0);
         assert_eq!((course.complete_windows().len(), course.batches().len()), (0, 0));
     }
@@ -265,6 +305,6 @@ mod tests {
         course.end(50, 150);
         course.end(150, 400);
         course.end(0, 50);
-        assert_eq!(course.in_flight_ns, 100);
+        assert_eq!(course.in_flight[0].total_ns, 100);
     }
 }

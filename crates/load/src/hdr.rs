@@ -1,6 +1,7 @@
 //! Text formats of `HdrHistogram`, which other tools plot and merge: the percentile distribution (`.hgrm`) and the interval log
 //! (`.hlog`).
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -45,20 +46,16 @@ pub fn percentile_distribution(times: &Histogram<u64>) -> String {
     text
 }
 
-/// Writes the percentile distribution of response time over all intervals, when all senders are dropped.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_percentile_distribution(
-    parts: impl IntoIterator<Item = Part>,
-    file: &mut impl Write,
-) -> io::Result<()> {
+/// Response times in nanoseconds over all intervals, when all senders are dropped.
+pub fn response_times(parts: impl IntoIterator<Item = Part>) -> Histogram<u64> {
     let mut all = crate::distribution::histogram();
-    join(parts, |interval| {
+    let joined: Result<(), Infallible> = join(parts, |interval, _| {
         all += &interval.response;
-        Ok::<(), io::Error>(())
-    })?;
-    file.write_all(percentile_distribution(&all).as_bytes())
+        Ok(())
+    });
+    match joined {
+        Ok(()) => all,
+    }
 }
 
 /// Writes an interval log (format 1.3) with two histograms of each interval, tagged `response` and `service`. Histograms hold
@@ -75,7 +72,7 @@ pub fn write_interval_log(parts: impl IntoIterator<Item = Part>, file: &mut impl
         .with_start_time(started)
         .with_max_value_divisor(NS_PER_MS)
         .begin_log_with(file, &mut serializer)?;
-    join(parts, |interval| write_interval(&mut log, interval))
+    join(parts, |interval, _| write_interval(&mut log, interval))
 }
 
 fn write_interval<W: Write>(

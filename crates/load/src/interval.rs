@@ -77,6 +77,17 @@ impl Interval {
 
     /// Adds the same interval of another worker.
     fn add(&mut self, other: &Self) {
+        self.in_flight += other.in_flight;
+        self.add_counts(other);
+    }
+
+    /// Adds the interval that follows.
+    fn extend(&mut self, next: &Self) {
+        self.in_flight = next.in_flight;
+        self.add_counts(next);
+    }
+
+    fn add_counts(&mut self, other: &Self) {
         self.to_ns = self.to_ns.max(other.to_ns);
         self.sent += other.sent;
         self.answered += other.answered;
@@ -86,7 +97,6 @@ impl Interval {
         for (reason, count) in &other.unsent {
             *self.unsent.entry(reason).or_default() += count;
         }
-        self.in_flight += other.in_flight;
         self.response += &other.response;
         self.service += &other.service;
         self.send_lag += &other.send_lag;
@@ -110,6 +120,7 @@ impl Interval {
             in_flight: self.in_flight,
             response: times(&self.response),
             send_lag: times(&self.send_lag),
+            verdict: None,
         }
     }
 }
@@ -135,8 +146,15 @@ pub struct Part {
     workers: usize,
     /// Whether it is the last interval of its worker.
     is_last: bool,
+    /// Whether it reaches the end of the record, as known when it was sent.
+    is_at_end: bool,
+    /// Length of an interval, nanoseconds.
+    length_ns: u64,
     interval: Interval,
 }
+
+/// Inverse of the share of an interval's length below which the last interval is added to the one before.
+const SHORT_DIVISOR: u64 = 10;
 
 impl Part {
     /// Wall-clock time of the start of the record.
@@ -145,23 +163,33 @@ impl Part {
     }
 }
 
-/// Adds the parts of all workers and passes each complete interval to `take`, in order, until all senders are dropped.
+/// Adds the parts of all workers and passes each complete interval to `take`, in order, with whether it is the last one. The
+/// last one is passed when all senders are dropped.
 ///
-/// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end.
+/// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end. The
+/// last interval ends with the last response, so it may be a fraction of a millisecond, whose rate and quantiles say nothing.
+/// If it is shorter than a tenth of an interval, it is added to the one before. Intervals from the end of the record on are
+/// passed one interval late for that. After an early end, the one before may have been passed already.
 ///
 /// # Errors
 /// The first error of `take`, which ends the loop.
 pub fn join<E>(
     parts: impl IntoIterator<Item = Part>,
-    mut take: impl FnMut(&Interval) -> Result<(), E>,
+    mut take: impl FnMut(&Interval, bool) -> Result<(), E>,
 ) -> Result<(), E> {
     // By interval: the number of workers that have sent it, and the sum of their parts.
     let mut open: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
     // The last interval of each worker that has ended.
     let mut ends: Vec<u64> = Vec::new();
+    // The complete intervals that are held back, and the first one that is.
+    let (mut held, mut hold_from, mut length_ns) = (Vec::<Interval>::new(), u64::MAX, 0);
     for part in parts {
+        length_ns = part.length_ns;
         if part.is_last {
             ends.push(part.number);
+        }
+        if part.is_at_end {
+            hold_from = hold_from.min(part.number);
         }
         match open.get_mut(&part.number) {
             Some((workers, sum)) => {
@@ -177,10 +205,27 @@ pub fn join<E>(
             if first.get().0 + ended < part.workers {
                 break;
             }
-            take(&first.remove().1)?;
+            let (number, (_, interval)) = first.remove_entry();
+            let is_ended = ends.len() == part.workers;
+            if !is_ended {
+                held.drain(..).try_for_each(|before| take(&before, false))?;
+            }
+            if is_ended || number >= hold_from {
+                held.push(interval);
+            } else {
+                take(&interval, false)?;
+            }
         }
     }
-    open.values().try_for_each(|(_, interval)| take(interval))
+    held.extend(open.into_values().map(|(_, interval)| interval));
+    if let [.., before, last] = held.as_mut_slice()
+        && last.to_ns.saturating_sub(last.from_ns) < length_ns / SHORT_DIVISOR
+    {
+        before.extend(last);
+        held.pop();
+    }
+    let count = held.len();
+    held.iter().zip(1..).try_for_each(|(interval, number)| take(interval, number == count))
 }
 
 /// Records the intervals of one worker.
@@ -190,17 +235,24 @@ pub(crate) struct IntervalRecorder {
     length_ns: u64,
     number: u64,
     workers: usize,
+    /// End of the record, on the engine's clock.
+    end_ns: u64,
     interval: Interval,
     in_flight: u64,
 }
 
 impl IntervalRecorder {
-    /// A recorder of one of `workers`, for a record that begins at `record_from_ns`.
-    pub(crate) fn new(sink: IntervalSink, record_from_ns: u64, workers: usize) -> Self {
+    /// A recorder of one of `workers`, for a record from `record_from_ns` to `end_ns`.
+    pub(crate) fn new(sink: IntervalSink, record_from_ns: u64, end_ns: u64, workers: usize) -> Self {
         // A quarter of the range is 146 years, so sums of such times cannot overflow.
         let length_ns = u64::try_from(sink.length.as_nanos()).unwrap_or(u64::MAX).clamp(1, u64::MAX / 4);
         let interval = Interval::new(record_from_ns, 0, length_ns);
-        Self { sink, length_ns, number: 0, workers, interval, in_flight: 0 }
+        Self { sink, length_ns, number: 0, workers, end_ns, interval, in_flight: 0 }
+    }
+
+    /// Ends the record earlier than planned.
+    pub(crate) fn truncate(&mut self, end_ns: u64) {
+        self.end_ns = self.end_ns.min(end_ns);
     }
 
     /// Sends the intervals that ended before `now_ns`.
@@ -252,22 +304,33 @@ impl IntervalRecorder {
 
     fn send(&self, number: u64, is_last: bool, mut interval: Interval) {
         interval.in_flight = self.in_flight;
+        let part = Part {
+            number,
+            workers: self.workers,
+            is_last,
+            is_at_end: interval.record_from_ns.saturating_add(interval.to_ns) >= self.end_ns,
+            length_ns: self.length_ns,
+            interval,
+        };
         // A receiver that has ended has reported its error.
-        let _ = self.sink.sender.send(Part { number, workers: self.workers, is_last, interval });
+        let _ = self.sink.sender.send(part);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
     use crate::recording::{Failure, Unsent};
 
-    fn recorders(workers: usize, length_ns: u64) -> (Vec<IntervalRecorder>, Receiver<Part>) {
+    /// Recorders of a record from 1,000 to `end_ns`.
+    fn recorders(workers: usize, length_ns: u64, end_ns: u64) -> (Vec<IntervalRecorder>, Receiver<Part>) {
         let (sender, receiver) = channel();
         let sink = IntervalSink { length: Duration::from_nanos(length_ns), sender };
-        ((0..workers).map(|_| IntervalRecorder::new(sink.clone(), 1_000, workers)).collect(), receiver)
+        let recorder = |_| IntervalRecorder::new(sink.clone(), 1_000, end_ns, workers);
+        ((0..workers).map(recorder).collect(), receiver)
     }
 
     fn timestamps(intended_ns: u64, written_ns: u64, last_byte_ns: u64) -> Timestamps {
@@ -283,19 +346,25 @@ mod tests {
         }
     }
 
-    fn joined(parts: Receiver<Part>) -> Vec<Interval> {
+    fn joined(parts: impl IntoIterator<Item = Part>) -> Vec<Interval> {
         let mut all = Vec::new();
-        let taken: Result<(), ()> = join(parts, |interval| {
-            all.push(interval.clone());
+        let taken: Result<(), ()> = join(parts, |interval, is_last| {
+            all.push((interval.clone(), is_last));
             Ok(())
         });
         taken.unwrap();
-        all
+        assert_eq!(all.iter().filter(|(_, is_last)| *is_last).count(), all.len().min(1));
+        all.into_iter().map(|(interval, _)| interval).collect()
+    }
+
+    /// Start, end and requests sent of each interval.
+    fn spans(all: &[Interval]) -> Vec<(u64, u64, u64)> {
+        all.iter().map(|one| (one.from_ns, one.to_ns, one.sent)).collect()
     }
 
     #[test]
     fn events_count_in_the_interval_in_which_they_happen() {
-        let (mut workers, parts) = recorders(1, 100);
+        let (mut workers, parts) = recorders(1, 100, 1_300);
         let mut worker = workers.remove(0);
         worker.record_start(1_010);
         worker.record_start(1_099);
@@ -315,40 +384,71 @@ mod tests {
 
     #[test]
     fn an_interval_is_passed_on_when_all_workers_have_sent_it_or_ended() {
-        let (mut workers, parts) = recorders(2, 100);
-        let (mut slow, fast) = (workers.remove(0), workers.remove(0));
-        let mut fast = fast;
+        let (mut workers, parts) = recorders(2, 100, 1_400);
+        let (mut slow, mut fast) = (workers.remove(0), workers.remove(0));
         fast.record_start(1_010);
         fast.advance(1_200);
-        let sent: Vec<Part> = parts.try_iter().collect();
-        assert_eq!(sent.len(), 2);
-        let mut given = 0;
-        let count = |_: &Interval| -> Result<(), ()> {
-            given += 1;
-            Ok(())
-        };
-        // The end of the iterator means that all senders are dropped; only then are incomplete intervals passed on.
-        join(sent.clone(), count).unwrap();
-        assert_eq!(given, 2);
+        let mut sent: Vec<Part> = parts.try_iter().collect();
+        // Until the slow worker has sent its parts, nothing is complete; what is left at the end of the iterator is passed on.
+        assert_eq!(spans(&joined(sent.clone())), [(0, 100, 1), (100, 200, 0)]);
         fast.finish(1_250);
         slow.record_start(1_050);
         slow.advance(1_400);
-        slow.finish(1_410);
-        let rest: Vec<Part> = parts.try_iter().collect();
-        let mut order = Vec::new();
-        let keep = |interval: &Interval| -> Result<(), ()> {
-            order.push((interval.from_ns, interval.to_ns, interval.sent));
-            Ok(())
-        };
-        join(sent.into_iter().chain(rest), keep).unwrap();
-        assert_eq!(order, [(0, 100, 2), (100, 200, 0), (200, 300, 0), (300, 400, 0), (400, 410, 0)]);
+        slow.finish(1_450);
+        sent.extend(parts.try_iter());
+        let all = joined(sent);
+        assert_eq!(spans(&all), [(0, 100, 2), (100, 200, 0), (200, 300, 0), (300, 400, 0), (400, 450, 0)]);
+    }
+
+    #[test]
+    fn a_short_last_interval_is_added_to_the_one_before() {
+        for (finish_ns, early_ns, expected) in [
+            (1_209, 1_200, vec![(0, 100, 1), (100, 209, 1)]),
+            (1_210, 1_200, vec![(0, 100, 1), (100, 200, 1), (200, 210, 0)]),
+            // The end moved to 1,200 before the interval that reaches it was sent.
+            (1_205, 1_900, vec![(0, 100, 1), (100, 205, 1)]),
+        ] {
+            let (mut workers, parts) = recorders(1, 100, early_ns);
+            let mut worker = workers.remove(0);
+            worker.record_start(1_050);
+            worker.record_start(1_150);
+            worker.truncate(1_200);
+            worker.record_end(Outcome::TimedOut, 1_201);
+            worker.finish(finish_ns);
+            let all = joined(parts);
+            assert_eq!(spans(&all), expected, "{finish_ns}");
+            // Both the requests in flight at the end and the failures are of both.
+            let last = all.last().unwrap();
+            assert_eq!((last.in_flight, last.failures.values().sum::<u64>()), (1, 1));
+        }
+    }
+
+    #[test]
+    fn only_intervals_from_the_end_of_the_record_on_are_held_back() {
+        let (mut workers, parts) = recorders(1, 100, 1_200);
+        let mut worker = workers.remove(0);
+        worker.advance(1_250);
+        let (taken, taken_before_the_end) = (RefCell::new(Vec::new()), Cell::new(None));
+        let end = std::iter::once_with(|| taken_before_the_end.set(Some(taken.borrow().len())));
+        let joined: Result<(), ()> =
+            join(parts.try_iter().chain(end.filter_map(|()| None)), |interval, is_last| {
+                taken.borrow_mut().push((interval.to_ns, is_last));
+                Ok(())
+            });
+        joined.unwrap();
+        assert_eq!(taken_before_the_end.get(), Some(1));
+        assert_eq!(*taken.borrow(), [(100, false), (200, true)]);
     }
 
     #[test]
     fn the_whole_record_can_be_one_interval() {
         let (sender, parts) = channel();
-        let mut worker =
-            IntervalRecorder::new(IntervalSink { length: Duration::MAX, sender }, u64::MAX / 2, 1);
+        let mut worker = IntervalRecorder::new(
+            IntervalSink { length: Duration::MAX, sender },
+            u64::MAX / 2,
+            u64::MAX / 2,
+            1,
+        );
         worker.record_start(u64::MAX / 2 + 10);
         worker.finish(u64::MAX / 2 + 20);
         let all = joined(parts);

@@ -1,12 +1,15 @@
-//! Resolves host names, each once, so that all requests to a host use one address.
+//! Resolves host names before a load, each once, so that all requests to a host use the same addresses.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
+use std::time::Duration;
 
 use thiserror::Error;
+
+use crate::lookups::{Addresses, Name, Refresh};
 
 /// IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,17 +97,71 @@ enum Uses {
     None,
 }
 
+/// Looks up the addresses of a host name.
+pub type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
+
+/// How the addresses of a host are found and selected.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    fixed: Vec<StaticAddress>,
+    family: Option<Family>,
+    uses: Uses,
+    lookup: Lookup,
+}
+
+impl Rules {
+    /// The addresses of a host for which nothing is looked up; None for a name that is.
+    fn known(&self, host: &str, port: u16) -> Option<Vec<IpAddr>> {
+        let fixed =
+            self.fixed.iter().filter(|fixed| fixed.port == port && fixed.host.eq_ignore_ascii_case(host));
+        let fixed: Vec<IpAddr> = fixed.map(|fixed| fixed.address).collect();
+        if fixed.is_empty() { host.parse().ok().map(|address| vec![address]) } else { Some(fixed) }
+    }
+
+    /// Looks up a name.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub(crate) fn lookup(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        (self.lookup)(host).map_err(|source| ResolveError::Lookup { host: host.to_owned(), source })
+    }
+
+    /// Selects among the addresses of a host. Of one address, the first IPv4 address is preferred, as servers on loopback often
+    /// listen on IPv4 only.
+    ///
+    /// # Errors
+    /// When none has the required IP version.
+    pub(crate) fn select(
+        &self,
+        host: &str,
+        port: u16,
+        addresses: &[IpAddr],
+    ) -> Result<Addresses, ResolveError> {
+        let fits = |address: &&IpAddr| self.family.is_none_or(|family| family.has(**address));
+        let mut fitting: Vec<SocketAddr> = Vec::new();
+        for address in addresses.iter().filter(fits).map(|address| SocketAddr::from((*address, port))) {
+            if !fitting.contains(&address) {
+                fitting.push(address);
+            }
+        }
+        let first = fitting.iter().find(|address| address.is_ipv4()).or(fitting.first()).copied();
+        match (first, self.uses) {
+            (None, _) => Err(ResolveError::NoAddress { host: host.to_owned(), family: self.family }),
+            (Some(first), Uses::First) => Ok(Addresses::some(vec![first], fitting)),
+            (Some(_), Uses::All | Uses::None) => Ok(Addresses::of(fitting)),
+        }
+    }
+}
+
 /// Resolves and caches the addresses of hosts.
 ///
 /// Without the cache, rotating DNS records would give each request of a list another address, and one host would count
 /// as several.
 #[derive(Debug)]
 pub struct Resolver {
-    fixed: Vec<StaticAddress>,
-    family: Option<Family>,
-    uses: Uses,
-    lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
+    rules: Rules,
     known: RefCell<BTreeMap<String, Vec<IpAddr>>>,
+    every: Option<Duration>,
 }
 
 impl Default for Resolver {
@@ -117,65 +174,78 @@ impl Resolver {
     /// A resolver with fixed addresses for some hosts and the system's resolver for the others, optionally restricted to one
     /// IP version.
     pub fn new(fixed: Vec<StaticAddress>, family: Option<Family>) -> Self {
-        Self { fixed, family, uses: Uses::First, lookup, known: RefCell::default() }
+        let rules = Rules { fixed, family, uses: Uses::First, lookup };
+        Self { rules, known: RefCell::default(), every: None }
     }
 
     /// The same resolver, but with all addresses of each host, in the order of the system's resolver.
     #[must_use]
-    pub fn with_all(self) -> Self {
-        Self { uses: Uses::All, ..self }
+    pub fn with_all(mut self) -> Self {
+        self.rules.uses = Uses::All;
+        self
+    }
+
+    /// The same resolver with another lookup than the system's.
+    #[must_use]
+    pub fn with_lookup(mut self, lookup: Lookup) -> Self {
+        self.rules.lookup = lookup;
+        self
+    }
+
+    /// The same resolver, but names are looked up again during the load, at this interval.
+    #[must_use]
+    pub fn refreshed_every(mut self, every: Duration) -> Self {
+        self.every = Some(every);
+        self
     }
 
     /// A resolver for connections through a Unix socket. It resolves nothing and returns the same loopback address for every
     /// host.
     pub fn unused() -> Self {
-        Self { uses: Uses::None, ..Self::default() }
+        let mut unused = Self::default();
+        unused.rules.uses = Uses::None;
+        unused
     }
 
-    /// The address of a host, and its further addresses if all are used. Of one address, the first IPv4 address is preferred,
-    /// as servers on loopback often listen on IPv4 only.
+    /// How names are looked up again during the load; None if they are not.
+    pub fn refresh(&self) -> Option<Refresh> {
+        Some(Refresh { every: self.every?, rules: self.rules.clone() })
+    }
+
+    /// How addresses are found and selected.
+    #[cfg(test)]
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The name to look up again during the load; None for a host whose addresses are fixed.
+    pub(crate) fn refreshed_name(&self, host: &str, port: u16) -> Option<Name> {
+        let is_refreshed = self.every.is_some() && self.rules.uses != Uses::None;
+        let is_looked_up = || self.rules.known(host, port).is_none();
+        (is_refreshed && is_looked_up()).then(|| (host.to_ascii_lowercase(), port))
+    }
+
+    /// The addresses of a host, and which of them are used: one, or all.
     ///
     /// # Errors
     /// When the lookup fails, or the host has no address of the required IP version.
-    pub(crate) fn addresses(
-        &self,
-        host: &str,
-        port: u16,
-    ) -> Result<(SocketAddr, Vec<SocketAddr>), ResolveError> {
-        if self.uses == Uses::None {
-            return Ok((SocketAddr::from(([127, 0, 0, 1], 0)), Vec::new()));
+    pub(crate) fn addresses(&self, host: &str, port: u16) -> Result<Addresses, ResolveError> {
+        if self.rules.uses == Uses::None {
+            return Ok(Addresses::of(vec![SocketAddr::from(([127, 0, 0, 1], 0))]));
         }
-        let name = host.to_ascii_lowercase();
-        let fixed = self.fixed.iter().filter(|fixed| (&fixed.host, fixed.port) == (&name, port));
-        let fixed: Vec<IpAddr> = fixed.map(|fixed| fixed.address).collect();
-        let addresses = match host.parse() {
-            _ if !fixed.is_empty() => fixed,
-            Ok(address) => vec![address],
-            Err(_) => self.lookup_cached(host, name)?,
+        let addresses = match self.rules.known(host, port) {
+            Some(known) => known,
+            None => self.lookup_cached(host)?,
         };
-        let fits = |address: &&IpAddr| self.family.is_none_or(|family| family.has(**address));
-        let mut fitting: Vec<SocketAddr> = Vec::new();
-        for address in addresses.iter().filter(fits).map(|address| SocketAddr::from((*address, port))) {
-            if !fitting.contains(&address) {
-                fitting.push(address);
-            }
-        }
-        if fitting.is_empty() {
-            return Err(ResolveError::NoAddress { host: host.to_owned(), family: self.family });
-        }
-        if self.uses == Uses::All {
-            return Ok((fitting.remove(0), fitting));
-        }
-        let first = fitting.iter().position(SocketAddr::is_ipv4).unwrap_or_default();
-        Ok((fitting.swap_remove(first), Vec::new()))
+        self.rules.select(host, port, &addresses)
     }
 
-    fn lookup_cached(&self, host: &str, name: String) -> Result<Vec<IpAddr>, ResolveError> {
+    fn lookup_cached(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        let name = host.to_ascii_lowercase();
         if let Some(known) = self.known.borrow().get(&name) {
             return Ok(known.clone());
         }
-        let found =
-            (self.lookup)(host).map_err(|source| ResolveError::Lookup { host: host.to_owned(), source })?;
+        let found = self.rules.lookup(host)?;
         self.known.borrow_mut().insert(name, found.clone());
         Ok(found)
     }
@@ -193,7 +263,7 @@ mod tests {
 
     impl Resolver {
         fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
-            self.addresses(host, port).map(|(first, _)| first)
+            self.addresses(host, port).map(|addresses| addresses.way(0).0)
         }
     }
 
@@ -208,7 +278,7 @@ mod tests {
             let turn = ASKED.fetch_add(1, Ordering::Relaxed);
             Ok(vec![IpAddr::from([127, 0, 0, turn]), IpAddr::from([127, 0, 0, turn + 1])])
         };
-        let resolver = Resolver { lookup, ..Resolver::default() };
+        let resolver = Resolver::default().with_lookup(lookup);
         let addresses =
             ["shop.test", "SHOP.test", "shop.test"].map(|name| resolver.address(name, 80).unwrap());
         assert_eq!(addresses, [SocketAddr::from(([127, 0, 0, 0], 80)); 3]);
@@ -232,13 +302,14 @@ mod tests {
         let twice = ["a.test:80:127.0.0.2", "a.test:80:::1", "a.test:80:127.0.0.3", "a.test:80:127.0.0.2"];
         let all = |family| {
             let resolver = Resolver::new(fixed(&twice), family).with_all();
-            let (first, others) = resolver.addresses("a.test", 80).unwrap();
-            [vec![first], others].concat().iter().map(SocketAddr::to_string).collect::<Vec<_>>()
+            let addresses = resolver.addresses("a.test", 80).unwrap();
+            addresses.used().iter().map(SocketAddr::to_string).collect::<Vec<_>>()
         };
         assert_eq!(all(None), ["127.0.0.2:80", "[::1]:80", "127.0.0.3:80"]);
         assert_eq!(all(Some(Family::V4)), ["127.0.0.2:80", "127.0.0.3:80"]);
         let one = Resolver::new(fixed(&twice), None).addresses("a.test", 80).unwrap();
-        assert_eq!(one, ("127.0.0.2:80".parse().unwrap(), Vec::new()));
+        assert_eq!(one.used(), ["127.0.0.2:80".parse().unwrap()]);
+        assert!(one.contains("[::1]:80".parse().unwrap()));
         // No name of this domain has an address.
         assert!(Resolver::unused().address("a.invalid", 80).unwrap().ip().is_loopback());
     }
@@ -246,8 +317,7 @@ mod tests {
     #[test]
     fn addresses_can_be_restricted_to_one_ip_version() {
         let lookup = |_: &str| Ok(vec!["::1".parse().unwrap(), "127.0.0.1".parse().unwrap()]);
-        let of =
-            |family| Resolver { lookup, ..Resolver::new(Vec::new(), family) }.address("a.test", 1).unwrap();
+        let of = |family| Resolver::new(Vec::new(), family).with_lookup(lookup).address("a.test", 1).unwrap();
         assert_eq!([of(None), of(Some(Family::V4))], ["127.0.0.1:1".parse().unwrap(); 2]);
         assert_eq!(of(Some(Family::V6)), "[::1]:1".parse().unwrap());
         let only6 = Resolver::new(Vec::new(), Some(Family::V6));

@@ -10,6 +10,10 @@ use hoptax_wire::websocket::upgrade_request;
 use hoptax_wire::{Encoded, Hidden};
 use thiserror::Error;
 
+use crate::lookups::{Addresses, Name};
+use crate::placeholders::{
+    self, Placeholder, find_placeholders, has_placeholders, with_stand_ins, without_stand_ins,
+};
 use crate::protocol::Protocol;
 use crate::resolve::{ResolveError, Resolver};
 use crate::url::{Url, without_user};
@@ -73,8 +77,10 @@ pub struct Target {
     pub method: String,
     /// The server's address; the first one if several are used.
     pub address: SocketAddr,
-    /// All addresses of the server that are used.
-    pub(crate) addresses: Vec<SocketAddr>,
+    /// The addresses of the server.
+    pub(crate) addresses: Addresses,
+    /// The host name to look up again during the load, if it is.
+    pub(crate) name: Option<Name>,
     /// The protocol.
     pub protocol: Protocol,
     /// Name to verify in the server's certificate; None without TLS.
@@ -86,26 +92,6 @@ pub struct Target {
     /// The placeholders to fill in for each request.
     pub(crate) placeholders: Vec<Placeholder>,
 }
-
-/// A placeholder in the encoded bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Placeholder {
-    offset: usize,
-    kind: PlaceholderKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PlaceholderKind {
-    Counter,
-    Random,
-}
-
-/// Placeholders, and what replaces them while the request is encoded: a text of the length of the value, so that lengths
-/// are encoded correctly, with characters that are valid everywhere.
-const TEMPLATES: [(&str, &str, PlaceholderKind); 2] = [
-    ("{counter}", "hoptaxCOUNT0", PlaceholderKind::Counter),
-    ("{random}", "hoptaxRANDOM0000", PlaceholderKind::Random),
-];
 
 /// Why a request specification is invalid.
 #[derive(Debug, Error)]
@@ -204,7 +190,7 @@ impl Target {
             return Err(TargetError::Credentials { url: shown, protocol });
         }
         let port = url.port.unwrap_or(if is_secure { 443 } else { 80 });
-        let (address, others) = match spec.resolver {
+        let addresses = match spec.resolver {
             Some(resolver) => resolver.addresses(&url.host, port)?,
             None => Resolver::default().addresses(&url.host, port)?,
         };
@@ -223,8 +209,9 @@ impl Target {
                 Protocol::Tcp | Protocol::WebSocket => String::new(),
                 _ => spec.method.to_owned(),
             },
-            address,
-            addresses: [vec![address], others].concat(),
+            address: addresses.way(0).0,
+            addresses,
+            name: spec.resolver.and_then(|resolver| resolver.refreshed_name(&url.host, port)),
             protocol,
             server_name,
             placeholders: find_placeholders(&request.bytes),
@@ -247,24 +234,8 @@ impl Target {
 
     /// Fills in the placeholders of one request.
     pub(crate) fn fill(&self, bytes: &mut [u8], counter: u64, random: u64) {
-        for placeholder in &self.placeholders {
-            let number = match placeholder.kind {
-                PlaceholderKind::Counter => format!("{:012}", counter % 1_000_000_000_000),
-                PlaceholderKind::Random => format!("{random:016x}"),
-            };
-            if let Some(bytes) = bytes.get_mut(placeholder.offset..placeholder.offset + number.len()) {
-                bytes.copy_from_slice(number.as_bytes());
-            }
-        }
+        placeholders::fill(&self.placeholders, bytes, counter, random);
     }
-}
-
-fn with_stand_ins(text: &str) -> String {
-    TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(name, stand_in))
-}
-
-fn without_stand_ins(text: &str) -> String {
-    TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(stand_in, name))
 }
 
 /// Restores the placeholders in an error message.
@@ -367,21 +338,6 @@ fn http2_fields(
     fields.append(&mut defaults);
     fields.append(&mut given);
     Ok(fields)
-}
-
-/// Whether the bytes contain a placeholder.
-pub(crate) fn has_placeholders(bytes: &[u8]) -> bool {
-    !find_placeholders(bytes).is_empty()
-}
-
-fn find_placeholders(request: &[u8]) -> Vec<Placeholder> {
-    let mut placeholders = Vec::new();
-    for (_, stand_in, kind) in TEMPLATES {
-        let found = request.windows(stand_in.len()).enumerate();
-        let found = found.filter(|(_, window)| *window == stand_in.as_bytes());
-        placeholders.extend(found.map(|(offset, _)| Placeholder { offset, kind }));
-    }
-    placeholders
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The requests of a load: one or several, in turn or by weight, to one host or several.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,8 +14,10 @@ use rand::{RngExt, SeedableRng};
 
 use crate::dial::Dial;
 use crate::expect::Expectation;
+use crate::lookups::{Addresses, Name, Refresh};
+use crate::placeholders::has_placeholders;
 use crate::protocol::Protocol;
-use crate::target::{Target, has_placeholders};
+use crate::target::Target;
 
 /// The requests of a load.
 #[derive(Clone, Debug)]
@@ -31,8 +34,10 @@ pub struct Traffic {
     pub expectation: Expectation,
     /// How connections reach the servers.
     pub dial: Dial,
+    /// How names are looked up again during the load; None if they are not.
+    pub refresh: Option<Refresh>,
     /// How the messages of gRPC calls are sent, if they are timed.
-    pub messages: Option<Messages>,
+    pub messages: Option<MessageTimes>,
     /// Whether cookies of responses are sent back on their connection.
     pub keeps_cookies: bool,
     /// The data file that the requests were filled in from.
@@ -42,8 +47,10 @@ pub struct Traffic {
 /// A destination of connections, and the requests that go to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
-    /// At least one; connections use them in turn.
-    addresses: Vec<SocketAddr>,
+    /// Its addresses at the start.
+    pub(crate) addresses: Arc<Addresses>,
+    /// Its name, if that is looked up again during the load.
+    pub(crate) name: Option<Name>,
     /// TLS configuration, and the name to verify in the certificate.
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     server_name: Option<ServerName<'static>>,
@@ -55,6 +62,28 @@ pub(crate) struct Host {
     targets: Vec<usize>,
     /// Cumulative shares of its requests.
     sums: Vec<f64>,
+}
+
+/// Which messages of gRPC calls are timed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageTimes {
+    /// Each message of a response: the time since the one before, or since the first byte written.
+    Received,
+    /// A conversation of this many messages, each sent after the response to the one before: the time of a round trip.
+    RoundTrips(u32),
+    /// Requests of this many messages, which nothing answers one by one: the service time of a call divided by their number, one
+    /// value for each answered call.
+    Sent(u32),
+}
+
+impl fmt::Display for MessageTimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Received => f.write_str("server"),
+            Self::RoundTrips(messages) => write!(f, "both={messages}"),
+            Self::Sent(messages) => write!(f, "client={messages}"),
+        }
+    }
 }
 
 /// How the next request is selected.
@@ -91,13 +120,15 @@ impl Traffic {
         let mut host_of = Vec::with_capacity(targets.len());
         for (target, weight) in targets.iter().zip(weights) {
             let is_same = |host: &Host| {
-                (&host.addresses, &host.server_name, &host.upgrade)
-                    == (&target.addresses, &target.server_name, &target.upgrade)
+                host.addresses.used() == target.addresses.used()
+                    && (&host.name, &host.server_name, &host.upgrade)
+                        == (&target.name, &target.server_name, &target.upgrade)
             };
             let number = hosts.iter().position(is_same).unwrap_or(hosts.len());
             if number == hosts.len() {
                 hosts.push(Host {
-                    addresses: target.addresses.clone(),
+                    addresses: Arc::new(target.addresses.clone()),
+                    name: target.name.clone(),
                     tls: None,
                     server_name: target.server_name.clone(),
                     upgrade: target.upgrade.clone(),
@@ -122,6 +153,7 @@ impl Traffic {
             protocol: ClientProtocol::Http1,
             expectation: Expectation::default(),
             dial: Dial::default(),
+            refresh: None,
             messages: None,
             keeps_cookies: false,
             data: None,
@@ -199,7 +231,7 @@ impl Traffic {
     /// A host that requires TLS while no TLS configuration is set.
     pub(crate) fn unsecured(&self) -> Option<SocketAddr> {
         let is_unsecured = |host: &&Host| host.server_name.is_some() && host.tls.is_none();
-        self.hosts.iter().find(is_unsecured).map(|host| host.way(0).0)
+        self.hosts.iter().find(is_unsecured).map(|host| host.addresses.way(0).0)
     }
 
     /// The protocol client of a new connection to an address of a host.
@@ -224,8 +256,10 @@ impl Traffic {
         if self.keeps_cookies {
             client.keep_cookies();
         }
-        if let Some(messages) = self.messages {
-            client.time_messages(messages);
+        match self.messages {
+            Some(MessageTimes::Received) => client.time_messages(Messages::Whole),
+            Some(MessageTimes::RoundTrips(times)) => client.time_messages(Messages::InTurn(times)),
+            Some(MessageTimes::Sent(_)) | None => {}
         }
         client
     }
@@ -242,7 +276,12 @@ impl Traffic {
 
     /// The addresses of its hosts.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.hosts.iter().flat_map(|host| host.addresses.iter().copied())
+        self.hosts.iter().flat_map(|host| host.addresses.used().iter().copied())
+    }
+
+    /// Whether any host name is looked up again during the load.
+    pub fn has_refreshed_names(&self) -> bool {
+        self.hosts.iter().any(|host| host.name.is_some())
     }
 
     /// Number of hosts.
@@ -271,16 +310,6 @@ impl Traffic {
             left -= one;
         }
         shares
-    }
-}
-
-impl Host {
-    /// The address for the connection of this number, and the number by which its source is chosen: so that every source is
-    /// used with every address.
-    pub(crate) fn way(&self, number: usize) -> (SocketAddr, usize) {
-        let unspecified = || SocketAddr::from(([0, 0, 0, 0], 0));
-        let count = self.addresses.len().max(1);
-        (self.addresses.get(number % count).copied().unwrap_or_else(unspecified), number / count)
     }
 }
 

@@ -25,6 +25,7 @@ use crate::distribution::Distribution;
 use crate::early_end::EarlyEnd;
 use crate::interval::IntervalSink;
 use crate::log::LogSink;
+use crate::lookups::Lookups;
 use crate::pace::Pace;
 use crate::pool::Pooling;
 use crate::recording::Recording;
@@ -155,6 +156,7 @@ pub fn run(
     });
     let workers = spec.workers.clamp(1, max_workers);
     let ready = connect(spec, workers, stop)?;
+    let lookups = lookups(&spec.traffic)?;
     let (clock_read_ns, clock_step_back_ns) = clock::cost_and_step_back_ns();
     let start_ns = now_ns() + SETTLE_NS;
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
@@ -186,6 +188,7 @@ pub fn run(
                     log,
                     intervals: spec.intervals.clone(),
                     workers,
+                    lookups: lookups.as_ref().map(Lookups::shared),
                 };
                 let barrier = &barrier;
                 scope.spawn(move || -> io::Result<(Vec<Recording>, TaskUse)> {
@@ -244,7 +247,9 @@ pub fn run(
         clock_step_back_ns,
         workers: uses,
     };
-    Ok(summary::result(spec, recordings, recorded, generator, environment))
+    let mut result = summary::result(spec, recordings, recorded, generator, environment);
+    result.lookups = lookups.map(|lookups| lookups.counts());
+    Ok(result)
 }
 
 /// The recorded part of a trial.
@@ -302,6 +307,13 @@ fn connect(spec: &TrialSpec, workers: usize, stop: &AtomicBool) -> Result<Vec<Re
             Ok((log, connections, worker))
         })
         .collect()
+}
+
+/// Starts the lookups during the trial, if there are any.
+fn lookups(traffic: &Traffic) -> io::Result<Option<Lookups>> {
+    let hosts = traffic.hosts.iter().map(|host| (host.name.clone(), Arc::clone(&host.addresses)));
+    let refresh = traffic.refresh.clone().filter(|_| traffic.has_refreshed_names());
+    refresh.map(|refresh| Lookups::start(refresh, hosts.collect())).transpose()
 }
 
 /// A worker's share of a number of requests, as schedules divide them.

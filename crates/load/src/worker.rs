@@ -19,6 +19,7 @@ mod responses;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,11 +36,13 @@ use rustix::time::Timespec;
 pub use connect::{ConnectError, WorkerSpec};
 
 use crate::connection::{Connections, SlotId};
+use crate::current::Current;
 use crate::handshakes::Handshakes;
 use crate::lifetime::Lifetime;
+use crate::lookups::Addresses;
 use crate::pool::{Pool, WhenLate};
 use crate::recording::Recording;
-use crate::run::{Current, LIVE_NS, Run};
+use crate::run::{LIVE_NS, Run};
 use crate::traffic::{Picked, Picker, Traffic};
 use crate::transport::{Scratch, Transports};
 use lead::Lead;
@@ -98,8 +101,8 @@ struct Lane {
     host: usize,
     /// Whether its connections take kernel timestamps.
     is_stamped: bool,
-    /// Number of the connection opened last.
-    number: usize,
+    /// Address of the connection opened last.
+    address: SocketAddr,
 }
 
 /// The slots of one host.
@@ -108,6 +111,7 @@ struct HostPool {
     /// The first slot.
     first: SlotId,
     pool: Pool,
+    addresses: Arc<Addresses>,
 }
 
 impl HostPool {
@@ -184,6 +188,9 @@ impl Worker {
             current.sample(now, self.connections.in_flight(), self.connections.established());
             current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
             self.end_backoffs(&mut current, now);
+            if let Some(hosts) = current.take_addresses() {
+                self.change_addresses(hosts);
+            }
             if !released {
                 // Release once more after the end, to decide about requests that came due just before it.
                 self.release(&mut current, now);

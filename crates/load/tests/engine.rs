@@ -305,6 +305,27 @@ fn the_warm_up_is_not_recorded_and_its_connections_are_reused() {
 }
 
 #[test]
+fn a_backlog_of_the_warm_up_is_in_flight_and_not_recorded() {
+    let address = server(|mut stream| {
+        while read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(5));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    // The 600 requests of the warm-up take the only connection for 3 s, so none of the record is sent in its 300 ms.
+    let mut spec = spec(address);
+    (spec.connections, spec.open) = (1, Some((Pace::Constant(2_000.0), Arrivals::Uniform)));
+    spec.warmup = Duration::from_millis(300);
+    let result = run(&spec);
+    assert_eq!(result.book.sent, 0, "{:?}", result.book);
+    let in_flight = result.in_flight.unwrap();
+    assert!(in_flight.seen > 0.5, "{in_flight:?}");
+    assert!((in_flight.seen - in_flight.computed).abs() < 0.1 * in_flight.seen, "{in_flight:?}");
+}
+
+#[test]
 fn a_server_that_never_responds_leaves_timeouts_and_unfinished_requests() {
     let address = server(|mut stream| while read_request(&mut stream) {});
     let mut spec = spec(address);

@@ -145,6 +145,58 @@ fn with_resolve_all_connections_use_all_addresses_in_turn() {
     }
 }
 
+#[test]
+fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained() {
+    /// The address of the name.
+    static NOW: AtomicUsize = AtomicUsize::new(1);
+    let lookup = |_: &str| Ok(vec![IpAddr::from([127, 0, 0, NOW.load(Ordering::Relaxed) as u8])]);
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // By server address: its open connections, and the requests that it answered.
+    let servers: Arc<[[AtomicUsize; 2]; 3]> = Arc::default();
+    let seen = Arc::clone(&servers);
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&seen);
+            let IpAddr::V4(own) = stream.local_addr().unwrap().ip() else { panic!() };
+            thread::spawn(move || {
+                let [open, answered] = &seen[usize::from(own.octets()[3])];
+                open.fetch_add(1, Ordering::Relaxed);
+                while read_request(&mut stream) && stream.write_all(OK).is_ok() {
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+                open.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    });
+    let count = |server: usize, what: usize| servers[server][what].load(Ordering::Relaxed);
+    let resolver = Resolver::default().with_lookup(lookup).refreshed_every(Duration::from_millis(20));
+    let url = format!("http://shop.test:{port}/");
+    let asked = RequestSpec { url: &url, resolver: Some(&resolver), ..RequestSpec::default() };
+    let mut spec = TrialSpec::of(Target::from_spec(&asked).unwrap());
+    spec.traffic.refresh = resolver.refresh();
+    (spec.connections, spec.workers, spec.warmup) = (4, 2, Duration::ZERO);
+    spec.duration = Duration::from_hours(1);
+    let stop = AtomicBool::new(false);
+    let result = thread::scope(|scope| {
+        let trial = scope.spawn(|| trial::run(&spec, Environment::default(), &stop, None).unwrap());
+        support::wait_until("requests to the first address", || count(1, 1) > 20);
+        assert_eq!(count(2, 0), 0);
+        NOW.store(2, Ordering::Relaxed);
+        support::wait_until("requests to the second address alone", || {
+            count(2, 1) > 20 && count(2, 0) == 4 && count(1, 0) == 0
+        });
+        stop.store(true, Ordering::Relaxed);
+        trial.join().unwrap()
+    });
+    assert!(result.book.balances() && result.book.failed == 0, "{:?} {:?}", result.book, result.failures);
+    let lookups = result.lookups.unwrap();
+    assert!(lookups.done > 1 && lookups.failed == 0 && lookups.changes == 1, "{lookups:?}");
+    assert_eq!(lookups.servers, [format!("127.0.0.2:{port}")]);
+    assert_eq!(result.plan.network.servers, [format!("127.0.0.1:{port}")]);
+    assert_eq!(result.plan.network.resolve_every_s, Some(0.02));
+}
+
 /// A Unix socket that responds, with a queue of one connection, and accepts slowly.
 fn unix_server(path: &Path) -> Arc<AtomicUsize> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
@@ -262,6 +314,23 @@ fn no_connection_of_a_ramp_up_is_opened_before_its_time_and_nothing_is_sent_befo
     assert!((result.plan.network.ramp_up_s - 0.8).abs() < 1e-9);
     // The time of the ramp-up is no part of the record.
     assert!((result.recorded_s - 0.3).abs() < 1e-9, "{}", result.recorded_s);
+}
+
+#[test]
+fn connections_that_are_ready_do_not_time_out_because_the_generator_is_slow_to_look() {
+    // A server whose kernel accepts and which never reads.
+    let silent = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&silent, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    rustix::net::listen(&silent, 2048).unwrap();
+    let address = TcpListener::from(silent.try_clone().unwrap()).local_addr().unwrap();
+    // More connections than one wait returns events for, and a time limit below the time to open them.
+    let mut spec = WorkerSpec::alone(support::target(address), 700, Duration::from_millis(3), 1);
+    Worker::connect(&spec).unwrap();
+    // A connection that does time out is still reported: the settings of HTTP/2 never arrive.
+    spec.traffic = Arc::new(support::http2_spec(address, 1, 1).traffic);
+    spec.connections = 2;
+    let error = Worker::connect(&spec).unwrap_err().to_string();
+    assert!(error.contains("was not ready for requests within 0.003 s"), "{error}");
 }
 
 #[test]

@@ -31,8 +31,8 @@ pub use finding::{Finding, Severity, Verdict};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
     InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadInterval, LoadPlan, LoadRate, LoadResult,
-    Loop, Loosened, LowerBounds, Mode, NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals, Range,
-    Stage, TlsResult, Waiting, Window,
+    Lookups, Loop, Loosened, LowerBounds, Mode, NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals,
+    Range, Stage, TlsResult, Waiting, Window,
 };
 pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};

@@ -110,7 +110,8 @@ pub struct LoadResult {
     /// Response time until the response or the failure, by outcome: `answered`, `timed-out`, or a kind of failure.
     pub outcomes: BTreeMap<String, Latency>,
     /// Times between messages of gRPC responses, and from the first byte written to the first of them; null unless
-    /// `--grpc-stream` is given. The count is that of messages.
+    /// `--grpc-stream` is given. The count is that of messages. With `--grpc-stream client`, there is one time for each answered
+    /// call: its service time divided by the number of its messages.
     #[serde(default)]
     pub messages: Option<Latency>,
     /// The modes of response time, the fastest first.
@@ -131,6 +132,9 @@ pub struct LoadResult {
     pub tls: Option<TlsResult>,
     /// Connections that the server closed for further requests (GOAWAY of HTTP/2, close of WebSocket), by its reason.
     pub retired: BTreeMap<String, u64>,
+    /// Lookups of host names during the load; null unless `--resolve-every` is given.
+    #[serde(default)]
+    pub lookups: Option<Lookups>,
     /// The stages that began, if the load has stages, each with its own numbers.
     pub stages: Vec<Stage>,
     /// Comparison of the first and last third of the trial.
@@ -163,7 +167,8 @@ pub struct LoadPlan {
     /// Whether cookies that responses set were sent back on their connection.
     #[serde(default)]
     pub cookies: bool,
-    /// Streams of gRPC whose messages are timed: `server`, or `both=N` with N messages in turn; null for none.
+    /// Streams of gRPC whose messages are timed: `server`, `client=N` with N messages in each request, or `both=N` with N
+    /// messages in turn; null for none.
     #[serde(default)]
     pub grpc_stream: Option<String>,
     /// Open or closed.
@@ -222,7 +227,7 @@ pub struct LoadPlan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkPlan {
-    /// Addresses of the servers; connections take turns among those of one server. Empty with a Unix socket.
+    /// Addresses of the servers before the load; connections take turns among those of one server. Empty with a Unix socket.
     pub servers: Vec<String>,
     /// Path of the Unix socket that all connections went to; null for none.
     pub unix_socket: Option<String>,
@@ -232,6 +237,23 @@ pub struct NetworkPlan {
     pub proxy_protocol: Option<String>,
     /// Time before the warm-up over which the connections were opened evenly, seconds; 0 for all at once.
     pub ramp_up_s: f64,
+    /// Interval at which host names were looked up again, seconds; null if they were not.
+    #[serde(default)]
+    pub resolve_every_s: Option<f64>,
+}
+
+/// Lookups of host names during a load, those before it excluded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lookups {
+    /// Number of lookups.
+    pub done: u64,
+    /// Of these, failed or without a usable address. The addresses then stayed.
+    pub failed: u64,
+    /// How often the addresses of a host changed. Another order of the addresses is a change.
+    pub changes: u64,
+    /// Addresses of the servers that connections used at the end.
+    pub servers: Vec<String>,
 }
 
 /// Data that requests were filled in from.

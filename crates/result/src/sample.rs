@@ -77,6 +77,7 @@ pub fn load() -> LoadResult {
         kernel: None,
         tls: None,
         retired: BTreeMap::new(),
+        lookups: None,
         stages: Vec::new(),
         drift: Some(Drift { first_third_p50_us: 100.0, last_third_p50_us: 101.0 }),
         generator: Generator {

@@ -71,6 +71,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         kernel: None,
         tls: None,
         retired: BTreeMap::new(),
+        lookups: None,
         stages: Vec::new(),
         drift: None,
         generator: Generator::default(),

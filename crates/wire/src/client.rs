@@ -112,12 +112,13 @@ impl Client {
         }
     }
 
-    /// Stores cookies that responses set, and sends them with the following requests. HTTP/1.1 and HTTP/2 only.
+    /// Stores cookies that responses set, and sends them with the following requests. Protocols without headers have none.
     pub fn keep_cookies(&mut self) {
         match self {
             Self::Http1 { reader, .. } => reader.keep_cookies(),
             Self::Http2(client) => client.keep_cookies(),
-            _ => {}
+            Self::Http3(client) => client.keep_cookies(),
+            Self::Tcp(_) | Self::WebSocket(..) => {}
         }
     }
 

@@ -128,7 +128,8 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
         let plan = &result.plan;
         let keeps = plan.connect == "ahead"
             && plan.requests_per_connection.is_none()
-            && plan.connection_age_s.is_none();
+            && plan.connection_age_s.is_none()
+            && plan.network.resolve_every_s.is_none();
         let fewest = result.windows.iter().filter_map(|window| window.connections).min();
         let (true, Some(fewest)) = (keeps, fewest) else { return Vec::new() };
         let share = 1.0 - fewest as f64 / f64::from(plan.connections.max(1));

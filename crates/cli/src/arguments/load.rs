@@ -67,10 +67,17 @@ pub(crate) struct LoadArguments {
     /// Spread connections over all addresses of a host, in turn [default: its first address]
     #[arg(long, help_heading = CONNECTIONS)]
     pub(crate) resolve_all: bool,
+    /// Look up host names again at this interval during the load, with or without --resolve-all [default: once before it]
+    ///
+    /// New connections use the new addresses. Connections to addresses that a name no longer has are drained: requests in
+    /// flight finish, and later ones open new connections. A failed lookup changes nothing. Hosts of --resolve keep their
+    /// addresses.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = CONNECTIONS)]
+    pub(crate) resolve_every: Option<Duration>,
     /// Connect to this Unix socket instead of the hosts of the URLs
     ///
     /// The URLs still set the `Host` header, the path and the server name.
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolve", "ipv4", "ipv6", "resolve_all", "source_addresses", "kernel_stamps"], help_heading = CONNECTIONS)]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolve", "ipv4", "ipv6", "resolve_all", "resolve_every", "source_addresses", "kernel_stamps"], help_heading = CONNECTIONS)]
     pub(crate) unix_socket: Option<PathBuf>,
     /// Source address of connections, or a network such as `127.0.1.0/24`; repeatable
     ///
@@ -118,8 +125,9 @@ pub(crate) struct LoadArguments {
     /// Protocol for `http://` and `https://` URLs: `auto`, `http1`, `http2`, `http3` or `grpc`
     ///
     /// With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN) in a handshake before the load,
-    /// and `http://` is HTTP/1.1. `http2` and `grpc` with `http://` are HTTP/2 without TLS (h2c with prior knowledge, no
-    /// upgrade). `http3` requires `https://`.
+    /// and `http://` is HTTP/1.1. If the handshake fails, the load ends with an error; with --connect on-demand, it uses HTTP/1.1
+    /// (with several --streams, HTTP/2) and counts the failures. `http2` and `grpc` with `http://` are HTTP/2 without TLS (h2c
+    /// with prior knowledge, no upgrade). `http3` requires `https://`.
     #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default(), help_heading = REQUESTS)]
     pub(crate) protocol: ProtocolChoice,
     /// Concurrent requests on each connection, for HTTP/2, HTTP/3 and gRPC
@@ -139,7 +147,7 @@ pub(crate) struct LoadArguments {
     /// Messages per gRPC call, for methods that accept a stream; the body is repeated
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = REQUESTS)]
     pub(crate) messages: u32,
-    /// Measure the times between the messages of gRPC responses
+    /// Measure the time per message of gRPC streams
     #[arg(long, value_name = "SIDES", value_enum, help_heading = REQUESTS)]
     pub(crate) grpc_stream: Option<GrpcStream>,
     /// Number of connections
@@ -208,7 +216,7 @@ pub(crate) struct LoadArguments {
     /// `@FILE` keeps credentials out of the process list.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
     pub(crate) headers: Vec<Headers>,
-    /// Send cookies that a response sets back on its connection, for HTTP/1.1 and HTTP/2
+    /// Send cookies that a response sets back on its connection, for HTTP/1.1, HTTP/2 and HTTP/3
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) cookies: bool,
     /// Request body
@@ -257,15 +265,20 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
     /// Write the percentile distribution of response time to a file, in the text format of `HdrHistogram`
+    ///
+    /// Comments at its end state the verdict, and which quantiles the result withholds. If the result is void, the file has only
+    /// these comments.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) hgrm: Option<PathBuf>,
     /// Write histograms of response and service time for every second to a file, an interval log of `HdrHistogram`
+    ///
+    /// It is written while the load runs. Comments at its end state the verdict, and which quantiles the result withholds.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) hlog: Option<PathBuf>,
     /// Print a line of JSON for every interval while the load runs; the table then goes to stderr
     ///
     /// A line has the rate, counts, failures by kind, response times and send lags of its interval (`hoptax schema
-    /// load-interval`).
+    /// load-interval`). The last line also has the verdict on the whole load.
     #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = OUTPUT)]
     pub(crate) every: Option<Duration>,
     #[command(flatten)]

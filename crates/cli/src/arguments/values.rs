@@ -96,9 +96,11 @@ pub(crate) enum DataOrder {
 /// Which messages of gRPC calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GrpcStream {
-    /// A stream of messages in the response
+    /// A stream of messages in the response: the time from each to the next
     Server,
-    /// A conversation: each of --messages is sent after the response to the previous one
+    /// A stream of --messages in the request: the service time of a call divided by their number
+    Client,
+    /// A conversation, in which each of --messages is sent after the response to the previous one: the time of a round trip
     Both,
 }
 

@@ -2,6 +2,7 @@
 
 mod data;
 mod intervals;
+mod judgement;
 mod log_file;
 mod reflection;
 mod requests;
@@ -69,7 +70,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     // The writer thread ends when the last sender is dropped.
     drop(spec);
     let logged = log.map_or(Ok(()), LogFile::finish);
-    let intervals_written = intervals.finish();
+    let intervals_written = intervals.finish(&result);
     if arguments.every.is_some() {
         // Only JSON lines go to stdout.
         print::note(&terminal::load(&result, print::style()));

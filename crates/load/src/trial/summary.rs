@@ -9,7 +9,7 @@ use hoptax_result::{
     NetworkPlan, Pacing, Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
-use hoptax_wire::http2::{ERROR_CODES, Messages};
+use hoptax_wire::http2::ERROR_CODES;
 
 use super::{Recorded, TrialSpec};
 use crate::course::Course;
@@ -65,6 +65,7 @@ pub(super) fn result(
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         tls: all.handshakes.summary(),
         retired: retired(&all),
+        lookups: None,
         stages: stages(spec, &recordings, recorded.time),
         drift: course.as_ref().and_then(|course| drift(course)),
         generator,
@@ -84,10 +85,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         requests: spec.traffic.len() as u32,
         data: spec.traffic.data.clone(),
         cookies: spec.traffic.keeps_cookies,
-        grpc_stream: spec.traffic.messages.map(|messages| match messages {
-            Messages::Whole => "server".to_owned(),
-            Messages::InTurn(times) => format!("both={times}"),
-        }),
+        grpc_stream: spec.traffic.messages.map(|messages| messages.to_string()),
         loop_: if spec.open.is_some() { Loop::Open } else { Loop::Closed },
         arrivals: spec.open.as_ref().map(|(_, arrivals)| arrivals.to_string()),
         connections: spec.connections as u32,
@@ -132,6 +130,12 @@ fn network(spec: &TrialSpec) -> NetworkPlan {
         source_addresses: dial.sources.given().iter().map(ToString::to_string).collect(),
         proxy_protocol: dial.proxy_protocol.map(|version| version.as_str().to_owned()),
         ramp_up_s: spec.ramp_up.as_secs_f64(),
+        resolve_every_s: spec
+            .traffic
+            .refresh
+            .as_ref()
+            .filter(|_| spec.traffic.has_refreshed_names())
+            .map(|refresh| refresh.every.as_secs_f64()),
     }
 }
 
@@ -262,8 +266,8 @@ fn correlation(course: &Course) -> Option<f64> {
 }
 
 fn in_flight(course: &Course) -> Option<InFlight> {
-    let (seen, looks) = course.in_flight()?;
-    Some(InFlight { seen, looks, computed: course.in_flight_ns as f64 / 1e9 / course.length_s() })
+    let (seen, computed, looks) = course.in_flight()?;
+    Some(InFlight { seen, looks, computed })
 }
 
 fn drift(course: &Course) -> Option<Drift> {

@@ -42,19 +42,15 @@ impl Worker {
                         next += 1;
                     }
                     Err(Errno::AGAIN) => {
-                        self.check_time(since_ns, connection, now)?;
                         held_up = Some((since_ns, connection));
                         break;
                     }
                     Err(error) => return Err(self.connect_error(lane, &error.into())),
                 }
             }
-            while let Some(&(since_ns, connection)) = under_way.front() {
-                let state = self.connections.state(connection);
-                if matches!(state, State::Connecting { .. } | State::Handshaking { .. }) {
-                    self.check_time(since_ns, connection, now)?;
-                    break;
-                }
+            while let Some(&(_, connection)) = under_way.front()
+                && !self.is_opening(connection)
+            {
                 under_way.pop_front();
             }
             // The gap after the last connection belongs to the ramp-up: the next worker continues after it.
@@ -78,6 +74,14 @@ impl Worker {
                     self.set_ready(connection);
                 }
             }
+            // A full batch may have left events of connections that are ready. The time that the generator itself took to get
+            // here must not count against the server, so connections time out only when all events are handled.
+            if events.len() < MAX_EVENTS {
+                let oldest = under_way.iter().find(|(_, connection)| self.is_opening(*connection));
+                for &(since_ns, connection) in oldest.into_iter().chain(&held_up) {
+                    self.check_time(since_ns, connection, now)?;
+                }
+            }
         }
         if !ramp_up.is_zero() {
             self.look_again();
@@ -92,6 +96,10 @@ impl Worker {
             Some(Action::Open(connection)) => connection,
             action => unreachable!("without requests, opening is the only action: {action:?}"),
         }
+    }
+
+    fn is_opening(&self, connection: ConnectionId) -> bool {
+        matches!(self.connections.state(connection), State::Connecting { .. } | State::Handshaking { .. })
     }
 
     /// Fails when a connection has taken longer than the timeout.

@@ -17,11 +17,12 @@ use thiserror::Error;
 
 use super::lead::Lead;
 use super::{HostPool, Lane, Worker};
-use crate::connection::{ConnectionId, Connections, Event, LaneId, Layout, SlotId};
+use crate::connection::{ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
 use crate::dial::{Peer, Way};
 use crate::handshakes::Handshakes;
 use crate::kernel::SAMPLE_ONE_IN;
 use crate::lifetime::Connect;
+use crate::lookups::Addresses;
 use crate::pool::{Pool, Pooling};
 use crate::schedule::worker_seed;
 use crate::traffic::{Picker, Traffic};
@@ -221,12 +222,14 @@ impl Worker {
                 share * streams as usize,
                 seed.wrapping_add(host as u64),
             );
-            hosts.push(HostPool { first: SlotId(lanes.len() as u32 * streams), pool });
+            let addresses = Arc::clone(&spec.traffic.hosts[host].addresses);
+            let address = addresses.way(0).0;
+            hosts.push(HostPool { first: SlotId(lanes.len() as u32 * streams), pool, addresses });
             for _ in 0..share {
                 // Kernel timestamps identify a request only if the socket carries one at a time.
                 let is_stamped =
                     spec.kernel_stamps && streams == 1 && lanes.len().is_multiple_of(SAMPLE_ONE_IN);
-                lanes.push(Lane { host, is_stamped, number: 0 });
+                lanes.push(Lane { host, is_stamped, address });
             }
         }
         let layout = Layout { lanes: lanes.len() as u32, streams };
@@ -267,9 +270,9 @@ impl Worker {
         let number = self.next_number;
         self.next_number = number.wrapping_add(self.workers);
         let lane = &mut self.lanes[self.connections.lane(connection).index()];
-        lane.number = number;
         let Lane { host, is_stamped, .. } = *lane;
-        let (address, number) = self.traffic.hosts[host].way(number);
+        let (address, number) = self.hosts[host].addresses.way(number);
+        lane.address = address;
         let client = self.traffic.client(host, address, &self.expected);
         let way = Way { dial: &self.traffic.dial, address, number };
         let transport = Transport::open(&self.epoll, connection, way, client, is_stamped, now)?;
@@ -295,6 +298,30 @@ impl Worker {
         self.transports[connection].opened_ns = now_ns();
         let requests = self.lifetime.requests.map_or(u32::MAX, |requests| requests.draw(&mut self.random));
         self.connections.handle(Event::Ready { connection, requests });
+        self.drain_if_gone(self.connections.lane(connection));
+    }
+
+    /// Takes over the addresses of all hosts. New connections use them, and connections to addresses that are gone are
+    /// drained.
+    pub(super) fn change_addresses(&mut self, hosts: Vec<Arc<Addresses>>) {
+        for (host, addresses) in self.hosts.iter_mut().zip(hosts) {
+            host.addresses = addresses;
+        }
+        for lane in (0..self.connections.layout().lanes).map(LaneId) {
+            self.drain_if_gone(lane);
+        }
+    }
+
+    /// Drains the open connection of a lane if the host no longer has its address. One that is being opened is drained when it
+    /// is ready, so that its requests do not fail.
+    fn drain_if_gone(&mut self, lane: LaneId) {
+        let Lane { host, address, .. } = self.lanes[lane.index()];
+        if !self.hosts[host].addresses.contains(address)
+            && let Some(connection) = self.connections.current(lane)
+            && matches!(self.connections.state(connection), State::Open { .. })
+        {
+            self.connections.handle(Event::Drain(connection));
+        }
     }
 
     /// Records a TLS handshake, if there is one.
@@ -306,8 +333,7 @@ impl Worker {
 
     /// The destination of the connection of a lane that was opened last.
     pub(super) fn address(&self, lane: LaneId) -> Peer {
-        let Lane { host, number, .. } = self.lanes[lane.index()];
-        self.traffic.dial.peer(self.traffic.hosts[host].way(number).0)
+        self.traffic.dial.peer(self.lanes[lane.index()].address)
     }
 
     pub(super) fn connect_error(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {

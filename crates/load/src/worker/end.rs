@@ -6,8 +6,8 @@ use hoptax_host::clock::now_ns;
 
 use super::Worker;
 use crate::connection::{ConnectionId, Event, State};
+use crate::current::Current;
 use crate::recording::Unsent;
-use crate::run::Current;
 
 impl Worker {
     /// Times out requests without a response and connections that are not established in time.

@@ -8,9 +8,10 @@ use super::responses::failure_of;
 use super::{InFlight, Worker};
 use crate::backlog::Due;
 use crate::connection::{ConnectionId, Event, SlotId};
+use crate::current::Current;
 use crate::pool::{Offer, SKIP_LAG_NS, WhenLate};
 use crate::recording::Unsent;
-use crate::run::{Current, Release};
+use crate::run::Release;
 
 /// Maximum number of requests to release before the worker handles events and stop requests again.
 const MAX_RELEASES: u32 = 65_536;

@@ -8,9 +8,10 @@ use rustix::io::Errno;
 use super::Worker;
 use super::connect::READ_BYTES;
 use crate::connection::{Action, ConnectionId, End, Event, SlotId, State, StreamId};
+use crate::current::Current;
 use crate::log::Outcome;
 use crate::recording::Failure;
-use crate::run::Current;
+use crate::traffic::MessageTimes;
 use crate::transport::{ConnectionError, Read};
 
 /// Backoff of a slot after a failed connect, nanoseconds.
@@ -350,8 +351,16 @@ impl Worker {
                 if request.recorded {
                     let failure = self.traffic.expectation.failure(&response);
                     current.record_response(&request, lane, response, failure, now);
+                    if let Some(MessageTimes::Sent(messages)) = self.traffic.messages
+                        && failure.is_none()
+                    {
+                        let service_ns = now.saturating_sub(request.written_ns);
+                        let message_ns = service_ns / u64::from(messages.max(1));
+                        current.recording(request.intended_ns).record_message(message_ns);
+                    }
                 } else {
                     current.first().warmup_responses += 1;
+                    current.end_unrecorded(&request, now);
                 }
                 return self.reuse_slot(current, slot, now);
             }
@@ -361,6 +370,8 @@ impl Worker {
         };
         if request.recorded {
             current.record_end(&request, lane, outcome, ended_ns);
+        } else {
+            current.end_unrecorded(&request, ended_ns);
         }
         if backs_off {
             self.backing_off.push_back((ended_ns + BACKOFF_NS, slot));

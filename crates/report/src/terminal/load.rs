@@ -47,7 +47,6 @@ fn heading(result: &LoadResult, style: Style) -> String {
         (Some(rate), Some(arrivals)) => format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0)),
         _ => "closed loop".to_owned(),
     };
-    let seconds = |seconds: f64| grouped(seconds, usize::from(seconds.fract() > 0.0));
     let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
     let tool = result
         .imported
@@ -99,6 +98,9 @@ fn way(network: &NetworkPlan) -> String {
     if network.servers.len() > 1 {
         text += &format!(" to {} addresses", network.servers.len());
     }
+    if let Some(every_s) = network.resolve_every_s {
+        text += &format!(", names resolved every {every_s} s");
+    }
     if !network.source_addresses.is_empty() {
         text += &format!(" from {}", network.source_addresses.join(", "));
     }
@@ -106,10 +108,14 @@ fn way(network: &NetworkPlan) -> String {
         text += &format!(" with a PROXY {version} header");
     }
     if network.ramp_up_s > 0.0 {
-        let digits = usize::from(network.ramp_up_s.fract() > 0.0);
-        text += &format!(", opened over {} s", grouped(network.ramp_up_s, digits));
+        text += &format!(", opened over {} s", seconds(network.ramp_up_s));
     }
     text
+}
+
+/// A time in seconds, with a decimal place if it is not whole.
+fn seconds(seconds: f64) -> String {
+    grouped(seconds, usize::from(seconds.fract() > 0.0))
 }
 
 /// Rates, and accounts of requests.
@@ -167,6 +173,14 @@ fn accounts(result: &LoadResult) -> String {
     if !result.failures.is_empty() {
         let failures = result.failures.iter().map(|(kind, number)| format!("{} {kind}", count(*number)));
         text += &format!("failures   {}\n", listed(failures.collect()));
+    }
+    if let Some(lookups) = &result.lookups {
+        text += &format!(
+            "lookups    {}, {} failed, {} changed the addresses\n",
+            count(lookups.done),
+            count(lookups.failed),
+            count(lookups.changes)
+        );
     }
     if !result.retired.is_empty() {
         let retired = result.retired.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Verdict;
+
 /// An interval of a load, printed while the load runs. Only recorded requests count, not those of the warm-up: counts summed
 /// over all lines are those of the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,8 +18,8 @@ pub struct LoadInterval {
     pub unix_s: f64,
     /// Start, seconds since the start of the record.
     pub from_s: f64,
-    /// End, seconds since the start of the record. Responses after the end of the record are in further intervals; the last one is
-    /// shorter than the others.
+    /// End, seconds since the start of the record. Responses after the end of the record are in further intervals. The last
+    /// interval ends with the last response; if it is shorter than a tenth of an interval, it is part of the one before.
     pub to_s: f64,
     /// Responses per second.
     pub rate: f64,
@@ -35,6 +37,10 @@ pub struct LoadInterval {
     pub response: Option<IntervalTimes>,
     /// Send lag of the answered requests; null without any.
     pub send_lag: Option<IntervalTimes>,
+    /// The verdict on the whole load, in its last line. The other lines are printed before the checks judge, and no line has its
+    /// own judgement: where the verdict is `void`, none of the times is supported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// Quantiles of one interval. With fewer than a hundred responses, p99 is the maximum.

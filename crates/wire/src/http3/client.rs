@@ -11,11 +11,12 @@ use quinn_proto::{
 };
 use quinn_proto::{FinishError, StreamEvent, StreamId, VarInt};
 
-use super::frame::{OneWay, opening};
+use super::frame::{OneWay, opening, put_with_cookies};
 use super::quic::{self, Ended};
 use super::response::ResponseReader;
 use super::{REQUEST_CANCELLED, code_of_http2};
 use crate::body::ExpectedBody;
+use crate::cookies::Cookies;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Quic};
 use crate::tls::{self, Handshake, ServerName};
 
@@ -48,6 +49,8 @@ pub struct Http3 {
     handshake: Option<Handshake>,
     expected: Option<Arc<[ExpectedHeader]>>,
     expected_body: Option<Arc<ExpectedBody>>,
+    /// If they are sent back.
+    cookies: Option<Box<Cookies>>,
     streams: Box<[Stream]>,
     one_way: Vec<(StreamId, OneWay)>,
     /// A pending datagram of the endpoint itself.
@@ -79,6 +82,7 @@ impl Http3 {
             handshake: None,
             expected,
             expected_body: None,
+            cookies: None,
             streams: (0..setup.streams).map(|_| Stream::default()).collect(),
             one_way: Vec::new(),
             reply: Vec::new(),
@@ -99,6 +103,11 @@ impl Http3 {
         self.expected_body = expected;
     }
 
+    /// From now on, cookies that responses set are sent back on this connection.
+    pub fn keep_cookies(&mut self) {
+        self.cookies.get_or_insert_default();
+    }
+
     /// Whether requests may be sent.
     pub fn is_open(&self) -> bool {
         self.is_open
@@ -113,7 +122,12 @@ impl Http3 {
     pub fn send(&mut self, stream: u32, bytes: &[u8], is_head: bool) {
         if let Some(one) = self.streams.get_mut(stream as usize) {
             let response = ResponseReader::checking(self.expected_body.clone());
-            *one = Stream { unsent: bytes.to_vec(), is_head, response, ..Stream::default() };
+            let mut unsent = Vec::with_capacity(bytes.len());
+            match self.cookies.as_ref().and_then(|cookies| cookies.header()) {
+                Some(cookies) => put_with_cookies(bytes, cookies, &mut unsent),
+                None => unsent.extend_from_slice(bytes),
+            }
+            *one = Stream { unsent, is_head, response, ..Stream::default() };
             if let Some((_, connection)) = &mut self.connection {
                 one.go_on(connection);
             }
@@ -275,7 +289,10 @@ impl Http3 {
         let expected = self.expected.as_deref().unwrap_or_default();
         let slot = slot as u32;
         let had_begun = stream.response.has_begun();
-        let ended = quic::read(connection, id, |bytes| stream.response.feed(bytes, expected))?;
+        let cookies = &mut self.cookies;
+        let ended = quic::read(connection, id, |bytes| {
+            stream.response.feed_with(bytes, expected, cookies.as_deref_mut())
+        })?;
         if !had_begun && stream.response.has_begun() {
             events.push(Event::Begun { stream: slot });
         }

@@ -48,6 +48,24 @@ pub(super) fn put_headers<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item =
     output.extend_from_slice(&block);
 }
 
+/// Appends a request that begins with a HEADERS frame, with a header field `cookie` added to this frame.
+pub(super) fn put_with_cookies(request: &[u8], cookies: &[u8], output: &mut Vec<u8>) {
+    let block_from = || {
+        let (_, kind_bytes) = number(request)?;
+        let (length, length_bytes) = number(request.get(kind_bytes..)?)?;
+        let from = kind_bytes + length_bytes;
+        Some((from, from.checked_add(usize::try_from(length).ok()?).filter(|end| *end <= request.len())?))
+    };
+    let Some((from, end)) = block_from() else { return output.extend_from_slice(request) };
+    let mut field = Vec::new();
+    qpack::put_cookies(cookies, &mut field);
+    let (block, rest) = (request.get(from..end).unwrap_or_default(), request.get(end..).unwrap_or_default());
+    put_head(output, kind::HEADERS, (block.len() + field.len()) as u64);
+    for bytes in [block, &field, rest] {
+        output.extend_from_slice(bytes);
+    }
+}
+
 /// The opening of the control stream: its type and empty settings.
 pub(super) fn opening() -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -212,6 +230,29 @@ mod tests {
             put_number(&mut put, value);
             assert_eq!(put, bytes);
             assert_eq!(number(&bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn cookies_are_the_last_field_of_the_first_frame() {
+        // One block whose length takes one byte before and two bytes after, and one without a body.
+        for (value, body) in [("x".repeat(50), &b"body"[..]), (String::new(), b"")] {
+            let mut request = Vec::new();
+            put_headers(&mut request, [(":path", "/"), ("a", value.as_str())].into_iter());
+            if !body.is_empty() {
+                put_head(&mut request, kind::DATA, body.len() as u64);
+                request.extend_from_slice(body);
+            }
+            let mut put = Vec::new();
+            put_with_cookies(&request, b"c=1; d=2", &mut put);
+            let (data, whole) = read(&put, &[]);
+            assert_eq!((data, whole.len()), (body.len() as u64, 1));
+            let mut fields = Vec::new();
+            let each = |name: &[u8], value: &[u8]| {
+                fields.push([name, b"=", value].concat());
+            };
+            qpack::decode(&whole[0].1, each).unwrap();
+            assert_eq!(fields, [&b":path=/"[..], format!("a={value}").as_bytes(), b"cookie=c=1; d=2"]);
         }
     }
 

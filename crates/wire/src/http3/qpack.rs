@@ -105,6 +105,8 @@ const STATIC: [(&str, &str); 99] = [
     ("x-frame-options", "deny"),
     ("x-frame-options", "sameorigin"),
 ];
+/// Index of `cookie` in the static table.
+const COOKIE_INDEX: usize = 5;
 /// Maximum size of all fields of a block together.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 
@@ -125,6 +127,12 @@ pub(super) fn put_block<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item = (
         }
         put_string(output, value.as_bytes());
     }
+}
+
+/// Appends a header field with the cookies of a connection, which is never indexed. It may follow any block.
+pub(super) fn put_cookies(cookies: &[u8], output: &mut Vec<u8>) {
+    put_integer(output, 0x70, 4, COOKIE_INDEX);
+    put_string(output, cookies);
 }
 
 /// Calls `each` with name and value of every field of a block.

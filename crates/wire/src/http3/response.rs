@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::frame::{FrameReader, Piece, kind};
 use super::qpack;
 use crate::body::{BodyKeeper, ExpectedBody};
+use crate::cookies::Cookies;
 use crate::response::{ExpectedHeader, ProtocolError, Response};
 
 /// An incremental parser of a response.
@@ -35,6 +36,19 @@ impl ResponseReader {
     /// # Errors
     /// When they are not a valid response.
     pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), ProtocolError> {
+        self.feed_with(bytes, expected, None)
+    }
+
+    /// As [`Self::feed`]. Cookies that the response sets are added to `cookies`.
+    ///
+    /// # Errors
+    /// As [`Self::feed`].
+    pub(super) fn feed_with(
+        &mut self,
+        bytes: &[u8],
+        expected: &[ExpectedHeader],
+        mut cookies: Option<&mut Cookies>,
+    ) -> Result<(), ProtocolError> {
         let Self { frames, status, length, body_bytes, matched, body } = self;
         frames.feed(bytes, |piece| match piece {
             Piece::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
@@ -44,7 +58,7 @@ impl ResponseReader {
                 Ok(())
             }
             Piece::Whole(kind::HEADERS, block) => {
-                let head = Head::read(block, expected)?;
+                let head = Head::read(block, expected, cookies.as_deref_mut())?;
                 if *status == 0 && !(100..1000).contains(&head.status) {
                     return Err(ProtocolError::Http3("a response without a status"));
                 }
@@ -86,13 +100,22 @@ struct Head {
 }
 
 impl Head {
-    fn read(block: &[u8], expected: &[ExpectedHeader]) -> Result<Self, ProtocolError> {
+    fn read(
+        block: &[u8],
+        expected: &[ExpectedHeader],
+        mut cookies: Option<&mut Cookies>,
+    ) -> Result<Self, ProtocolError> {
         let mut head = Self::default();
         let each = |name: &[u8], value: &[u8]| {
             let number = || std::str::from_utf8(value).ok()?.parse::<u64>().ok();
             match name {
                 b":status" => head.status = number().map_or(0, |status| status.min(1000) as u16),
                 b"content-length" => head.length = number(),
+                b"set-cookie" => {
+                    if let Some(cookies) = &mut cookies {
+                        cookies.set(value);
+                    }
+                }
                 _ => {}
             }
             for (bit, header) in expected.iter().enumerate() {

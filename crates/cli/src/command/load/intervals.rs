@@ -4,60 +4,104 @@
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hoptax_load::hdr;
 use hoptax_load::interval::{self, IntervalSink, Part};
-use hoptax_result::LoadInterval;
+use hoptax_result::{LoadInterval, LoadResult, Verdict};
 
+use super::judgement::Judgement;
 use crate::arguments::LoadArguments;
 use crate::exit::Failure;
 
 /// Interval length of the histogram log; one second is usual for such logs.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Outputs being written, each with its name for messages.
-pub(super) struct IntervalOutputs(Vec<(String, JoinHandle<io::Result<()>>)>);
+/// An output that is being written.
+struct Output {
+    /// Where it goes, for messages.
+    place: String,
+    /// Takes the judgement of the load, when the load has ended.
+    judged: Sender<Judgement>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+/// The outputs that are being written.
+pub(super) struct IntervalOutputs(Vec<Output>);
 
 impl IntervalOutputs {
-    /// Opens the requested outputs. Returns the sinks for their intervals; an output ends when its sink is dropped.
+    /// Opens the requested outputs. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
+    /// is judged.
     pub(super) fn begin(arguments: &LoadArguments) -> Result<(Self, Vec<IntervalSink>), Failure> {
         let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
+        let mut add = |place: String, length, write: Writer| {
+            let (sender, parts) = channel();
+            sinks.push(IntervalSink { length, sender });
+            let (judged, judgement) = channel();
+            outputs.push(Output { place, judged, writer: thread::spawn(move || write(parts, &judgement)) });
+        };
         if let Some(path) = &arguments.hgrm {
-            let mut file = create(path)?;
-            let parts = add_sink(&mut sinks, Duration::MAX);
-            let write = move || {
-                hdr::write_percentile_distribution(parts, &mut file)?;
-                file.flush()
-            };
-            outputs.push((format!("`{}`", path.display()), thread::spawn(write)));
+            let file = create(path)?;
+            let write: Writer = Box::new(move |parts, judgement| write_hgrm(file, parts, judgement));
+            add(format!("`{}`", path.display()), Duration::MAX, write);
         }
         if let Some(path) = &arguments.hlog {
-            let mut file = create(path)?;
-            let parts = add_sink(&mut sinks, LOG_INTERVAL);
-            let write = move || {
-                hdr::write_interval_log(parts, &mut file)?;
-                file.flush()
-            };
-            outputs.push((format!("`{}`", path.display()), thread::spawn(write)));
+            let file = create(path)?;
+            let write: Writer = Box::new(move |parts, judgement| write_hlog(file, parts, judgement));
+            add(format!("`{}`", path.display()), LOG_INTERVAL, write);
         }
         if let Some(length) = arguments.every {
-            let parts = add_sink(&mut sinks, length);
-            outputs.push(("to stdout".to_owned(), thread::spawn(move || print_lines(parts))));
+            add("to stdout".to_owned(), length, Box::new(print_lines));
         }
         Ok((Self(outputs), sinks))
     }
 
-    /// Waits until everything is written.
-    pub(super) fn finish(self) -> Result<(), Failure> {
-        for (place, writer) in self.0 {
+    /// Waits until everything is written, with the judgement of the load.
+    pub(super) fn finish(self, result: &LoadResult) -> Result<(), Failure> {
+        let judgement = Judgement::of(result);
+        for Output { place, judged, writer } in self.0 {
+            // A writer that has ended has reported its error.
+            let _ = judged.send(judgement.clone());
             let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
             written.map_err(|error| Failure::environment(format!("cannot write {place}: {error}")))?;
         }
         Ok(())
     }
+}
+
+/// Writes one output: from the intervals, and from the judgement, which comes after the last of them. Without a judgement, the
+/// load has failed.
+type Writer = Box<dyn FnOnce(Receiver<Part>, &Receiver<Judgement>) -> io::Result<()> + Send>;
+
+/// Writes the percentile distribution with the judgement in comments. Of a void load it writes the comments only, because the
+/// result withholds its quantiles.
+fn write_hgrm(
+    mut file: BufWriter<File>,
+    parts: Receiver<Part>,
+    judgement: &Receiver<Judgement>,
+) -> io::Result<()> {
+    let times = hdr::response_times(parts);
+    let Ok(judgement) = judgement.recv() else { return Ok(()) };
+    if judgement.verdict != Verdict::Void {
+        file.write_all(hdr::percentile_distribution(&times).as_bytes())?;
+    }
+    file.write_all(judgement.comments.as_bytes())?;
+    file.flush()
+}
+
+/// Writes the interval log. It is written while the load runs, so the judgement is in comments at its end.
+fn write_hlog(
+    mut file: BufWriter<File>,
+    parts: Receiver<Part>,
+    judgement: &Receiver<Judgement>,
+) -> io::Result<()> {
+    hdr::write_interval_log(parts, &mut file)?;
+    if let Ok(judgement) = judgement.recv() {
+        file.write_all(judgement.comments.as_bytes())?;
+    }
+    file.flush()
 }
 
 fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
@@ -66,15 +110,9 @@ fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     Ok(BufWriter::new(file))
 }
 
-fn add_sink(sinks: &mut Vec<IntervalSink>, length: Duration) -> Receiver<Part> {
-    let (sender, receiver) = channel();
-    sinks.push(IntervalSink { length, sender });
-    receiver
-}
-
 /// Prints a line for each interval. If the reader of stdout is slow, the queue holds lines, which are smaller than histograms.
 /// A closed pipe (`| head`) is not an error.
-fn print_lines(parts: Receiver<Part>) -> io::Result<()> {
+fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Result<()> {
     let (sender, lines) = channel::<LoadInterval>();
     let printer = thread::spawn(move || {
         lines.iter().try_for_each(|line| {
@@ -85,7 +123,13 @@ fn print_lines(parts: Receiver<Part>) -> io::Result<()> {
         })
     });
     // If the printer has ended, the remaining lines are lost.
-    let _ = interval::join(parts, |interval| sender.send(interval.line()).map_err(|_| ()));
+    let _ = interval::join(parts, |interval, is_last| {
+        let mut line = interval.line();
+        if is_last {
+            line.verdict = judgement.recv().ok().map(|judgement| judgement.verdict);
+        }
+        sender.send(line).map_err(|_| ())
+    });
     drop(sender);
     match printer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked"))) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

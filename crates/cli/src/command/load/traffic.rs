@@ -3,28 +3,26 @@
 use std::fs;
 
 use hoptax_load::{
-    Dial, Expectation, Family, Protocol, RequestSpec, Resolver, Sources, Target, Traffic, negotiate,
+    Connect, Dial, Expectation, Family, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target,
+    Traffic, negotiate,
 };
 use hoptax_proto::Services;
 use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
-use hoptax_wire::http2::Messages;
 
 use super::data::Table;
 use super::requests::{Listed, Request};
 use super::{reflection, requests};
 use crate::arguments::{DataOrder, GivenUrl, GrpcStream, LoadArguments, ProtocolChoice};
 use crate::exit::Failure;
-use crate::security;
+use crate::{print, security};
 
 /// Default body size of TCP and WebSocket, which need a body, bytes.
 const DEFAULT_BYTES: usize = 64;
 
 /// Builds the traffic from the arguments. With `--protocol auto`, the server chooses the protocol.
 pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
-    let body = body(arguments)?;
     let (resolver, dial) = (resolver(arguments), dial(arguments)?);
-    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
     let services = match &arguments.proto {
         Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
         None if arguments.reflection => Some(reflection::services(arguments, &resolver, &dial)?),
@@ -58,20 +56,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         }
         .map_err(|error| error.to_string())
     };
-    let requests: Vec<Listed> = if let Some(path) = &arguments.requests {
-        let [url] = arguments.urls.as_slice() else {
-            return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
-        };
-        requests::read(path, url, &arguments.method, &headers)?
-    } else {
-        let request = |url: &GivenUrl| Request {
-            url: url.to_string(),
-            method: arguments.method.clone(),
-            headers: headers.clone(),
-            body: body.clone(),
-        };
-        arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect()
-    };
+    let requests = listed(arguments)?;
     let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
     let has_cookies =
         requests.iter().flat_map(|(_, request)| request).any(|request| request.headers.iter().any(is_cookie));
@@ -88,29 +73,23 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         weighted(all(targets)?, &arguments.weights)
     };
     let mut traffic = in_protocol(arguments.protocol.named())?;
+    if arguments.resolve_every.is_some() && !traffic.has_refreshed_names() {
+        return Err(Failure::bad_input(
+            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them",
+        ));
+    }
     if arguments.protocol == ProtocolChoice::Auto
         && let Some(first) = traffic.negotiable()
     {
-        let security = security::client(&arguments.security, traffic.alpn())?;
-        let protocol = negotiate(first, &dial, &security, arguments.timeout).map_err(Failure::environment)?;
+        let protocol = negotiated(first, &dial, traffic.alpn(), arguments)?;
         if protocol != traffic.protocol() {
             traffic = in_protocol(Some(protocol))?;
         }
     }
     set_dial(&mut traffic, dial)?;
+    traffic.refresh = resolver.refresh();
     traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
-    if let Some(other) = traffic.other_protocol() {
-        return Err(Failure::bad_input(format!(
-            "the URLs use different protocols, {} and {other}: start one load for each",
-            traffic.protocol()
-        )));
-    }
-    if arguments.streams > 1 && !traffic.protocol().has_streams() {
-        return Err(Failure::bad_input(format!(
-            "--streams requires HTTP/2 or gRPC; a connection of {} carries one request at a time: raise --connections",
-            traffic.protocol()
-        )));
-    }
+    check_protocol(&traffic, arguments.streams)?;
     traffic.messages = timed_messages(arguments, traffic.protocol())?;
     if arguments.cookies {
         keep_cookies(&mut traffic, has_cookies)?;
@@ -122,15 +101,80 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     Ok(traffic)
 }
 
+/// The requests of the list given by `--requests`, or one for each URL.
+fn listed(arguments: &LoadArguments) -> Result<Vec<Listed>, Failure> {
+    let body = body(arguments)?;
+    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
+    if let Some(path) = &arguments.requests {
+        let [url] = arguments.urls.as_slice() else {
+            return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
+        };
+        return requests::read(path, url, &arguments.method, &headers);
+    }
+    let request = |url: &GivenUrl| Request {
+        url: url.to_string(),
+        method: arguments.method.clone(),
+        headers: headers.clone(),
+        body: body.clone(),
+    };
+    Ok(arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect())
+}
+
+/// The protocol that the server of a request chooses.
+///
+/// Connections that are opened ahead would fail like the negotiation, so its failure is an error. Connections that are opened
+/// on demand may fail, and their failures are counted. Without a choice of the server they use HTTP/1.1, as they do with a
+/// server that chooses nothing; or HTTP/2 if they have several streams, which HTTP/1.1 does not.
+fn negotiated(
+    first: &Target,
+    dial: &Dial,
+    alpn: Option<&[u8]>,
+    arguments: &LoadArguments,
+) -> Result<Protocol, Failure> {
+    let security = security::client(&arguments.security, alpn)?;
+    match negotiate(first, dial, &security, arguments.timeout) {
+        Ok(protocol) => Ok(protocol),
+        Err(error) if arguments.connect == Connect::Ahead => Err(Failure::environment(error)),
+        Err(error) => {
+            let protocol = if arguments.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
+            print::note(&format!("hoptax: cannot negotiate the protocol, using {protocol}: {error}"));
+            Ok(protocol)
+        }
+    }
+}
+
+/// Checks that one protocol suits all requests and the number of streams.
+fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
+    let protocol = traffic.protocol();
+    if let Some(other) = traffic.other_protocol() {
+        return Err(Failure::bad_input(format!(
+            "the URLs use different protocols, {protocol} and {other}: start one load for each"
+        )));
+    }
+    if streams > 1 && !protocol.has_streams() {
+        return Err(Failure::bad_input(format!(
+            "--streams requires HTTP/2 or gRPC; a connection of {protocol} carries one request at a time: raise \
+             --connections"
+        )));
+    }
+    Ok(())
+}
+
 /// Which messages of gRPC calls are timed.
-fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Option<Messages>, Failure> {
+fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
     Ok(match arguments.grpc_stream {
         None => None,
         Some(_) if protocol != Protocol::Grpc => {
             return Err(Failure::bad_input(format!("--grpc-stream is for gRPC, not {protocol}")));
         }
-        Some(GrpcStream::Server) => Some(Messages::Whole),
-        Some(GrpcStream::Both) => Some(Messages::InTurn(arguments.messages)),
+        Some(GrpcStream::Server) => Some(MessageTimes::Received),
+        Some(GrpcStream::Client) if arguments.messages == 1 => {
+            return Err(Failure::bad_input(
+                "`--grpc-stream client` sends several messages: add `--messages 100`",
+            ));
+        }
+        Some(GrpcStream::Client) => Some(MessageTimes::Sent(arguments.messages)),
+        Some(GrpcStream::Both) => Some(MessageTimes::RoundTrips(arguments.messages)),
     })
 }
 
@@ -152,9 +196,9 @@ fn set_dial(traffic: &mut Traffic, dial: Dial) -> Result<(), Failure> {
 
 /// Has connections keep cookies, unless requests have some already.
 fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure> {
-    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2) {
+    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2 | Protocol::Http3) {
         return Err(Failure::bad_input(format!(
-            "--cookies is for HTTP/1.1 and HTTP/2, not {}",
+            "--cookies is for HTTP/1.1, HTTP/2 and HTTP/3, not {}",
             traffic.protocol()
         )));
     }
@@ -178,7 +222,11 @@ fn resolver(arguments: &LoadArguments) -> Resolver {
         _ => None,
     };
     let resolver = Resolver::new(arguments.resolve.clone(), family);
-    if arguments.resolve_all { resolver.with_all() } else { resolver }
+    let resolver = if arguments.resolve_all { resolver.with_all() } else { resolver };
+    match arguments.resolve_every {
+        Some(every) => resolver.refreshed_every(every),
+        None => resolver,
+    }
 }
 
 /// How connections reach the servers.

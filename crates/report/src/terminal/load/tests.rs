@@ -1,4 +1,4 @@
-use hoptax_result::{FailOn, Percentile};
+use hoptax_result::{FailOn, Lookups, Percentile};
 
 use super::*;
 use crate::fixture;
@@ -33,6 +33,20 @@ fn the_summary_of_a_load_over_tls() {
         .filter(|line| ["HTTP/2", "open", "retired", "TLS"].iter().any(|word| line.starts_with(word)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn lookups_during_a_load_are_counted_in_the_summary() {
+    let mut result = fixture::load();
+    result.plan.network.resolve_every_s = Some(10.0);
+    let servers = vec!["127.0.0.1:1".to_owned()];
+    result.lookups = Some(Lookups { done: 1_200, failed: 3, changes: 2, servers });
+    let text = load(&result, Style { width: 100, colour: false });
+    for expected in
+        ["connections, names resolved every 10 s", "lookups    1,200, 3 failed, 2 changed the addresses\n"]
+    {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
 }
 
 #[test]

@@ -1,0 +1,430 @@
+//! A run in progress: what is planned, when it ends, and where each event is recorded.
+
+use std::sync::Arc;
+
+use hoptax_result::EndedBy;
+use hoptax_wire::Response;
+
+use crate::backlog::{Replay, Turn};
+use crate::interval::{IntervalRecorder, IntervalSink};
+use crate::log::{Entry, Outcome};
+use crate::lookups::Addresses;
+use crate::recording::{Failure, Recording, Timestamps, Unsent};
+use crate::run::{LiveSample, Release, Run};
+use crate::traffic::{Picked, Picker, Traffic};
+use crate::worker::InFlight;
+
+/// A backlog below this number of requests never ends a run.
+const MIN_ABORT_BACKLOG: u64 = 1_000_000;
+/// Lower bound of the rate at which a backlog is assumed to drain, requests per second.
+const MIN_DRAIN_RATE: f64 = 100_000.0;
+/// The backlog is assumed to drain at this multiple of the rate so far.
+const DRAIN_RATE_FACTOR: f64 = 10.0;
+
+/// State of the run in progress.
+pub(crate) struct Current<'a> {
+    pub(crate) run: Run,
+    /// Intended start of the next request, and which request it is.
+    pub(crate) next_ns: u64,
+    pub(crate) next: Picked,
+    /// Requests planned so far, including the next one.
+    planned: u64,
+    /// Recorded requests left to start, if their number is limited.
+    requests_left: Option<u64>,
+    /// In an open loop of which all requests are planned, the intended start of the one after them, until the run ends.
+    planned_until_ns: Option<u64>,
+    /// Recordings of the first part and of the further parts.
+    first: &'a mut Recording,
+    rest: &'a mut [Recording],
+    live: Option<LiveSample>,
+    intervals: Vec<IntervalRecorder>,
+    /// Number of changes of addresses that the worker has taken over.
+    address_changes: u64,
+}
+
+impl<'a> Current<'a> {
+    pub(crate) fn new(run: Run, first: &'a mut Recording, rest: &'a mut [Recording]) -> Self {
+        let live = run.live.as_ref().map(|_| LiveSample::new());
+        let recorder = |sink: &IntervalSink| {
+            IntervalRecorder::new(sink.clone(), run.record_from_ns, run.end_ns, run.workers)
+        };
+        Self {
+            next_ns: 0,
+            next: Picked::default(),
+            planned: 0,
+            requests_left: run.requests,
+            planned_until_ns: None,
+            live,
+            intervals: run.intervals.iter().map(recorder).collect(),
+            address_changes: 0,
+            first,
+            rest,
+            run,
+        }
+    }
+
+    /// Ends the run early if a stop was requested, in any worker, or if the backlog cannot be sent.
+    pub(crate) fn end_early(&mut self, now_ns: u64, is_stop_requested: bool, waiting: u64) {
+        if is_stop_requested {
+            self.run.early_end.set(now_ns, EndedBy::Interrupt);
+        } else if self.is_backlog_unsendable(now_ns, waiting) {
+            self.run.early_end.set(now_ns, EndedBy::Backlog);
+        }
+        let at_ns = self.run.early_end.at_ns();
+        if at_ns < self.run.end_ns {
+            self.end_at(at_ns);
+        }
+    }
+
+    fn end_at(&mut self, at_ns: u64) {
+        self.run.end_ns = at_ns;
+        for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
+            course.truncate(at_ns);
+        }
+        self.intervals.iter_mut().for_each(|interval| interval.truncate(at_ns));
+    }
+
+    /// Counts a recorded request against the limit, if there is one. Returns whether it was the last.
+    fn count_down(&mut self) -> bool {
+        let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return false };
+        *left -= 1;
+        *left == 0
+    }
+
+    /// Ends the run because all its requests are sent, unless it ends earlier.
+    fn end_with_requests(&mut self, end_ns: u64) {
+        if end_ns <= self.run.end_ns {
+            self.end_at(end_ns);
+            self.run.early_end.set_done(end_ns);
+        }
+    }
+
+    /// Ends an open loop of which all requests are planned and none waits for a connection: where the next request would
+    /// start, so that the record includes the gap after the last one, or now if a request has waited for longer.
+    pub(crate) fn end_when_sent(&mut self, now_ns: u64, waiting: impl FnOnce() -> u64) {
+        if let Some(planned_ns) = self.planned_until_ns
+            && waiting() == 0
+        {
+            self.planned_until_ns = None;
+            self.end_with_requests(planned_ns.max(now_ns));
+        }
+    }
+
+    /// Whether a closed loop may start a request at `intended_ns`: before the end, and within the limit of requests.
+    pub(crate) fn may_start(&self, intended_ns: u64) -> bool {
+        intended_ns < self.run.end_ns && self.requests_left != Some(0)
+    }
+
+    /// Whether the backlog exceeds what the whole run could send at ten times the rate so far.
+    fn is_backlog_unsendable(&self, now_ns: u64, waiting: u64) -> bool {
+        if waiting < MIN_ABORT_BACKLOG || now_ns >= self.run.end_ns {
+            return false;
+        }
+        let seconds = |until_ns: u64| until_ns.saturating_sub(self.run.start_ns).max(1) as f64 / 1e9;
+        let rate = self.planned.saturating_sub(waiting) as f64 / seconds(now_ns);
+        waiting as f64 > (DRAIN_RATE_FACTOR * rate).max(MIN_DRAIN_RATE) * seconds(self.run.end_ns)
+    }
+
+    /// A replay of the requests after those planned so far: of one host, and with a `turn` of one connection.
+    pub(crate) fn replay(
+        &self,
+        picker: &Picker,
+        traffic: &Arc<Traffic>,
+        host: usize,
+        turn: Option<Turn>,
+    ) -> Option<Replay> {
+        let Release::Open(schedule) = &self.run.release else { return None };
+        Some(Replay {
+            schedule: schedule.clone(),
+            picker: picker.clone(),
+            traffic: Arc::clone(traffic),
+            start_ns: self.run.start_ns,
+            first: (self.next_ns, self.next),
+            host,
+            turn,
+        })
+    }
+
+    /// Records the number of waiting requests, when a request starts to wait.
+    pub(crate) fn record_waiting(&mut self, intended_ns: u64, waiting: u64) {
+        if intended_ns >= self.run.record_from_ns {
+            let recording = self.recording(intended_ns);
+            recording.max_waiting = recording.max_waiting.max(waiting);
+        }
+    }
+
+    /// Records that the server drains a connection.
+    pub(crate) fn record_goaway(&mut self, now_ns: u64, code: u32) {
+        if now_ns >= self.run.record_from_ns {
+            self.recording(now_ns).record_goaway(code);
+        }
+    }
+
+    /// Advances to the next request of the schedule.
+    pub(crate) fn plan_next(&mut self, next: Picked) {
+        let is_recorded = self.planned > 0 && self.is_open() && self.next_ns >= self.run.record_from_ns;
+        self.next = next;
+        self.planned += 1;
+        match &mut self.run.release {
+            Release::Closed | Release::Thinking(_) => self.next_ns = self.run.start_ns,
+            Release::Open(schedule) => {
+                self.next_ns = self.run.start_ns.saturating_add(schedule.peek_ns());
+                schedule.advance();
+            }
+        }
+        if is_recorded && self.count_down() {
+            self.planned_until_ns = Some(self.next_ns.min(self.run.end_ns));
+            // No further request is ever due.
+            self.next_ns = u64::MAX;
+        }
+    }
+
+    /// The recording of the part that contains `intended_ns`.
+    pub(crate) fn recording(&mut self, intended_ns: u64) -> &mut Recording {
+        let part = self.run.parts_from_ns.partition_point(|from_ns| *from_ns <= intended_ns);
+        match part.checked_sub(1) {
+            Some(number) if number < self.rest.len() => &mut self.rest[number],
+            _ => self.first,
+        }
+    }
+
+    /// The recording of the first part.
+    pub(crate) fn first(&mut self) -> &mut Recording {
+        self.first
+    }
+
+    /// The recordings of all parts.
+    pub(crate) fn recordings(&mut self) -> impl Iterator<Item = &mut Recording> {
+        std::iter::once(&mut *self.first).chain(self.rest.iter_mut())
+    }
+
+    /// Samples the connections for the course of the trial.
+    pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+        if let Some(course) = &mut self.recording(now_ns).course {
+            course.sample(now_ns, in_flight, open_connections);
+        }
+        self.intervals.iter_mut().for_each(|interval| interval.advance(now_ns));
+    }
+
+    /// Records the start of a request.
+    pub(crate) fn record_start(&mut self, in_flight: &InFlight) {
+        let is_open = self.is_open();
+        if !is_open && self.count_down() {
+            self.end_with_requests(in_flight.intended_ns);
+        }
+        let recording = self.recording(in_flight.intended_ns);
+        recording.book.planned += 1;
+        recording.book.sent += 1;
+        if in_flight.blocked {
+            recording.book.blocked += 1;
+            recording.waited_ns += in_flight.started_ns.saturating_sub(in_flight.offered_ns);
+        }
+        if let Some(course) = &mut recording.course {
+            course.plan(in_flight.intended_ns);
+            if is_open {
+                course.send(in_flight.intended_ns, in_flight.started_ns);
+            }
+        }
+        self.intervals.iter_mut().for_each(|interval| interval.record_start(in_flight.started_ns));
+    }
+
+    /// Records a complete response on connection `index`. It may still count as a failure.
+    pub(crate) fn record_response(
+        &mut self,
+        in_flight: &InFlight,
+        index: usize,
+        response: Response,
+        failure: Option<Failure>,
+        last_byte_ns: u64,
+    ) {
+        let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
+        let status = response.grpc_status.unwrap_or(response.status);
+        self.log(in_flight, index, outcome, status, last_byte_ns);
+        let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
+        let recording = self.recording(in_flight.intended_ns);
+        if response.status > 0 {
+            recording.record_status(status);
+        }
+        if let Some(course) = &mut recording.course {
+            course.end(in_flight.started_ns, last_byte_ns);
+        }
+        if let Some(failure) = failure {
+            recording.record_failure(failure, response_ns);
+            self.intervals.iter_mut().for_each(|interval| interval.record_end(outcome, last_byte_ns));
+            return self.count_live_error();
+        }
+        let timestamps = Timestamps {
+            intended_ns: in_flight.intended_ns,
+            offered_ns: in_flight.offered_ns,
+            started_ns: in_flight.started_ns,
+            connected_ns: in_flight.connected_ns,
+            written_ns: in_flight.written_ns,
+            first_byte_ns: in_flight.first_byte_ns,
+            last_byte_ns,
+            connected: in_flight.connected,
+        };
+        recording.record_response(&timestamps, index, status);
+        self.intervals.iter_mut().for_each(|interval| interval.record_response(&timestamps));
+        if let Some(live) = &mut self.live {
+            live.response.saturating_record(response_ns);
+        }
+    }
+
+    /// Records a request on connection `index` that ended at `now_ns` without a complete response.
+    pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, now_ns: u64) {
+        let response_ns = now_ns.saturating_sub(in_flight.intended_ns);
+        let service_ns = (in_flight.written_ns > 0).then(|| now_ns.saturating_sub(in_flight.written_ns));
+        let recording = self.recording(in_flight.intended_ns);
+        if let Some(course) = &mut recording.course {
+            course.end(in_flight.started_ns, now_ns);
+        }
+        match outcome {
+            Outcome::Failed(failure) => recording.record_failure(failure, response_ns),
+            Outcome::TimedOut => {
+                recording.book.timed_out += 1;
+                recording.outcomes.entry("timed-out").or_default().record(response_ns);
+                recording.record_censored(response_ns, service_ns);
+            }
+            Outcome::Unfinished => {
+                recording.book.unfinished += 1;
+                recording.record_censored(response_ns, service_ns);
+            }
+            Outcome::Answered | Outcome::Unsent(_) => {}
+        }
+        self.log(in_flight, index, outcome, 0, now_ns);
+        self.intervals.iter_mut().for_each(|interval| interval.record_end(outcome, now_ns));
+        self.count_live_error();
+    }
+
+    /// Counts the end of a request of the warm-up, which is not recorded. Until then it is one of the sampled requests in
+    /// flight.
+    pub(crate) fn end_unrecorded(&mut self, in_flight: &InFlight, ended_ns: u64) {
+        if let Some(course) = &mut self.first.course {
+            course.end(in_flight.started_ns, ended_ns);
+        }
+    }
+
+    fn log(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, status: u16, ended_ns: u64) {
+        let Some(log) = &mut self.run.log else { return };
+        let after = |moment_ns: u64| (moment_ns > 0).then(|| moment_ns.saturating_sub(in_flight.intended_ns));
+        log.write(Entry {
+            intended_ns: in_flight.intended_ns.wrapping_sub(self.run.record_from_ns) as i64,
+            offered_ns: after(in_flight.offered_ns),
+            started_ns: after(in_flight.started_ns),
+            connected_ns: after(in_flight.connected_ns),
+            written_ns: after(in_flight.written_ns),
+            first_byte_ns: after(in_flight.first_byte_ns),
+            ended_ns: after(ended_ns),
+            connection: index as u32,
+            status,
+            outcome,
+            blocked: in_flight.blocked,
+            connected: in_flight.connected,
+        });
+    }
+
+    /// Records a request that is not sent. One that still waits at the end is censored at the time it has waited.
+    pub(crate) fn record_unsent(&mut self, intended_ns: u64, reason: Unsent) {
+        if intended_ns < self.run.record_from_ns {
+            return;
+        }
+        let waited_ns = self.run.end_ns.saturating_sub(intended_ns);
+        let recording = self.recording(intended_ns);
+        recording.record_unsent(reason);
+        if let Some(course) = &mut recording.course {
+            course.plan(intended_ns);
+        }
+        if reason == Unsent::End {
+            recording.waited_ns += waited_ns;
+            recording.record_censored(waited_ns, None);
+        }
+        let ended_ns = if reason == Unsent::End { self.run.end_ns } else { intended_ns };
+        self.intervals.iter_mut().for_each(|interval| interval.record_end(Outcome::Unsent(reason), ended_ns));
+        if let Some(log) = &mut self.run.log {
+            log.write(Entry {
+                intended_ns: (intended_ns - self.run.record_from_ns) as i64,
+                offered_ns: None,
+                started_ns: None,
+                connected_ns: None,
+                written_ns: None,
+                first_byte_ns: None,
+                ended_ns: (reason == Unsent::End).then_some(waited_ns),
+                connection: 0,
+                status: 0,
+                outcome: Outcome::Unsent(reason),
+                blocked: false,
+                connected: false,
+            });
+        }
+    }
+
+    /// The addresses of all hosts, if one has changed since the last call.
+    pub(crate) fn take_addresses(&mut self) -> Option<Vec<Arc<Addresses>>> {
+        let lookups = self.run.lookups.as_ref()?;
+        let changes = lookups.changes();
+        (std::mem::replace(&mut self.address_changes, changes) != changes).then(|| lookups.hosts())
+    }
+
+    /// Whether this is an open loop.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.run.release, Release::Open(_))
+    }
+
+    pub(crate) fn count_live_error(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.errors += 1;
+        }
+    }
+
+    /// Sends the last interval of each recorder.
+    pub(crate) fn finish_intervals(&mut self, now_ns: u64) {
+        self.intervals.drain(..).for_each(|interval| interval.finish(now_ns));
+    }
+
+    pub(crate) fn send_live(&mut self) {
+        if let (Some(live), Some(sender)) = (&mut self.live, &self.run.live) {
+            // A slow reader loses live samples. The recordings are unaffected.
+            let _ = sender.try_send(std::mem::replace(live, LiveSample::new()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The recording of a run from 1,000 to 3,000 that records from 2,000.
+    fn recorded(book: impl FnOnce(&mut Current)) -> Recording {
+        let mut recording = Recording::new();
+        let run = Run { record_from_ns: 2_000, ..Run::new(Release::Closed, 1_000, 3_000, 0) };
+        book(&mut Current::new(run, &mut recording, &mut []));
+        recording
+    }
+
+    #[test]
+    fn events_of_the_warm_up_are_not_recorded() {
+        let recording = recorded(|current| {
+            current.record_goaway(1_999, 0);
+            current.record_goaway(2_000, 2);
+            current.record_waiting(1_999, 50);
+            current.record_waiting(2_000, 3);
+        });
+        assert_eq!((recording.retired, recording.max_waiting), ([(2, 1)].into(), 3));
+    }
+
+    #[test]
+    fn a_run_ends_only_when_ten_times_the_rate_could_not_send_the_backlog() {
+        let mut recording = Recording::new();
+        let run = Run::new(Release::Closed, 0, 10_000_000_000, 0);
+        let mut current = Current::new(run, &mut recording, &mut []);
+        // After 1 s, 20,000 were sent. Ten times that rate sends 2,000,000 in the 10 s of the run.
+        current.planned = 2_020_000;
+        assert!(!current.is_backlog_unsendable(1_000_000_000, 2_000_000));
+        current.planned = 2_030_001;
+        assert!(current.is_backlog_unsendable(1_000_000_000, 2_010_001));
+        // A stalled server may recover.
+        current.planned = 1_000_000;
+        assert!(!current.is_backlog_unsendable(1_000_000_000, 1_000_000));
+        assert!(!current.is_backlog_unsendable(1_000_000, 999_999));
+    }
+}

@@ -1,0 +1,211 @@
+//! Repeats the lookups of host names while a load runs (`--resolve-every`).
+//!
+//! A lookup may block for seconds, so a helper thread does it and hands over the addresses. A worker checks a counter between
+//! two waits, and takes the addresses over when it has changed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hoptax_result::Lookups as LookupCounts;
+
+use crate::resolve::Rules;
+
+/// The addresses of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    /// Those that new connections use, in turn. At least one.
+    used: Vec<SocketAddr>,
+    /// Those that the host has. Connections to others are drained.
+    all: Vec<SocketAddr>,
+}
+
+impl Addresses {
+    /// Addresses of which all that the host has are used.
+    pub(crate) fn of(used: Vec<SocketAddr>) -> Self {
+        Self { all: used.clone(), used }
+    }
+
+    /// The addresses `used` of a host that has `all`.
+    pub(crate) fn some(used: Vec<SocketAddr>, all: Vec<SocketAddr>) -> Self {
+        Self { used, all }
+    }
+
+    pub(crate) fn used(&self) -> &[SocketAddr] {
+        &self.used
+    }
+
+    /// Whether the host has this address.
+    pub(crate) fn contains(&self, address: SocketAddr) -> bool {
+        self.all.contains(&address)
+    }
+
+    /// The address for the connection of this number, and the number by which its source is chosen: so that every source is
+    /// used with every address.
+    pub(crate) fn way(&self, number: usize) -> (SocketAddr, usize) {
+        let unspecified = || SocketAddr::from(([0, 0, 0, 0], 0));
+        let count = self.used.len().max(1);
+        (self.used.get(number % count).copied().unwrap_or_else(unspecified), number / count)
+    }
+}
+
+/// How often names are looked up again, and how addresses are selected from the answers.
+#[derive(Clone, Debug)]
+pub struct Refresh {
+    pub(crate) every: Duration,
+    pub(crate) rules: Rules,
+}
+
+/// A host name with a port that is looked up.
+pub(crate) type Name = (String, u16);
+
+/// The repeated lookups of a trial. Dropping it ends them.
+#[derive(Debug)]
+pub(crate) struct Lookups {
+    shared: Arc<AddressUpdates>,
+    _running: SyncSender<()>,
+}
+
+/// The addresses of all hosts as of the last lookup, which a trial shares with its workers.
+#[derive(Debug)]
+pub struct AddressUpdates {
+    /// Number of times that an address has changed.
+    changes: AtomicU64,
+    done: AtomicU64,
+    failed: AtomicU64,
+    hosts: Mutex<Vec<Arc<Addresses>>>,
+}
+
+impl Lookups {
+    /// Starts to look up the names of hosts, for the first time after an interval. Hosts without a name keep their addresses.
+    ///
+    /// The thread is not joined, because a lookup may take longer than the trial. It ends after the lookup in progress.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub(crate) fn start(refresh: Refresh, hosts: Vec<(Option<Name>, Arc<Addresses>)>) -> io::Result<Self> {
+        let (names, addresses): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
+        let shared = Arc::new(AddressUpdates {
+            changes: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            hosts: Mutex::new(addresses),
+        });
+        let (running, ended) = sync_channel::<()>(0);
+        let ours = Arc::clone(&shared);
+        thread::Builder::new().name("lookups".to_owned()).spawn(move || {
+            while ended.recv_timeout(refresh.every) == Err(RecvTimeoutError::Timeout) {
+                ours.refresh(&refresh.rules, &names);
+            }
+        })?;
+        Ok(Self { shared, _running: running })
+    }
+
+    pub(crate) fn shared(&self) -> Arc<AddressUpdates> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(crate) fn counts(&self) -> LookupCounts {
+        let AddressUpdates { changes, done, failed, .. } = &*self.shared;
+        let [done, failed, changes] = [done, failed, changes].map(|count| count.load(Ordering::Acquire));
+        let mut servers: Vec<String> = self
+            .shared
+            .hosts()
+            .iter()
+            .flat_map(|host| host.used.clone())
+            .map(|one| one.to_string())
+            .collect();
+        servers.sort_unstable();
+        servers.dedup();
+        LookupCounts { done, failed, changes, servers }
+    }
+}
+
+impl AddressUpdates {
+    /// Looks up every name once. Where that fails, the addresses stay.
+    fn refresh(&self, rules: &Rules, names: &[Option<Name>]) {
+        let mut found: BTreeMap<&str, Option<Vec<IpAddr>>> = BTreeMap::new();
+        for (number, name) in names.iter().enumerate() {
+            let Some((host, port)) = name else { continue };
+            let found = found.entry(host).or_insert_with(|| {
+                self.done.fetch_add(1, Ordering::AcqRel);
+                let addresses =
+                    rules.lookup(host).ok().filter(|addresses| rules.select(host, *port, addresses).is_ok());
+                if addresses.is_none() {
+                    self.failed.fetch_add(1, Ordering::AcqRel);
+                }
+                addresses
+            });
+            if let Some(Ok(addresses)) = found.as_ref().map(|found| rules.select(host, *port, found)) {
+                self.replace(number, addresses);
+            }
+        }
+    }
+
+    fn replace(&self, number: usize, addresses: Addresses) {
+        // The lock is held only to exchange pointers, so a worker never waits for a lookup.
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(host) = hosts.get_mut(number).filter(|host| ***host != addresses) {
+            *host = Arc::new(addresses);
+            drop(hosts);
+            self.changes.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Number of changes so far.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The addresses of all hosts.
+    pub(crate) fn hosts(&self) -> Vec<Arc<Addresses>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::Resolver;
+
+    #[test]
+    fn a_failed_lookup_keeps_the_addresses_and_a_rotation_changes_those_of_new_connections() {
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        let lookup = |_: &str| match ASKED.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(io::Error::other("no server")),
+            1 => Ok(Vec::new()),
+            _ => Ok(vec![IpAddr::from([127, 0, 0, 2]), IpAddr::from([127, 0, 0, 1])]),
+        };
+        let rules = Resolver::default().with_lookup(lookup).rules().clone();
+        let address = |last: u8| SocketAddr::from(([127, 0, 0, last], 80));
+        let first = Arc::new(Addresses::of(vec![address(1)]));
+        let shared = AddressUpdates {
+            changes: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            hosts: Mutex::new(vec![first; 2]),
+        };
+        // Two hosts of one name are one lookup, and one without a name has none.
+        let names = [Some(("a.test".to_owned(), 80)), None];
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        for failures in [1, 2] {
+            shared.refresh(&rules, &names);
+            assert_eq!(
+                (count(&shared.done), count(&shared.failed), shared.changes()),
+                (failures, failures, 0)
+            );
+        }
+        for _ in 0..2 {
+            shared.refresh(&rules, &names);
+            let hosts = shared.hosts();
+            assert_eq!((hosts[0].way(5), hosts[1].way(0)), ((address(2), 5), (address(1), 0)));
+            assert!(hosts[0].contains(address(1)), "connections to the address that is second now stay");
+        }
+        assert_eq!((count(&shared.done), count(&shared.failed), shared.changes()), (4, 2, 1));
+    }
+}
