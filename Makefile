@@ -7,6 +7,14 @@ CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
+# The fuzzers need flags that stable Rust has only with this variable.
+CARGO_FUZZ = RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz
+# A new target has no archive yet.
+UNPACK_CORPUS = mkdir -p "fuzz/corpus/$$target" && { [ ! -e "fuzz/corpus/$$target.tar.gz" ] || \
+	    tar --extract --skip-old-files --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus; }
+# The same inputs make the same archive.
+PACK_CORPUS = tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-owner --mode u=rwX,go=rX \
+	    --use-compress-program "gzip --best --no-name" --directory fuzz/corpus --file "fuzz/corpus/$$target.tar.gz" "$$target"
 PREFIX ?= $(HOME)/.local
 
 .PHONY: help
@@ -81,19 +89,15 @@ crosscheck-tools: ## Install the load generators for `hoptax crosscheck`
 	tools/crosscheck-tools
 
 .PHONY: fuzz
-fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_SECONDS for each
+fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_SECONDS for each of FUZZ_TARGETS
 	for target in $(FUZZ_TARGETS); do \
-	    tar --extract --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus && \
-	    RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
 
 .PHONY: fuzz-corpus
 fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach something new, one archive per target
 	for target in $(FUZZ_TARGETS); do \
-	    tar --extract --skip-old-files --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus && \
-	    RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz cmin "$$target" && \
-	    tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-owner --mode u=rwX,go=rX --directory fuzz/corpus "$$target" \
-	        | gzip --best --no-name > "fuzz/corpus/$$target.tar.gz" || exit 1; \
+	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) cmin "$$target" && $(PACK_CORPUS) || exit 1; \
 	done
 
 .PHONY: schemas

@@ -1,4 +1,4 @@
-//! The origin's HTTP/2 server, with arbitrary bytes from the client.
+//! The origin reads whatever a client of HTTP/2 sends.
 #![no_main]
 
 use hoptax_wire::http2::{Body, PREFACE, Server, ServerEvent};
@@ -6,7 +6,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (greeted, pieces) = input;
-    let mut server = Server::default();
+    // Half of the requests are answered while they arrive.
+    let mut server = Server::streaming(|head| head.path.len() % 2 == 0);
     let (mut output, mut events) = (Vec::new(), Vec::new());
     server.open(&mut output);
     if greeted {
@@ -18,8 +19,25 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
             return;
         }
         for event in events.drain(..) {
-            if let ServerEvent::Request { stream, body, .. } = event {
-                server.respond(stream, &[(":status", "200")], Body::Bytes(body), &[("grpc-status", "0")], &mut output);
+            match event {
+                ServerEvent::Request { stream, body, .. } => {
+                    server.respond(
+                        stream,
+                        &[(":status", "200")],
+                        Body::Bytes(body),
+                        &[("grpc-status", "0")],
+                        &mut output,
+                    );
+                }
+                ServerEvent::Opened { stream, .. } => {
+                    server.begin(stream, &[(":status", "200")], &mut output)
+                }
+                ServerEvent::Data { stream, data } => {
+                    server.push(stream, &data, &mut output);
+                    server.release(stream, data.len(), &mut output);
+                }
+                ServerEvent::Ended { stream } => server.finish(stream, &[("grpc-status", "0")], &mut output),
+                ServerEvent::Cancelled { .. } => {}
             }
         }
         output.clear();

@@ -92,14 +92,19 @@ A request selects its response in the query string or in headers `x-hoptax-NAME`
   service=exp:2ms   service time of a server at which the requests of a worker queue
   freeze=1s@20s     that server pauses for 1 s, 20 s after the worker's first request
   crowded=8:50ms    50 ms more delay while 8 or more requests are in flight at the worker
+  poll=200ms        the worker busy-polls for this long, so that the next request need not wake it
+  header=Name:value a response header; may be repeated
 
 Examples:
   hoptax origin --listen 127.0.0.1:9000 --workers 2
   hoptax origin --cert lab/server.pem --key lab/server.key
+  hoptax origin --cert lab/server.pem --key lab/server.key --alpn h2,http/1.1    without HTTP/3 on UDP
   curl 'http://127.0.0.1:8080/?delay=5ms&size=100'
 
 Each connection may speak HTTP/1.1, HTTP/2, WebSocket (messages are echoed) or gRPC
-(/hoptax.echo.v1.Echo: Unary, ClientStream, ServerStream, Bidirectional).")]
+(/hoptax.echo.v1.Echo: Unary, ClientStream, ServerStream, Bidirectional). With --cert, each may
+begin with TLS, and HTTP/3 is served on the UDP port of the same number. Bidirectional answers each
+message as it arrives; delays apply to each message.")]
 pub(crate) struct OriginArguments {
     /// Listen address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
@@ -116,7 +121,7 @@ pub(crate) struct OriginArguments {
     /// Seed of random delays, errors and closes
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Server certificate, PEM; connections that begin with TLS are then accepted too
+    /// Server certificate, PEM; connections that begin with TLS are then accepted too, and HTTP/3 is served on UDP
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "key")]
     pub(crate) cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
@@ -125,8 +130,9 @@ pub(crate) struct OriginArguments {
     /// Require client certificates of the authorities in this PEM file on TLS connections
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
     pub(crate) client_ca: Option<PathBuf>,
-    /// Protocols that TLS negotiates (ALPN), the preferred one first, separated by commas; `none` disables ALPN
-    #[arg(long, value_name = "PROTOCOLS", value_enum, value_delimiter = ',', default_values = ["h2", "http/1.1"], requires = "cert")]
+    /// Protocols that TLS negotiates (ALPN), the preferred one first, separated by commas; `h3` serves HTTP/3 on the UDP port
+    /// with the number of the TCP port; `none` disables ALPN
+    #[arg(long, value_name = "PROTOCOLS", value_enum, value_delimiter = ',', default_values = ["h2", "http/1.1", "h3"], requires = "cert")]
     pub(crate) alpn: Vec<Alpn>,
     /// Serve plain TCP only, with a response of the default size for each BYTES received
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]

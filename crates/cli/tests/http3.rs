@@ -5,14 +5,14 @@
 mod support;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
-use support::{Guarded, Lab, checked, run, wait_until};
+use support::{Guarded, Lab, checked, hoptax, origin, run, wait_until};
 
 /// Result of a short HTTP/3 load. On a busy machine, its numbers vary; the tests do not depend on them.
 fn load(lab: &Lab, arguments: &[&str]) -> Value {
@@ -163,4 +163,127 @@ fn envoy_answers_http3_requests() {
     let cookies = result["book"]["answered"].as_u64().unwrap() - 2;
     wait_until("Envoy has logged", || logged("HTTP/3 200 session=1\n") >= cookies);
     assert_eq!(logged("HTTP/3 200 session=1\n"), cookies);
+}
+
+/// A listener of HTTP/2 before an upstream of HTTP/3, on a port that Envoy takes from the kernel.
+fn bootstrap_to(lab: &Lab, upstream: &str) -> Value {
+    let socket =
+        |address: &str, port: u16| json!({"socket_address": {"address": address, "port_value": port}});
+    let (address, upstream_port) = upstream.rsplit_once(':').unwrap();
+    let manager = json!({
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "codec_type": "HTTP2", "stat_prefix": "front",
+        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [
+            {"match": {"prefix": "/"}, "route": {"cluster": "origin", "timeout": "0s"}}]}]},
+        "http_filters": [{"name": "router", "typed_config":
+            {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}],
+    });
+    let tls = json!({
+        "@type": "type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicUpstreamTransport",
+        "upstream_tls_context": {"sni": "localhost", "common_tls_context":
+            {"validation_context": {"trusted_ca": {"filename": lab.file("ca.pem")}}}},
+    });
+    let protocol = json!({
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        "explicit_http_config": {"http3_protocol_options": {}},
+    });
+    json!({"admin": {"address": socket("127.0.0.1", 0)}, "static_resources": {
+        "listeners": [{
+            "address": socket("127.0.0.1", 0),
+            "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}],
+        }],
+        "clusters": [{
+            "name": "origin",
+            "load_assignment": {"cluster_name": "origin", "endpoints": [{"lb_endpoints": [
+                {"endpoint": {"address": socket(address, upstream_port.parse().unwrap())}}]}]},
+            // Envoy recognises QUIC by this name.
+            "transport_socket": {"name": "envoy.transport_sockets.quic", "typed_config": tls},
+            "typed_extension_protocol_options":
+                {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": protocol},
+        }],
+    }})
+}
+
+#[test]
+fn the_origin_answers_grpc_over_http3_message_by_message() {
+    let lab = Lab::new();
+    let (_origin, address) = lab.origin(&[]);
+    let (config, admin) = (lab.path("envoy.json"), lab.path("admin"));
+    fs::write(&config, bootstrap_to(&lab, &address).to_string()).unwrap();
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let started = Command::new(&envoy.program)
+        .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--use-dynamic-base-id"])
+        .args(["--admin-address-path", admin.to_str().unwrap()])
+        .stderr(Stdio::null())
+        .spawn();
+    let _proxy = Guarded(started.unwrap());
+    let mut port = None;
+    wait_until("Envoy listens", || {
+        port = listening_port(&admin);
+        port.is_some()
+    });
+    let port = port.unwrap();
+    let echo = format!("grpc://127.0.0.1:{port}/hoptax.echo.v1.Echo");
+    let grpc_load = |arguments: &[&str]| {
+        let short = ["load", "-q", "20", "-d", "500ms", "--warmup", "0s", "-c", "2", "--json", "-"];
+        let ran = run(short.into_iter().chain(arguments.iter().copied()));
+        assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
+        let result = checked("load", &ran.stdout);
+        let answered = result["book"]["answered"].as_u64().unwrap();
+        assert!(answered > 0 && result["book"]["sent"] == answered, "{arguments:?}: {result}");
+        (result, answered)
+    };
+    let conversation = format!("{echo}/Bidirectional");
+    for (body, delay) in [("10", ""), ("300000", ""), ("10", "?delay=2ms")] {
+        let url = format!("{conversation}{delay}");
+        let (result, answered) =
+            grpc_load(&["--grpc-stream", "both", "--messages", "10", "--body-size", body, &url]);
+        assert_eq!(result["messages"]["count"], 10 * answered, "{result}");
+    }
+    // The calls whose messages are read as a whole.
+    let (result, answered) =
+        grpc_load(&["--grpc-stream", "server", "--body", "hop", &format!("{echo}/ServerStream")]);
+    assert_eq!(result["messages"]["count"], 3 * answered, "{result}");
+    grpc_load(&["--messages", "3", "--body", "hop", "--expect", "size=8", &format!("{echo}/ClientStream")]);
+}
+
+#[test]
+fn the_origin_says_that_it_serves_http3_on_udp() {
+    let lab = Lab::new();
+    let (cert, key) = (lab.file("server.pem"), lab.file("server.key"));
+    let said = |more: &[&str]| {
+        let mut command = hoptax();
+        command.args(["origin", "--listen", "127.0.0.1:0", "--cert", &cert, "--key", &key]).args(more);
+        let mut child = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let (mut address, mut note) = (String::new(), String::new());
+        BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut note).unwrap();
+        (address.trim().strip_prefix("listening on http://").unwrap().to_owned(), note)
+    };
+    let (address, note) = said(&[]);
+    assert!(note.contains(&format!("HTTP/3 on UDP {address}")), "{note}");
+    let (_, note) = said(&["--alpn", "h2"]);
+    assert!(note.contains("TLS") && !note.contains("HTTP/3"), "{note}");
+}
+
+#[test]
+fn a_udp_port_in_use_stops_an_origin_only_if_it_serves_http3() {
+    let lab = Lab::new();
+    // A port that is free on TCP and taken on UDP.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let _taken = UdpSocket::bind(free.local_addr().unwrap()).unwrap();
+    let listen = free.local_addr().unwrap().to_string();
+    drop(free);
+    let (cert, key) = (lab.file("server.pem"), lab.file("server.key"));
+    let secured = ["--listen", &listen, "--cert", &cert, "--key", &key];
+    let ran = run(["origin"].into_iter().chain(secured));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(&format!("cannot listen on UDP {listen} for HTTP/3"))
+            && ran.stderr.contains("--alpn h2,http/1.1"),
+        "{}",
+        ran.stderr
+    );
+    drop(origin(&["--listen", &listen]));
+    drop(origin(&[&secured[..], &["--alpn", "h2,http/1.1"]].concat()));
 }

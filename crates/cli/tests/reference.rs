@@ -72,6 +72,14 @@ fn help_shows_examples_and_exit_codes() {
 }
 
 #[test]
+fn the_help_of_the_origin_names_every_parameter() {
+    let help = run(["origin", "--help"]).stdout;
+    for name in hoptax_origin::Behaviour::parameters() {
+        assert!(help.contains(&format!("\n  {name}=")), "{name}");
+    }
+}
+
+#[test]
 fn checks_are_listed_and_explained() {
     let list = run(["checks"]).stdout;
     assert!(list.lines().any(|line| line.starts_with("send-lag ")), "{list}");
@@ -96,6 +104,7 @@ fn misspelt_names_get_a_suggestion() {
         (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),
         (vec!["study", "--threshold", "steel=1"], "did you mean `steal`?"),
         (vec!["origin", "--default", "delya=5ms"], "did you mean `delay`?"),
+        (vec!["origin", "--default", "polll=5ms"], "did you mean `poll`?"),
     ] {
         let ran = run(arguments.iter().copied());
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);

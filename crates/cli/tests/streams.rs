@@ -11,8 +11,12 @@ use support::{checked, origin, run};
 
 /// The result of a short load.
 fn load(flags: &[&str]) -> Value {
+    load_at("50", flags)
+}
+
+fn load_at(rate: &str, flags: &[&str]) -> Value {
     let short =
-        ["load", "-q", "50", "-d", "400ms", "--warmup", "0s", "-c", "2", "--streams", "2", "--json", "-"];
+        ["load", "-q", rate, "-d", "400ms", "--warmup", "0s", "-c", "2", "--streams", "2", "--json", "-"];
     let ran = run(short.into_iter().chain(flags.iter().copied()));
     assert!(!ran.stdout.is_empty(), "{flags:?}: {}", ran.stderr);
     checked("load", &ran.stdout)
@@ -29,23 +33,51 @@ fn every_message_of_a_stream_or_a_conversation_is_timed() {
     assert!(answered > 0 && result["book"]["answered"] == result["book"]["sent"], "{result}");
     assert_eq!(result["messages"]["count"], 3 * answered, "{result}");
 
-    // This service responds to each message as it arrives.
+    // The echo responds to each message as it arrives, and so does this service.
     let folder = tempfile::tempdir().unwrap();
     let message = folder.path().join("message").display().to_string();
     fs::write(&message, [0x12, 0]).unwrap();
-    let talk = format!("{url}/envoy.service.ext_proc.v3.ExternalProcessor/Process");
-    let flags = ["--grpc-stream", "both", "--messages", "20", "--body-file", &message];
-    let result = load(&[&flags[..], &["--expect", "size=140", &talk]].concat());
+    for path in ["/hoptax.echo.v1.Echo/Bidirectional", "/envoy.service.ext_proc.v3.ExternalProcessor/Process"]
+    {
+        let flags = ["--grpc-stream", "both", "--messages", "20", "--body-file", &message];
+        let result = load(&[&flags[..], &["--expect", "size=140", &format!("{url}{path}")]].concat());
+        conversations(&result, 20);
+    }
+}
+
+/// Asserts that every call had this number of messages, each with its time.
+fn conversations(result: &Value, messages: u64) {
     let answered = result["book"]["answered"].as_u64().unwrap();
     assert!(answered > 0 && result["book"]["answered"] == result["book"]["sent"], "{result}");
-    assert_eq!(result["messages"]["count"], 20 * answered, "{result}");
-    assert_eq!(result["plan"]["grpc_stream"], "both=20");
+    assert_eq!(result["messages"]["count"], messages * answered, "{result}");
+    assert_eq!(result["plan"]["grpc_stream"], format!("both={messages}"));
     // Messages follow each other, so their times add up to no more than those of the calls.
     // A result withholds times where the machine was too busy for them.
     let sum = |of: &Value| Some(of["mean_us"].as_f64()? * of["count"].as_f64()?);
     if let (Some(messages), Some(calls)) = (sum(&result["messages"]), sum(&result["latency"]["service"])) {
         assert!(messages > 0.0 && messages <= calls * 1.001, "{messages} {calls}");
     }
+}
+
+#[test]
+fn a_conversation_is_answered_message_by_message_whatever_their_size_and_delay() {
+    let (_origin, url) = origin(&[]);
+    let echo = format!("{}/hoptax.echo.v1.Echo/Bidirectional", url.replace("http://", "grpc://"));
+    // Each message takes several frames, and a call more than the first window of its stream.
+    let large = ["--grpc-stream", "both", "--messages", "10", "--body-size", "2000000"];
+    conversations(&load_at("5", &[&large[..], &[&echo]].concat()), 10);
+    // The delay is that of each message.
+    let slow = format!("{echo}?delay=5ms");
+    let result = load(&["--grpc-stream", "both", "--messages", "5", "--body", "hop", &slow]);
+    conversations(&result, 5);
+    for (times, least_us) in [(&result["messages"], 5000.0), (&result["latency"]["service"], 25_000.0)] {
+        // A result withholds times where the machine was too busy for them.
+        assert!(times["min_us"].as_f64().is_none_or(|min_us| min_us >= least_us), "{result}");
+    }
+    let failing = format!("{echo}?status=503");
+    let result = load(&["--grpc-stream", "both", "--messages", "5", "--body", "hop", &failing]);
+    assert_eq!(result["messages"]["count"].as_u64().unwrap_or(0), 0, "{result}");
+    assert_eq!(result["failures"]["grpc-status"], result["book"]["sent"], "{result}");
 }
 
 #[test]

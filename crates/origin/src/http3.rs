@@ -1,4 +1,4 @@
-//! HTTP/3: one thread with one UDP socket, on the same port as the TCP workers.
+//! HTTP/3, with gRPC: one thread with one UDP socket, on the same port as the TCP workers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -9,22 +9,43 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_host::processors;
-use hoptax_wire::http3::{Request, Server};
+use hoptax_wire::http2::{Head, ServerEvent};
+use hoptax_wire::http3::{RequestId, Server};
+use hoptax_wire::tls::ServerConfig;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
+use crate::call::{self, Call, MAX_HELD_BYTES, Reply, Step};
 use crate::context::Context;
-use crate::protocol::http2::{Response, behaviour, pairs, response, text};
+use crate::grpc;
 use crate::queue::Queue;
+use crate::respond::{Planned, Response, pairs, respond};
 use crate::{OriginReport, Served, SharedSettings};
 
 /// Maximum time in `poll`: bounds how late a stop request is noticed.
 const MAX_WAIT: Duration = Duration::from_millis(50);
 /// Maximum datagram size, bytes.
 const MAX_DATAGRAM_BYTES: usize = 64 * 1024;
+
+/// A bound socket and its connections.
+#[derive(Debug)]
+pub(crate) struct Http3 {
+    socket: UdpSocket,
+    server: Server,
+}
+
+impl Http3 {
+    /// Binds the address; the inner value is None if the TLS configuration has no cipher suite for QUIC.
+    pub(crate) fn bind(address: SocketAddr, tls: &ServerConfig) -> io::Result<Option<Self>> {
+        let Some(server) = Server::new(tls, call::is_streaming) else { return Ok(None) };
+        let socket = UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        Ok(Some(Self { socket, server }))
+    }
+}
 
 /// The state of the thread.
 #[derive(Debug)]
@@ -34,8 +55,10 @@ pub(crate) struct Worker {
     settings: SharedSettings,
     random: SmallRng,
     queue: Queue,
-    /// Delayed responses, by ticket.
-    delayed: BTreeMap<u32, (Request, Served, Response)>,
+    /// What is delayed, by ticket.
+    delayed: BTreeMap<u32, (RequestId, Delayed)>,
+    /// Open streaming calls.
+    calls: BTreeMap<RequestId, Call>,
     /// The time of expiry of each delay, and its ticket.
     delays: BinaryHeap<Reverse<(Instant, u32)>>,
     next_ticket: u32,
@@ -47,40 +70,41 @@ pub(crate) struct Worker {
     unsent: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
+/// What waits for its delay.
+#[derive(Debug)]
+enum Delayed {
+    /// A response. It is boxed because a call needs no room.
+    Response(Box<Planned>),
+    /// The reply that a call holds.
+    Reply,
+}
+
 impl Worker {
-    /// Binds the address; None without TLS, which HTTP/3 requires.
-    pub(crate) fn new(
-        address: SocketAddr,
-        settings: &SharedSettings,
-        seed: u64,
-        records: bool,
-    ) -> io::Result<Option<Self>> {
-        let Some(server) = settings.tls.as_ref().and_then(|config| Server::new(config)) else {
-            return Ok(None);
-        };
-        let socket = UdpSocket::bind(address)?;
-        socket.set_nonblocking(true)?;
-        Ok(Some(Self {
+    /// A worker on a bound socket.
+    pub(crate) fn new(endpoint: Http3, settings: &SharedSettings, seed: u64, records: bool) -> Self {
+        let Http3 { socket, server } = endpoint;
+        Self {
             socket,
             server,
             settings: settings.clone(),
             random: SmallRng::seed_from_u64(seed),
             queue: Queue::default(),
             delayed: BTreeMap::new(),
+            calls: BTreeMap::new(),
             delays: BinaryHeap::new(),
             next_ticket: 0,
             report: OriginReport::default(),
             polling_until: None,
             served: records.then(Vec::new),
             unsent: VecDeque::new(),
-        }))
+        }
     }
 
     /// Serves until `stop` is set.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<(OriginReport, Vec<Served>)> {
         processors::set_min_timer_slack()?;
         let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
-        let mut requests = Vec::new();
+        let mut events = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             self.wait()?;
             // While the socket accepts no datagrams, none are read: they would need responses.
@@ -88,7 +112,7 @@ impl Worker {
                 match self.socket.recv_from(&mut buffer) {
                     Ok((length, from)) => {
                         let datagram = buffer.get(..length).unwrap_or_default();
-                        let is_new = self.server.feed(from, datagram, &mut requests);
+                        let is_new = self.server.feed(from, datagram, &mut events);
                         self.report.connections += u64::from(is_new);
                         self.flush(true)?;
                     }
@@ -98,9 +122,9 @@ impl Worker {
                     Err(error) => return Err(error),
                 }
             }
-            self.server.tick(&mut requests);
-            for request in std::mem::take(&mut requests) {
-                self.handle(request);
+            self.server.tick(&mut events);
+            for event in std::mem::take(&mut events) {
+                self.handle_event(event);
             }
             self.expire_delays();
             self.flush(false)?;
@@ -185,32 +209,104 @@ impl Worker {
         }
     }
 
-    fn handle(&mut self, request: Request) {
+    fn handle_event(&mut self, event: ServerEvent<RequestId>) {
+        match event {
+            ServerEvent::Request { stream, head, body } => self.handle(stream, &head, &body),
+            ServerEvent::Opened { stream, head } => self.open_call(stream, &head),
+            ServerEvent::Data { stream, data } => {
+                if let Some(call) = self.calls.get_mut(&stream) {
+                    call.receive(&data);
+                    self.advance_call(stream);
+                }
+            }
+            ServerEvent::Ended { stream } => {
+                if let Some(call) = self.calls.get_mut(&stream) {
+                    call.end();
+                    self.advance_call(stream);
+                }
+            }
+            ServerEvent::Cancelled { stream } => self.cancel(stream),
+        }
+    }
+
+    fn handle(&mut self, request: RequestId, head: &Head, body: &[u8]) {
         let (mut delays, mut in_flight) = (Vec::new(), self.delayed.len() as u64);
         let ticket = self.next_ticket;
         let mut context = self.context(&mut delays, &mut in_flight);
-        let behaviour = match behaviour(&request.head, &context) {
-            Ok(behaviour) => behaviour,
-            Err(error) => {
-                *context.answered += 1;
-                return self.send_response(&request, text(400, &format!("{error}\n")));
+        let planned = respond(head, body, request.connection as u64, &mut context);
+        match planned.plan {
+            Some(plan) if context.delay(&plan, ticket) => {
+                return self.start_delay(delays, request, Delayed::Response(Box::new(planned)));
             }
-        };
-        let drawn = behaviour.draw(context.tables, context.random);
-        let plan = context.plan(request.connection as u64, &drawn);
-        let response = response(&drawn, request.head.method == "HEAD", behaviour.headers());
-        if context.delay(&plan, ticket) {
-            self.next_ticket = ticket.wrapping_add(1);
-            self.delayed.insert(ticket, (request, plan, response));
-            let now = Instant::now();
-            self.delays.extend(delays.drain(..).map(|(delay, ticket)| Reverse((now + delay, ticket))));
-            return;
+            Some(plan) => context.count_response(plan),
+            None => *context.answered += 1,
         }
-        context.count_response(plan);
-        if drawn.close {
-            return self.server.reset(request.connection, request.stream);
+        self.send_response(request, planned);
+    }
+
+    /// Opens a call whose messages are answered one by one.
+    fn open_call(&mut self, request: RequestId, head: &Head) {
+        let (mut delays, mut in_flight) = (Vec::new(), self.delayed.len() as u64);
+        let mut context = self.context(&mut delays, &mut in_flight);
+        match Call::open(head, &mut context) {
+            (_, true) => {
+                *context.answered += 1;
+                self.server.reset(request);
+            }
+            (Ok(call), false) => {
+                self.calls.insert(request, call);
+                self.server.begin(request, &pairs(&grpc::fields()));
+            }
+            (Err(response), false) => {
+                *context.answered += 1;
+                self.answer(request, response);
+            }
         }
-        self.send_response(&request, response);
+    }
+
+    /// Answers the messages of a call that have arrived, up to one that is delayed.
+    fn advance_call(&mut self, request: RequestId) {
+        let Some(mut call) = self.calls.remove(&request) else { return };
+        loop {
+            let (mut delays, mut in_flight) = (Vec::new(), self.delayed.len() as u64);
+            let ticket = self.next_ticket;
+            let mut context = self.context(&mut delays, &mut in_flight);
+            match call.next(request.connection as u64, ticket, &mut context) {
+                Some(Step::Reply(reply)) => self.send_reply(request, &reply),
+                Some(Step::End(status)) => {
+                    *context.answered += 1;
+                    return self.server.finish(request, &pairs(&status.trailers()));
+                }
+                None => {
+                    if call.is_delayed() && !delays.is_empty() {
+                        self.start_delay(delays, request, Delayed::Reply);
+                    }
+                    break;
+                }
+            }
+        }
+        self.calls.insert(request, call);
+        let all = |stream| RequestId { connection: request.connection, stream };
+        let calls = self.calls.range(all(0)..=all(u64::MAX));
+        let held_bytes = calls.map(|(_, call)| call.held_bytes()).sum::<usize>() as u64;
+        if held_bytes + self.server.unsent_bytes(request.connection) > MAX_HELD_BYTES {
+            self.server.reset(request);
+            self.cancel(request);
+        }
+    }
+
+    /// Forgets a request that is cancelled.
+    fn cancel(&mut self, request: RequestId) {
+        self.calls.remove(&request);
+        self.delayed.retain(|_, (delayed, _)| *delayed != request);
+    }
+
+    /// Starts the delay of the next ticket.
+    fn start_delay(&mut self, delays: Vec<(Duration, u32)>, request: RequestId, delayed: Delayed) {
+        self.delayed.insert(self.next_ticket, (request, delayed));
+        self.next_ticket = self.next_ticket.wrapping_add(1);
+        let now = Instant::now();
+        self.delays.extend(delays.into_iter().map(|(delay, ticket)| Reverse((now + delay, ticket))));
     }
 
     fn expire_delays(&mut self) {
@@ -219,15 +315,43 @@ impl Worker {
             && due <= now
         {
             self.delays.pop();
-            if let Some((request, plan, response)) = self.delayed.remove(&ticket) {
-                let (mut delays, mut in_flight) = (Vec::new(), 0);
-                self.context(&mut delays, &mut in_flight).count_response(plan);
-                self.send_response(&request, response);
+            match self.delayed.remove(&ticket) {
+                Some((request, Delayed::Response(planned))) => {
+                    let (mut delays, mut in_flight) = (Vec::new(), 0);
+                    if let Some(plan) = planned.plan {
+                        self.context(&mut delays, &mut in_flight).count_response(plan);
+                    }
+                    self.send_response(request, *planned);
+                }
+                Some((request, Delayed::Reply)) => {
+                    if let Some(reply) = self.calls.get_mut(&request).and_then(Call::delay_expired) {
+                        self.send_reply(request, &reply);
+                    }
+                    self.advance_call(request);
+                }
+                // The request was cancelled.
+                None => {}
             }
         }
     }
 
-    fn send_response(&mut self, request: &Request, response: Response) {
-        self.server.respond(request.connection, request.stream, &pairs(&response.fields), response.body);
+    fn send_reply(&mut self, request: RequestId, reply: &Reply) {
+        if !reply.bytes.is_empty() {
+            self.server.push(request, &reply.bytes);
+        }
+        self.server.release(request, reply.request_bytes);
+    }
+
+    /// Sends a response, or resets its stream if the parameters ask for a close: others still use the connection.
+    fn send_response(&mut self, request: RequestId, planned: Planned) {
+        if planned.closes {
+            return self.server.reset(request);
+        }
+        self.answer(request, planned.response);
+    }
+
+    fn answer(&mut self, request: RequestId, response: Response) {
+        let Response { fields, body, trailers } = response;
+        self.server.respond(request, &pairs(&fields), body, &pairs(&trailers));
     }
 }

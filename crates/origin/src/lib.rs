@@ -1,17 +1,20 @@
 //! The test server. It returns a delay, size, status or error on request, over HTTP/1.1, HTTP/2, gRPC, WebSocket and TCP,
-//! with or without TLS.
+//! with or without TLS, and over HTTP/3.
 //!
 //! Parameters are set in the query or in headers (see [`Behaviour`]); Fortio's echo syntax is accepted too. Each worker is
 //! a thread with its own epoll loop and listening socket. Workers share no state. A delay is a timer of the worker and does
 //! not block other connections.
 
 mod behaviour;
+mod call;
 mod connection;
 mod context;
+mod grpc;
 mod http3;
 mod protocol;
 mod queue;
 mod request;
+mod respond;
 mod response;
 mod services;
 mod table;
@@ -29,6 +32,7 @@ pub use hoptax_wire::tls::ServerConfig;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 pub use behaviour::{BadParameter, Behaviour};
+use http3::Http3;
 pub use queue::{Freeze, Queue};
 pub use request::{BadRequest, Next, RequestReader};
 use services::ServiceState;
@@ -37,6 +41,8 @@ use worker::Worker;
 
 /// Length of the accept queue.
 const BACKLOG: i32 = 4096;
+/// How many ports that the kernel chooses for TCP are tried until one is free on UDP as well.
+const PORT_ATTEMPTS: u32 = 16;
 
 /// The configuration of an origin.
 #[derive(Clone, Debug)]
@@ -51,11 +57,20 @@ pub struct OriginOptions {
     pub tables: Vec<PathBuf>,
     /// Random seed for delays, errors and closes.
     pub seed: u64,
-    /// TLS configuration; without it, TLS and HTTP/3 are disabled.
-    pub tls: Option<Arc<ServerConfig>>,
+    /// TLS; without it, connections that begin with TLS are malformed requests.
+    pub tls: Option<OriginTls>,
     /// Request size for plain TCP, bytes. If set, the origin serves plain TCP only: each request of this size gets a response
     /// of the default size.
     pub tcp_request_bytes: Option<u64>,
+}
+
+/// TLS of an origin.
+#[derive(Clone, Debug)]
+pub struct OriginTls {
+    /// Its configuration.
+    pub config: Arc<ServerConfig>,
+    /// Whether HTTP/3 is served too, on the UDP port with the number of the TCP port.
+    pub http3: bool,
 }
 
 /// An error that stops the origin.
@@ -69,6 +84,17 @@ pub enum OriginError {
         /// The error of the kernel.
         source: io::Error,
     },
+    /// The socket of HTTP/3 cannot be bound.
+    #[error("cannot listen on UDP {address} for HTTP/3: {source}; {}", advice(source))]
+    ListenHttp3 {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+    /// The TLS configuration cannot be used with QUIC.
+    #[error("HTTP/3 needs TLS 1.3 with the cipher suite AES-128-GCM, which the TLS configuration lacks")]
+    NoQuic,
     /// A delay table is invalid.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -111,6 +137,7 @@ pub struct Served {
 #[derive(Debug)]
 pub struct Origin {
     listeners: Vec<TcpListener>,
+    http3: Option<Http3>,
     address: SocketAddr,
     settings: SharedSettings,
     seed: u64,
@@ -138,32 +165,28 @@ pub struct OriginReport {
 }
 
 impl Origin {
-    /// Reads the tables and starts to listen.
+    /// Reads the tables and starts to listen, on UDP too if HTTP/3 is served.
     ///
     /// # Errors
-    /// If a table or the default is invalid, or the address cannot be bound.
+    /// If a table or the default is invalid, or an address cannot be bound.
     pub fn bind(options: &OriginOptions) -> Result<Self, OriginError> {
         let tables = Tables::load(&options.tables)?;
         let mut defaults = Behaviour::default();
         defaults.apply_default(&options.default_query, &tables)?;
-        let mut address = options.listen;
-        let mut listeners = Vec::new();
-        let workers = options.workers.max(1);
-        for _ in 0..workers {
-            let listener = listen(address, workers > 1)
-                .map_err(|source| OriginError::Listen { address: options.listen, source })?;
-            // For port 0, the kernel chooses the port of the first listener; the others use the same port.
-            address = listener.local_addr()?;
-            listeners.push(listener);
-        }
+        let (listeners, http3, address) = listen_all(options)?;
         let settings = SharedSettings {
             defaults,
             tables: Arc::new(tables),
-            tls: options.tls.clone(),
+            tls: options.tls.as_ref().map(|tls| Arc::clone(&tls.config)),
             request_bytes: options.tcp_request_bytes,
             services: ServiceState::default(),
         };
-        Ok(Self { listeners, address, settings, seed: options.seed })
+        Ok(Self { listeners, http3, address, settings, seed: options.seed })
+    }
+
+    /// Whether it serves HTTP/3, on UDP at [`Self::local_address`].
+    pub fn serves_http3(&self) -> bool {
+        self.http3.is_some()
     }
 
     /// The address that it listens on.
@@ -194,7 +217,8 @@ impl Origin {
             .zip(self.seed..)
             .map(|(listener, seed)| Worker::new(listener, &self.settings, seed, records))
             .collect::<io::Result<Vec<Worker>>>()?;
-        let http3_worker = http3::Worker::new(self.address, &self.settings, self.seed, records)?;
+        let http3_worker =
+            self.http3.map(|endpoint| http3::Worker::new(endpoint, &self.settings, self.seed, records));
         let reports: Vec<_> = thread::scope(|scope| {
             let mut handles: Vec<_> =
                 workers.into_iter().map(|worker| scope.spawn(|| worker.run(stop))).collect();
@@ -212,6 +236,39 @@ impl Origin {
         }
         Ok((sum, served))
     }
+}
+
+/// The sockets of an origin, and their address. If the kernel chooses the port, it is one that is free on TCP and UDP.
+fn listen_all(options: &OriginOptions) -> Result<(Vec<TcpListener>, Option<Http3>, SocketAddr), OriginError> {
+    let mut attempts = if options.listen.port() == 0 { PORT_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        let (listeners, address) = listen_tcp(options)?;
+        // The request size of plain TCP leaves no other protocol.
+        let tls = options.tls.as_ref().filter(|tls| tls.http3 && options.tcp_request_bytes.is_none());
+        let Some(tls) = tls else { return Ok((listeners, None, address)) };
+        match Http3::bind(address, &tls.config) {
+            Ok(Some(endpoint)) => return Ok((listeners, Some(endpoint), address)),
+            Ok(None) => return Err(OriginError::NoQuic),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempts > 0 => {}
+            Err(source) => return Err(OriginError::ListenHttp3 { address, source }),
+        }
+    }
+}
+
+/// A listening socket for each worker, and their address.
+fn listen_tcp(options: &OriginOptions) -> Result<(Vec<TcpListener>, SocketAddr), OriginError> {
+    let mut address = options.listen;
+    let mut listeners = Vec::new();
+    let workers = options.workers.max(1);
+    for _ in 0..workers {
+        let listener = listen(address, workers > 1)
+            .map_err(|source| OriginError::Listen { address: options.listen, source })?;
+        // For port 0, the kernel chooses the port of the first listener; the others use the same port.
+        address = listener.local_addr()?;
+        listeners.push(listener);
+    }
+    Ok((listeners, address))
 }
 
 /// A listening socket. `SO_REUSEPORT` is set only for several workers: a second origin on the same port must fail.

@@ -1,8 +1,7 @@
 //! Protocol handlers, one file for each protocol, and detection of the protocol from the first bytes of a connection.
 
-mod grpc;
 mod http1;
-pub(crate) mod http2;
+mod http2;
 mod tcp;
 mod websocket;
 

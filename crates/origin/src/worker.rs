@@ -284,7 +284,7 @@ mod tests {
             tcp_request_bytes: None,
         })
         .unwrap();
-        let Origin { mut listeners, address, settings, seed } = origin;
+        let Origin { mut listeners, address, settings, seed, .. } = origin;
         let worker = Worker::new(listeners.remove(0), &settings, seed, false).unwrap();
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {

@@ -17,7 +17,9 @@ pub use frame::MAX_PAYLOAD_BYTES;
 pub use hpack::TABLE_BYTES;
 pub use messages::Messages;
 pub(crate) use request::Field;
-pub use server::{Body, Head, Server, ServerEvent};
+pub use server::Server;
+
+pub use crate::server::{Body, Head, ServerEvent};
 
 /// The client's connection preface.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -27,6 +29,8 @@ const FIRST_WINDOW_BYTES: i64 = 65_535;
 const MAX_WINDOW_BYTES: u32 = 0x7fff_ffff;
 /// Maximum size of a header block.
 const MAX_BLOCK_BYTES: usize = 64 * 1024;
+/// The error code `NO_ERROR`.
+const NO_ERROR: u32 = 0;
 /// The error code CANCEL.
 const CANCEL: u32 = 8;
 

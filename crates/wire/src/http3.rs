@@ -8,15 +8,18 @@ mod client;
 mod frame;
 mod qpack;
 mod quic;
+mod request;
 mod response;
 mod server;
 
 pub use client::{Http3, Setup};
 pub use response::ResponseReader;
-pub use server::{Request, Server};
+pub use server::{RequestId, Server};
 
 /// The ALPN name.
 pub const ALPN: &[u8] = b"h3";
+/// The error code `H3_NO_ERROR` (RFC 9114, section 8.1).
+const NO_ERROR: u32 = 0x100;
 /// The error code `H3_REQUEST_CANCELLED` (RFC 9114, section 8.1).
 const REQUEST_CANCELLED: u32 = 0x10c;
 

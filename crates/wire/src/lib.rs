@@ -14,6 +14,7 @@ pub mod http2;
 pub mod http3;
 pub mod proxy_protocol;
 mod response;
+mod server;
 mod tcp;
 pub mod tls;
 pub mod websocket;

@@ -58,17 +58,19 @@ pub(crate) enum Alpn {
     /// HTTP/1.1
     #[value(name = "http/1.1")]
     Http1,
+    /// HTTP/3, on the UDP port with the same number
+    H3,
     /// No negotiation
     None,
 }
 
 impl Alpn {
-    /// Its registered name.
+    /// Its registered name, if it is negotiated over TCP.
     pub(crate) fn name(self) -> Option<&'static [u8]> {
         match self {
             Self::H2 => Some(b"h2"),
             Self::Http1 => Some(b"http/1.1"),
-            Self::None => None,
+            Self::H3 | Self::None => None,
         }
     }
 }

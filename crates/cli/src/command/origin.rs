@@ -1,9 +1,9 @@
 //! `hoptax origin`: runs the test server.
 
-use hoptax_origin::{Origin, OriginError, OriginOptions};
+use hoptax_origin::{Origin, OriginError, OriginOptions, OriginTls};
 use hoptax_subject::origin::LISTENING;
 
-use crate::arguments::OriginArguments;
+use crate::arguments::{Alpn, OriginArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::{print, security};
@@ -13,7 +13,8 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     let interrupt = Interrupt::listen()?;
     let tls = match (&arguments.cert, &arguments.key) {
         (Some(cert), Some(key)) => {
-            Some(security::server(cert, key, arguments.client_ca.as_deref(), &arguments.alpn)?)
+            let config = security::server(cert, key, arguments.client_ca.as_deref(), &arguments.alpn)?;
+            Some(OriginTls { config, http3: arguments.alpn.contains(&Alpn::H3) })
         }
         _ => None,
     };
@@ -28,9 +29,17 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     };
     let origin = Origin::bind(&options).map_err(|error| match error {
         OriginError::Table(_) | OriginError::Default(_) => Failure::bad_input(error),
+        OriginError::ListenHttp3 { .. } => {
+            Failure::environment(format!("{error}, or serve without HTTP/3: --alpn h2,http/1.1"))
+        }
         _ => Failure::environment(error),
     })?;
-    print::result(&format!("{LISTENING}{}", origin.local_address()))?;
+    let address = origin.local_address();
+    print::result(&format!("{LISTENING}{address}"))?;
+    if options.tls.is_some() {
+        let http3 = if origin.serves_http3() { format!("; HTTP/3 on UDP {address}") } else { String::new() };
+        print::note(&format!("TLS is accepted on the same port{http3}"));
+    }
     let report = origin.run(interrupt.flag()).map_err(Failure::environment)?;
     print::note(&format!(
         "{} requests answered on {} connections; {} connections aborted",

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_wire::grpc::framed;
-use hoptax_wire::http2::{Body, Head, Server, ServerEvent};
+use hoptax_wire::http2::{Head, Server, ServerEvent};
 
-use super::{Next, ProtocolHandler, grpc};
+use super::{Next, ProtocolHandler};
 use crate::Served;
-use crate::behaviour::{BadParameter, Behaviour, HEADER_PREFIX};
+use crate::call::{self, Call, MAX_HELD_BYTES, Reply, Step};
 use crate::context::Context;
-use crate::response::{body_piece, has_no_body};
-use crate::services::{self, Call};
+use crate::grpc;
+use crate::respond::{Planned, Response, pairs, respond};
 
 /// The server's side of a connection.
 #[derive(Debug)]
@@ -26,17 +25,9 @@ pub(super) struct Http2 {
     is_closing: bool,
 }
 
-/// A response.
-#[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) fields: Vec<(String, String)>,
-    pub(crate) body: Body,
-    pub(crate) trailers: Vec<(String, String)>,
-}
-
 impl Http2 {
     pub(super) fn new(number: u64, output: &mut Vec<u8>) -> Self {
-        let server = Server::streaming(services::is_streaming);
+        let server = Server::streaming(call::is_streaming);
         server.open(output);
         Self {
             number,
@@ -56,58 +47,67 @@ impl Http2 {
         output: &mut Vec<u8>,
         context: &mut Context<'_>,
     ) {
-        let is_grpc = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
-        let behaviour = match behaviour(head, context) {
-            Ok(behaviour) => behaviour,
-            Err(error) => {
-                let response = if is_grpc {
-                    grpc::failed(grpc::INVALID_ARGUMENT, &error.to_string())
-                } else {
-                    text(400, &format!("{error}\n"))
-                };
-                *context.answered += 1;
-                return self.send(stream, response, output);
+        let Planned { response, plan, closes } = respond(head, body, self.number, context);
+        self.close_after(closes, output);
+        match plan {
+            Some(plan) if context.delay(&plan, stream) => {
+                self.delayed.insert(stream, (plan, response));
+                return;
             }
-        };
-        let drawn = behaviour.draw(context.tables, context.random);
-        let plan = context.plan(self.number, &drawn);
-        if drawn.close && !std::mem::replace(&mut self.is_closing, true) {
-            self.server.go_away(output);
+            Some(plan) => context.count_response(plan),
+            None => *context.answered += 1,
         }
-        let response = if is_grpc {
-            grpc::response(&head.path, body, &drawn, context.services)
-        } else {
-            response(&drawn, head.method == "HEAD", behaviour.headers())
-        };
-        if context.delay(&plan, stream) {
-            self.delayed.insert(stream, (plan, response));
-        } else {
-            context.count_response(plan);
-            self.send(stream, response, output);
+        self.send(stream, response, output);
+    }
+
+    /// Opens a call whose messages are answered one by one.
+    fn open_call(&mut self, stream: u32, head: &Head, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        let (opened, closes) = Call::open(head, context);
+        self.close_after(closes, output);
+        match opened {
+            Ok(call) => {
+                self.calls.insert(stream, call);
+                self.server.begin(stream, &pairs(&grpc::fields()), output);
+            }
+            Err(response) => {
+                *context.answered += 1;
+                self.send(stream, response, output);
+            }
         }
     }
 
-    /// Handles an event of a streaming call.
-    fn handle_call(&mut self, event: ServerEvent, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        match event {
-            ServerEvent::Opened { stream, head } => {
-                self.calls.extend(Call::open(&head).map(|call| (stream, call)));
-                self.server.begin(stream, &pairs(&grpc::fields()), output);
-            }
-            ServerEvent::Data { stream, data } => {
-                let server = &mut self.server;
-                let send = |message: &[u8]| server.push(stream, &framed(message), output);
-                let call = self.calls.get_mut(&stream);
-                if !call.is_some_and(|call| call.receive(&data, context.services, send)) {
+    /// Answers the messages of a call that have arrived, up to one that is delayed.
+    fn advance_call(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        let Some(call) = self.calls.get_mut(&stream) else { return };
+        while let Some(step) = call.next(self.number, stream, context) {
+            match step {
+                Step::Reply(reply) => send_reply(&mut self.server, stream, &reply, output),
+                Step::End(status) => {
+                    self.server.finish(stream, &pairs(&status.trailers()), output);
                     self.calls.remove(&stream);
-                    self.server.reset(stream, output);
+                    *context.answered += 1;
+                    return;
                 }
             }
-            ServerEvent::Ended { stream } => {
-                *context.answered += u64::from(self.calls.remove(&stream).is_some());
-                self.server.finish(stream, &[("grpc-status", "0")], output);
-            }
-            ServerEvent::Request { .. } | ServerEvent::Cancelled { .. } => {}
+        }
+        let held_bytes = self.calls.values().map(Call::held_bytes).sum::<usize>() as u64;
+        if held_bytes + self.server.unsent_bytes() > MAX_HELD_BYTES {
+            self.server.reset(stream, output);
+            self.cancel(stream, context);
+        }
+    }
+
+    /// Forgets a request that is cancelled.
+    fn cancel(&mut self, stream: u32, context: &mut Context<'_>) {
+        let call = self.calls.remove(&stream);
+        let is_delayed = call.is_some_and(|call| call.is_delayed()) || self.delayed.remove(&stream).is_some();
+        *context.in_flight -= u64::from(is_delayed);
+    }
+
+    /// Has the connection close when no stream is open.
+    fn close_after(&mut self, closes: bool, output: &mut Vec<u8>) {
+        if closes && !std::mem::replace(&mut self.is_closing, true) {
+            self.server.go_away(output);
         }
     }
 
@@ -117,50 +117,11 @@ impl Http2 {
     }
 }
 
-/// Fields as borrowed pairs.
-pub(crate) fn pairs(fields: &[(String, String)]) -> Vec<(&str, &str)> {
-    fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
-}
-
-/// The parameters in the query and headers of a request.
-pub(crate) fn behaviour(head: &Head, context: &Context<'_>) -> Result<Behaviour, BadParameter> {
-    let mut behaviour = context.defaults.clone();
-    if let Some((_, query)) = head.path.split_once('?') {
-        behaviour.apply_query(query, context.tables)?;
+fn send_reply(server: &mut Server, stream: u32, reply: &Reply, output: &mut Vec<u8>) {
+    if !reply.bytes.is_empty() {
+        server.push(stream, &reply.bytes, output);
     }
-    for (name, value) in &head.fields {
-        if let Some(parameter) = name.strip_prefix(HEADER_PREFIX) {
-            behaviour.apply(parameter, value, context.tables)?;
-        }
-    }
-    Ok(behaviour)
-}
-
-/// The response to an HTTP request.
-pub(crate) fn response(
-    drawn: &crate::behaviour::Drawn,
-    is_head: bool,
-    headers: &[(String, String)],
-) -> Response {
-    let size = if has_no_body(drawn.status) { 0 } else { drawn.size };
-    let mut fields = vec![
-        (":status".to_owned(), drawn.status.to_string()),
-        ("content-type".to_owned(), "text/plain".to_owned()),
-        ("content-length".to_owned(), size.to_string()),
-    ];
-    fields.extend(headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
-    let body = Body::Text(if is_head { 0 } else { size }, body_piece);
-    Response { fields, body, trailers: Vec::new() }
-}
-
-/// A response with a short text.
-pub(crate) fn text(status: u16, text: &str) -> Response {
-    let fields = vec![
-        (":status".to_owned(), status.to_string()),
-        ("content-type".to_owned(), "text/plain".to_owned()),
-        ("content-length".to_owned(), text.len().to_string()),
-    ];
-    Response { fields, body: Body::Bytes(text.as_bytes().to_vec()), trailers: Vec::new() }
+    server.release(stream, reply.request_bytes, output);
 }
 
 impl ProtocolHandler for Http2 {
@@ -183,15 +144,20 @@ impl ProtocolHandler for Http2 {
                 ServerEvent::Request { stream, head, body } => {
                     self.handle(stream, &head, &body, output, context);
                 }
-                event @ (ServerEvent::Opened { .. }
-                | ServerEvent::Data { .. }
-                | ServerEvent::Ended { .. }) => {
-                    self.handle_call(event, output, context);
+                ServerEvent::Opened { stream, head } => self.open_call(stream, &head, output, context),
+                ServerEvent::Data { stream, data } => {
+                    if let Some(call) = self.calls.get_mut(&stream) {
+                        call.receive(&data);
+                        self.advance_call(stream, output, context);
+                    }
                 }
-                ServerEvent::Cancelled { stream } => {
-                    self.calls.remove(&stream);
-                    *context.in_flight -= u64::from(self.delayed.remove(&stream).is_some());
+                ServerEvent::Ended { stream } => {
+                    if let Some(call) = self.calls.get_mut(&stream) {
+                        call.end();
+                        self.advance_call(stream, output, context);
+                    }
                 }
+                ServerEvent::Cancelled { stream } => self.cancel(stream, context),
             }
         }
         self.events = events;
@@ -209,6 +175,10 @@ impl ProtocolHandler for Http2 {
             *context.in_flight -= 1;
             context.count_response(plan);
             self.send(stream, response, output);
+        } else if let Some(reply) = self.calls.get_mut(&stream).and_then(Call::delay_expired) {
+            *context.in_flight -= 1;
+            send_reply(&mut self.server, stream, &reply, output);
+            self.advance_call(stream, output, context);
         }
     }
 
@@ -217,6 +187,6 @@ impl ProtocolHandler for Http2 {
     }
 
     fn delayed(&self) -> u64 {
-        self.delayed.len() as u64
+        (self.delayed.len() + self.calls.values().filter(|call| call.is_delayed()).count()) as u64
     }
 }

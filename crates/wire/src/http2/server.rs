@@ -5,8 +5,9 @@ use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::{Decoder, put_field};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
-use super::{CANCEL, PREFACE};
+use super::{CANCEL, NO_ERROR, PREFACE};
 use crate::response::ProtocolError;
+use crate::server::{Body, Head, IsStreaming, MAX_BODY_BYTES, MAX_UNSENT_BYTES, ServerEvent};
 
 /// Limit on concurrent streams of a client.
 const MAX_STREAMS: u32 = 4096;
@@ -14,118 +15,12 @@ const MAX_STREAMS: u32 = 4096;
 const WINDOW_BYTES: u32 = 16 << 20;
 /// Maximum size of pending output.
 const OUTPUT_BYTES: usize = 256 * 1024;
-/// Maximum size of a buffered body.
-const MAX_BODY_BYTES: usize = 16 << 20;
-
-/// The head of a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// Its method.
-    pub method: String,
-    /// Its path and query.
-    pub path: String,
-    /// Its fields without pseudo-header fields.
-    pub fields: Vec<(String, String)>,
-}
-
-impl Head {
-    /// Adds a field of the header block.
-    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        match name {
-            b":method" => self.method = text(value),
-            b":path" => self.path = text(value),
-            [b':', ..] => {}
-            _ => self.fields.push((text(name), text(value))),
-        }
-    }
-
-    /// Whether it has a method and a path.
-    pub(crate) fn is_whole(&self) -> bool {
-        !self.method.is_empty() && !self.path.is_empty()
-    }
-
-    /// The value of a field, by its lower-case name.
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
-    }
-}
-
-/// An event of the server side.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerEvent {
-    /// A complete request. The body is kept for gRPC calls only.
-    Request {
-        /// The number of its stream.
-        stream: u32,
-        /// Its head.
-        head: Head,
-        /// Its body.
-        body: Vec<u8>,
-    },
-    /// The head of a streaming request.
-    Opened {
-        /// The number of its stream.
-        stream: u32,
-        /// Its head.
-        head: Head,
-    },
-    /// A part of its body.
-    Data {
-        /// The number of its stream.
-        stream: u32,
-        /// The part.
-        data: Vec<u8>,
-    },
-    /// Its end.
-    Ended {
-        /// The number of its stream.
-        stream: u32,
-    },
-    /// A request was cancelled by the client.
-    Cancelled {
-        /// The number of its stream.
-        stream: u32,
-    },
-}
-
-/// The body of a response.
-#[derive(Clone, Debug)]
-pub enum Body {
-    /// A body of the given size. The function returns pieces of it, from an offset and with a maximum size.
-    Text(u64, fn(u64, u64) -> &'static [u8]),
-    /// A body in memory.
-    Bytes(Vec<u8>),
-}
-
-impl Body {
-    pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::Text(bytes, _) => *bytes,
-            Self::Bytes(bytes) => bytes.len() as u64,
-        }
-    }
-
-    pub(crate) fn piece(&self, from: u64, max_bytes: u64) -> &[u8] {
-        match self {
-            Self::Text(bytes, source) => source(from, max_bytes.min(bytes - from)),
-            Self::Bytes(bytes) => {
-                let from = (from as usize).min(bytes.len());
-                bytes.get(from..bytes.len().min(from + max_bytes as usize)).unwrap_or_default()
-            }
-        }
-    }
-}
-
 /// The server side of one connection.
 #[derive(Debug, Default)]
 pub struct Server {
     frames: FrameReader,
     state: State,
 }
-
-/// Whether a request is streaming: its parts are reported as they arrive.
-type IsStreaming = fn(&Head) -> bool;
 
 #[derive(Debug)]
 struct State {
@@ -146,10 +41,12 @@ struct Stream {
     request: Option<(Head, Vec<u8>)>,
     keeps_body: bool,
     /// Whether parts of the request are reported as they arrive.
-    is_handed_on: bool,
+    is_reported_in_parts: bool,
     /// Whether more of the response may follow.
     is_streaming: bool,
     received_bytes: u32,
+    /// Those of `received_bytes` that are processed, for which the window opens again.
+    released_bytes: u32,
     window_bytes: i64,
     /// The response's body with the number of bytes sent, and the header block of its trailers.
     response: Option<(Body, u64, Vec<u8>)>,
@@ -230,7 +127,7 @@ impl Server {
         let ends = body.len() == 0 && trailers.is_empty();
         put_fields(fields, id, ends, output);
         if ends {
-            state.streams.swap_remove(index);
+            state.streams.swap_remove(index).close(output);
             return;
         }
         let mut block = Vec::new();
@@ -253,17 +150,33 @@ impl Server {
 
     /// Appends to a streaming response.
     pub fn push(&mut self, id: u32, bytes: &[u8], output: &mut Vec<u8>) {
-        let stream = self.state.streams.iter_mut().find(|stream| stream.id == id);
-        if let Some((Body::Bytes(body), sent, _)) = stream.and_then(|stream| stream.response.as_mut()) {
+        let state = &mut self.state;
+        let Some(stream) = state.streams.iter_mut().find(|stream| stream.id == id) else { return };
+        if let Some((Body::Bytes(body), sent, _)) = &mut stream.response {
             // Drop the part that has been sent.
             body.drain(..(*sent as usize).min(body.len()));
             *sent = 0;
             body.extend_from_slice(bytes);
         }
-        self.pump(output);
+        stream.send(&mut state.session.window_bytes, output);
     }
 
-    /// Ends a streaming response.
+    /// Reports that this many bytes of [`ServerEvent::Data`] are processed. The client may send as many more, once most of
+    /// the response is sent.
+    pub fn release(&mut self, id: u32, bytes: usize, output: &mut Vec<u8>) {
+        if let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) {
+            let unreleased_bytes = stream.received_bytes.saturating_sub(stream.released_bytes);
+            stream.released_bytes += u32::try_from(bytes).unwrap_or(unreleased_bytes).min(unreleased_bytes);
+            stream.open_window(output);
+        }
+    }
+
+    /// Bytes of responses that are not sent yet, over all streams.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.state.streams.iter().map(Stream::unsent_bytes).sum()
+    }
+
+    /// Ends a streaming response. If the request has not ended, the rest of it is refused.
     pub fn finish(&mut self, id: u32, trailers: &[(&str, &str)], output: &mut Vec<u8>) {
         let Some(stream) = self.state.streams.iter_mut().find(|stream| stream.id == id) else { return };
         stream.is_streaming = false;
@@ -287,7 +200,7 @@ impl Server {
         let mut index = 0;
         while let Some(stream) = state.streams.get_mut(index) {
             if stream.send(&mut state.session.window_bytes, output) {
-                state.streams.swap_remove(index);
+                state.streams.swap_remove(index).close(output);
             } else {
                 index += 1;
             }
@@ -322,6 +235,7 @@ impl Stream {
         while *sent < body.len() {
             let room = (*connection_window).min(self.window_bytes).clamp(0, MAX_PAYLOAD_BYTES as i64) as u64;
             if room == 0 || output.len() > OUTPUT_BYTES {
+                self.open_window(output);
                 return false;
             }
             let piece = body.piece(*sent, room);
@@ -334,6 +248,7 @@ impl Stream {
             self.window_bytes -= piece.len() as i64;
         }
         if self.is_streaming {
+            self.open_window(output);
             return false;
         }
         if !trailers.is_empty() {
@@ -396,18 +311,23 @@ impl State {
         let Some((_, body)) = &mut stream.request else {
             return Err(ProtocolError::Http2("data after the end of a request"));
         };
-        if stream.is_handed_on {
+        if stream.is_reported_in_parts {
+            // The window opens when the data is processed; there is nothing to process in padding.
+            receive_on_stream(&mut stream.received_bytes, length, WINDOW_BYTES, None, output)?;
+            stream.released_bytes += length.saturating_sub(data.len() as u32);
             if !data.is_empty() {
                 events.push(ServerEvent::Data { stream: id, data: data.to_vec() });
             }
-        } else if stream.keeps_body {
-            body.extend_from_slice(data);
-            if body.len() > MAX_BODY_BYTES {
-                return Err(ProtocolError::Http2("a message larger than 16 MiB"));
+        } else {
+            if stream.keeps_body {
+                body.extend_from_slice(data);
+                if body.len() > MAX_BODY_BYTES {
+                    return Err(ProtocolError::Http2("a message larger than 16 MiB"));
+                }
             }
+            let updates = (!end).then_some(stream.id);
+            receive_on_stream(&mut stream.received_bytes, length, WINDOW_BYTES, updates, output)?;
         }
-        let updates = (!end).then_some(stream.id);
-        receive_on_stream(&mut stream.received_bytes, length, WINDOW_BYTES, updates, output)?;
         if end {
             stream.report(events);
         }
@@ -445,7 +365,7 @@ impl State {
             return Err(ProtocolError::Http2("more streams than allowed"));
         }
         self.last_id = id;
-        let keeps_body = head.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
+        let keeps_body = head.is_grpc();
         let is_streaming = (self.is_streaming)(&head);
         if is_streaming {
             events.push(ServerEvent::Opened { stream: id, head: head.clone() });
@@ -455,8 +375,9 @@ impl State {
             request: Some((head, Vec::new())),
             keeps_body,
             is_streaming,
-            is_handed_on: is_streaming,
+            is_reported_in_parts: is_streaming,
             received_bytes: 0,
+            released_bytes: 0,
             window_bytes: self.session.first_window_bytes,
             response: None,
         });
@@ -468,9 +389,33 @@ impl State {
 }
 
 impl Stream {
+    /// Bytes of the response that are not sent yet.
+    fn unsent_bytes(&self) -> u64 {
+        self.response.as_ref().map_or(0, |(body, sent, _)| body.len() - sent)
+    }
+
+    /// Opens the window of a streaming request again, once half of it is processed and the response does not pile up.
+    fn open_window(&mut self, output: &mut Vec<u8>) {
+        if self.request.is_some()
+            && self.released_bytes > WINDOW_BYTES / 2
+            && self.unsent_bytes() <= MAX_UNSENT_BYTES
+        {
+            put_number(output, kind::WINDOW_UPDATE, self.id, self.released_bytes);
+            self.received_bytes -= self.released_bytes;
+            self.released_bytes = 0;
+        }
+    }
+
+    /// Appends what follows a complete response: the client need not send the rest of the request (RFC 9113, section 8.1).
+    fn close(self, output: &mut Vec<u8>) {
+        if self.request.is_some() {
+            put_number(output, kind::RST_STREAM, self.id, NO_ERROR);
+        }
+    }
+
     fn report(&mut self, events: &mut Vec<ServerEvent>) {
         let Some((head, body)) = self.request.take() else { return };
-        if self.is_handed_on {
+        if self.is_reported_in_parts {
             events.push(ServerEvent::Ended { stream: self.id });
         } else {
             events.push(ServerEvent::Request { stream: self.id, head, body });

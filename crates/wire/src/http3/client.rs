@@ -297,13 +297,17 @@ impl Http3 {
             events.push(Event::Begun { stream: slot });
         }
         let event = match ended {
-            Ended::No => return Ok(()),
+            Ended::No | Ended::Unread => return Ok(()),
             Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
             Ended::Whole => match stream.response.end(stream.is_head, expected) {
                 Some(response) => Event::Answered { stream: slot, response },
                 None => Event::Lost { stream: slot, loss: Loss::Malformed },
             },
         };
+        if !stream.unsent.is_empty() {
+            // The server answered without the rest of the request. Errors of closed streams are irrelevant.
+            let _ = connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
+        }
         *stream = Stream::default();
         events.push(event);
         Ok(())

@@ -74,6 +74,8 @@ pub(super) enum Ended {
     Whole,
     /// The peer reset it, with this code.
     Reset(u64),
+    /// The limit was reached; more data may have arrived.
+    Unread,
 }
 
 /// Calls `each` with the data that arrived on a stream.
@@ -83,15 +85,36 @@ pub(super) enum Ended {
 pub(super) fn read(
     connection: &mut Connection,
     id: StreamId,
+    each: impl FnMut(&[u8]) -> Result<(), ProtocolError>,
+) -> Result<Ended, ProtocolError> {
+    read_at_most(connection, id, usize::MAX, each)
+}
+
+/// As [`read`], but at most so many bytes. The rest stays with QUIC, whose flow control then limits the peer.
+///
+/// # Errors
+/// Those of `each`.
+pub(super) fn read_at_most(
+    connection: &mut Connection,
+    id: StreamId,
+    most_bytes: usize,
     mut each: impl FnMut(&[u8]) -> Result<(), ProtocolError>,
 ) -> Result<Ended, ProtocolError> {
+    let mut unread_bytes = most_bytes;
     let mut stream = connection.recv_stream(id);
     let Ok(mut chunks) = stream.read(true) else { return Ok(Ended::No) };
     let mut fed = Ok(());
     let ended = loop {
-        match chunks.next(usize::MAX) {
-            Ok(Some(chunk)) if fed.is_ok() => fed = each(&chunk.bytes),
-            Ok(Some(_)) => {}
+        if unread_bytes == 0 {
+            break Ended::Unread;
+        }
+        match chunks.next(unread_bytes) {
+            Ok(Some(chunk)) => {
+                unread_bytes -= chunk.bytes.len();
+                if fed.is_ok() {
+                    fed = each(&chunk.bytes);
+                }
+            }
             Ok(None) => break Ended::Whole,
             Err(ReadError::Blocked) => break Ended::No,
             Err(ReadError::Reset(code)) => break Ended::Reset(code.into_inner()),

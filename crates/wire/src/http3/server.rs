@@ -1,6 +1,6 @@
 //! The server side of all connections of a socket, for the origin.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,25 +10,21 @@ use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event as QuicEvent};
 use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt};
 
-use super::frame::{FrameReader, Piece, kind, opening, put_head, put_headers};
+use super::frame::opening;
 use super::quic::{self, Ended};
-use super::{REQUEST_CANCELLED, qpack};
-use crate::http2::{Body, Head};
+use super::request::{PendingResponse, Stream};
+use super::{NO_ERROR, REQUEST_CANCELLED};
 use crate::response::ProtocolError;
+use crate::server::{Body, IsStreaming, ServerEvent};
 use crate::tls;
 
-/// Maximum size of a piece of a body that is queued at once.
-const PIECE_BYTES: u64 = 64 * 1024;
-
-/// A complete request. Its body is read and discarded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+/// A request of one of the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestId {
     /// Its connection, counted from 0.
     pub connection: usize,
     /// Its stream.
     pub stream: u64,
-    /// Its head.
-    pub head: Head,
 }
 
 /// All connections of a socket.
@@ -38,36 +34,37 @@ pub struct Server {
     peers: BTreeMap<usize, Peer>,
     /// A pending datagram of the endpoint itself.
     reply: Option<(SocketAddr, Vec<u8>)>,
+    is_streaming: IsStreaming,
 }
 
 #[derive(Debug)]
 struct Peer {
     connection: Connection,
     streams: BTreeMap<StreamId, Stream>,
-}
-
-#[derive(Debug, Default)]
-struct Stream {
-    frames: FrameReader,
-    head: Option<Head>,
-    /// The response's unsent bytes, its body, and how much of the body has been encoded.
-    response: Option<(Vec<u8>, Body, u64)>,
+    /// Streams with data that is left to QUIC until there is room for it.
+    paused: BTreeSet<StreamId>,
 }
 
 impl Server {
-    /// A server with the TLS settings `config`; None if they have no cipher suite for QUIC.
-    pub fn new(config: &tls::ServerConfig) -> Option<Self> {
+    /// A server with the TLS settings `config` that reports requests for which `is_streaming` is true while they arrive. None
+    /// if the settings have no cipher suite for QUIC.
+    pub fn new(config: &tls::ServerConfig, is_streaming: IsStreaming) -> Option<Self> {
         let mut config = config.clone();
         config.alpn_protocols = vec![super::ALPN.to_vec()];
         let crypto = QuicServerConfig::try_from(config).ok()?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config.transport_config(quic::transport());
-        Some(Self { endpoint: quic::endpoint(Some(Arc::new(config))), peers: BTreeMap::new(), reply: None })
+        let endpoint = quic::endpoint(Some(Arc::new(config)));
+        Some(Self { endpoint, peers: BTreeMap::new(), reply: None, is_streaming })
     }
 
-    /// Processes a datagram. Requests that it completes are appended to `requests`. Returns whether it began a
-    /// connection.
-    pub fn feed(&mut self, from: SocketAddr, datagram: &[u8], requests: &mut Vec<Request>) -> bool {
+    /// Processes a datagram. Returns whether it began a connection.
+    pub fn feed(
+        &mut self,
+        from: SocketAddr,
+        datagram: &[u8],
+        events: &mut Vec<ServerEvent<RequestId>>,
+    ) -> bool {
         let (now, mut reply) = (Instant::now(), Vec::new());
         let data = BytesMut::from(datagram);
         match self.endpoint.handle(now, from, None, None, data, &mut reply) {
@@ -75,13 +72,13 @@ impl Server {
                 if let Some(peer) = self.peers.get_mut(&handle.0) {
                     peer.connection.handle_event(event);
                 }
-                self.look(handle.0, requests);
+                self.look(handle.0, events);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, &mut reply, None) {
                     Ok((handle, connection)) => {
-                        self.peers.insert(handle.0, Peer { connection, streams: BTreeMap::new() });
-                        self.look(handle.0, requests);
+                        self.peers.insert(handle.0, Peer::new(connection));
+                        self.look(handle.0, events);
                         return true;
                     }
                     Err(error) => self.reply(error.response, reply),
@@ -102,11 +99,14 @@ impl Server {
 
     /// When [`Self::tick`] is due next.
     pub fn next_tick(&mut self) -> Option<Instant> {
+        if self.peers.values().any(|peer| peer.resumable().next().is_some()) {
+            return Some(Instant::now());
+        }
         self.peers.values_mut().filter_map(|peer| peer.connection.poll_timeout()).min()
     }
 
-    /// Handles timers.
-    pub fn tick(&mut self, requests: &mut Vec<Request>) {
+    /// Handles timers, and reads on where there is room again.
+    pub fn tick(&mut self, events: &mut Vec<ServerEvent<RequestId>>) {
         let now = Instant::now();
         let is_due = |peer: &mut Peer| peer.connection.poll_timeout().is_some_and(|due| due <= now);
         let due: Vec<usize> =
@@ -115,7 +115,13 @@ impl Server {
             if let Some(peer) = self.peers.get_mut(&handle) {
                 peer.connection.handle_timeout(now);
             }
-            self.look(handle, requests);
+            self.look(handle, events);
+        }
+        for (handle, peer) in &mut self.peers {
+            let resumable: Vec<StreamId> = peer.resumable().collect();
+            for id in resumable {
+                peer.take(*handle, id, self.is_streaming, events);
+            }
         }
     }
 
@@ -136,26 +142,71 @@ impl Server {
     }
 
     /// Responds to a request.
-    pub fn respond(&mut self, connection: usize, stream: u64, fields: &[(&str, &str)], body: Body) {
-        let Some(peer) = self.peers.get_mut(&connection) else { return };
-        let Ok(id) = VarInt::from_u64(stream).map(StreamId::from) else { return };
-        let Some(one) = peer.streams.get_mut(&id) else { return };
-        let mut bytes = Vec::new();
-        put_headers(&mut bytes, fields.iter().copied());
-        if body.len() > 0 {
-            put_head(&mut bytes, kind::DATA, body.len());
-        }
-        one.response = Some((bytes, body, 0));
-        peer.go_on(id);
+    pub fn respond(
+        &mut self,
+        request: RequestId,
+        fields: &[(&str, &str)],
+        body: Body,
+        trailers: &[(&str, &str)],
+    ) {
+        self.with(request, |stream| {
+            stream.response = Some(PendingResponse::whole(fields, body, trailers));
+        });
+    }
+
+    /// Starts the response to a streaming request.
+    pub fn begin(&mut self, request: RequestId, fields: &[(&str, &str)]) {
+        self.with(request, |stream| {
+            stream.response = Some(PendingResponse::begin(fields));
+        });
+    }
+
+    /// Appends to a streaming response.
+    pub fn push(&mut self, request: RequestId, bytes: &[u8]) {
+        self.with(request, |stream| {
+            if let Some(response) = &mut stream.response {
+                response.push(bytes);
+            }
+        });
+    }
+
+    /// Reports that this many bytes of [`ServerEvent::Data`] are processed. [`Self::tick`] then reads on.
+    pub fn release(&mut self, request: RequestId, bytes: usize) {
+        self.with(request, |stream| stream.unreleased_bytes = stream.unreleased_bytes.saturating_sub(bytes));
+    }
+
+    /// Ends a streaming response. If the request has not ended, the rest of it is refused.
+    pub fn finish(&mut self, request: RequestId, trailers: &[(&str, &str)]) {
+        self.with(request, |stream| {
+            if let Some(response) = &mut stream.response {
+                response.end(trailers);
+            }
+        });
     }
 
     /// Resets a request without a response.
-    pub fn reset(&mut self, connection: usize, stream: u64) {
-        let Some(peer) = self.peers.get_mut(&connection) else { return };
-        let Ok(id) = VarInt::from_u64(stream).map(StreamId::from) else { return };
+    pub fn reset(&mut self, request: RequestId) {
+        let Some(peer) = self.peers.get_mut(&request.connection) else { return };
+        let Ok(id) = VarInt::from_u64(request.stream).map(StreamId::from) else { return };
         // The stream of a closed connection needs no reset.
         let _ = peer.connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
-        peer.streams.remove(&id);
+        peer.remove(id, REQUEST_CANCELLED);
+    }
+
+    /// Bytes of responses that QUIC has not taken yet, over all streams of a connection.
+    pub fn unsent_bytes(&self, connection: usize) -> u64 {
+        let streams = self.peers.get(&connection).into_iter().flat_map(|peer| peer.streams.values());
+        streams.map(Stream::unsent_bytes).sum()
+    }
+
+    /// Changes a stream, and sends what its response then has.
+    fn with(&mut self, request: RequestId, change: impl FnOnce(&mut Stream)) {
+        let Some(peer) = self.peers.get_mut(&request.connection) else { return };
+        let Ok(id) = VarInt::from_u64(request.stream).map(StreamId::from) else { return };
+        if let Some(stream) = peer.streams.get_mut(&id) {
+            change(stream);
+            peer.go_on(id);
+        }
     }
 
     /// Closes all connections.
@@ -165,7 +216,7 @@ impl Server {
         }
     }
 
-    fn look(&mut self, handle: usize, requests: &mut Vec<Request>) {
+    fn look(&mut self, handle: usize, events: &mut Vec<ServerEvent<RequestId>>) {
         let Some(peer) = self.peers.get_mut(&handle) else { return };
         quic::exchange(&mut self.endpoint, ConnectionHandle(handle), &mut peer.connection);
         let mut readable = Vec::new();
@@ -190,22 +241,15 @@ impl Server {
                 }
                 QuicEvent::Stream(StreamEvent::Readable { id }) => readable.push(id),
                 QuicEvent::Stream(StreamEvent::Writable { id }) => peer.go_on(id),
-                QuicEvent::Stream(StreamEvent::Stopped { id, .. }) => {
-                    peer.streams.remove(&id);
+                QuicEvent::Stream(StreamEvent::Stopped { id, .. }) if peer.remove(id, REQUEST_CANCELLED) => {
+                    events.push(ServerEvent::Cancelled { stream: request(handle, id) });
                 }
+                QuicEvent::ConnectionLost { .. } => peer.cancel_all(handle, events),
                 _ => {}
             }
         }
         for id in readable {
-            match peer.read(id) {
-                Ok(Some(head)) => {
-                    let stream = VarInt::from(id).into();
-                    requests.push(Request { connection: handle, stream, head });
-                }
-                Ok(None) => {}
-                // 0x101: H3_GENERAL_PROTOCOL_ERROR (RFC 9114, section 8.1).
-                Err(_) => peer.connection.close(Instant::now(), VarInt::from_u32(0x101), bytes::Bytes::new()),
-            }
+            peer.take(handle, id, self.is_streaming, events);
         }
         quic::exchange(&mut self.endpoint, ConnectionHandle(handle), &mut peer.connection);
         if peer.connection.is_drained() {
@@ -214,69 +258,120 @@ impl Server {
     }
 }
 
+fn request(connection: usize, stream: StreamId) -> RequestId {
+    RequestId { connection, stream: VarInt::from(stream).into() }
+}
+
 impl Peer {
-    /// Reads a stream. Returns the head of its request once complete.
-    fn read(&mut self, id: StreamId) -> Result<Option<Head>, ProtocolError> {
-        let Some(stream) = self.streams.get_mut(&id) else {
-            // Unidirectional streams of clients are read and ignored.
-            quic::read(&mut self.connection, id, |_| Ok(()))?;
-            return Ok(None);
-        };
-        let Stream { frames, head, .. } = stream;
-        let ended = quic::read(&mut self.connection, id, |bytes| {
-            frames.feed(bytes, |piece| match piece {
-                Piece::Whole(kind::HEADERS, block) if head.is_none() => {
-                    *head = Some(request_head(block)?);
-                    Ok(())
+    fn new(connection: Connection) -> Self {
+        Self { connection, streams: BTreeMap::new(), paused: BTreeSet::new() }
+    }
+
+    /// The paused streams that have room again.
+    fn resumable(&self) -> impl Iterator<Item = StreamId> {
+        let has_room = |id: &&StreamId| self.streams.get(id).is_some_and(|stream| stream.room_bytes() > 0);
+        self.paused.iter().filter(has_room).copied()
+    }
+
+    /// Reads a stream. A violation of the protocol closes the connection.
+    fn take(
+        &mut self,
+        handle: usize,
+        id: StreamId,
+        is_streaming: IsStreaming,
+        events: &mut Vec<ServerEvent<RequestId>>,
+    ) {
+        if self.read(handle, id, is_streaming, events).is_err() {
+            // 0x101: H3_GENERAL_PROTOCOL_ERROR (RFC 9114, section 8.1).
+            self.connection.close(Instant::now(), VarInt::from_u32(0x101), bytes::Bytes::new());
+            self.cancel_all(handle, events);
+        }
+    }
+
+    fn read(
+        &mut self,
+        handle: usize,
+        id: StreamId,
+        is_streaming: IsStreaming,
+        events: &mut Vec<ServerEvent<RequestId>>,
+    ) -> Result<(), ProtocolError> {
+        self.paused.remove(&id);
+        let number = request(handle, id);
+        loop {
+            let Some(stream) = self.streams.get_mut(&id) else {
+                // Unidirectional streams of clients are read and ignored.
+                return quic::read(&mut self.connection, id, |_| Ok(())).map(drop);
+            };
+            let room_bytes = stream.room_bytes();
+            if room_bytes == 0 {
+                self.paused.insert(id);
+                return Ok(());
+            }
+            let ended = quic::read_at_most(&mut self.connection, id, room_bytes, |bytes| {
+                stream.feed(bytes, number, is_streaming, events)
+            })?;
+            match ended {
+                Ended::Unread => {}
+                Ended::No => return Ok(()),
+                Ended::Whole => {
+                    stream.has_ended = true;
+                    if stream.is_reported_in_parts {
+                        events.push(ServerEvent::Ended { stream: number });
+                    } else if let Some(head) = stream.head.take() {
+                        let body = std::mem::take(&mut stream.body);
+                        events.push(ServerEvent::Request { stream: number, head, body });
+                    }
+                    return Ok(());
                 }
-                _ => Ok(()),
-            })
-        })?;
-        match ended {
-            Ended::No => Ok(None),
-            Ended::Whole => Ok(head.take()),
-            Ended::Reset(_) => {
-                self.streams.remove(&id);
-                Ok(None)
+                Ended::Reset(_) => {
+                    self.streams.remove(&id);
+                    events.push(ServerEvent::Cancelled { stream: number });
+                    return Ok(());
+                }
             }
         }
     }
 
+    /// Removes a stream, and refuses the rest of its request with this code. Returns whether there was such a stream.
+    fn remove(&mut self, id: StreamId, code: u32) -> bool {
+        self.paused.remove(&id);
+        let Some(stream) = self.streams.remove(&id) else { return false };
+        if !stream.has_ended {
+            // The stream of a closed connection needs none.
+            let _ = self.connection.recv_stream(id).stop(VarInt::from_u32(code));
+        }
+        true
+    }
+
+    /// Cancels all requests of a connection that is lost.
+    fn cancel_all(&mut self, handle: usize, events: &mut Vec<ServerEvent<RequestId>>) {
+        self.paused.clear();
+        let streams = std::mem::take(&mut self.streams).into_keys();
+        events.extend(streams.map(|id| ServerEvent::Cancelled { stream: request(handle, id) }));
+    }
+
     /// Sends as much of a response as flow control allows.
     fn go_on(&mut self, id: StreamId) {
-        let Some(Stream { response: Some((bytes, body, taken)), .. }) = self.streams.get_mut(&id) else {
-            return;
-        };
+        let Some(Stream { response: Some(response), .. }) = self.streams.get_mut(&id) else { return };
         let mut stream = self.connection.send_stream(id);
         loop {
-            if bytes.is_empty() && *taken < body.len() {
-                let piece = body.piece(*taken, PIECE_BYTES);
-                *taken += piece.len() as u64;
-                bytes.extend_from_slice(piece);
-            }
-            if bytes.is_empty() {
+            response.encode();
+            if response.unsent.is_empty() {
+                if response.is_streaming {
+                    return;
+                }
                 match stream.finish() {
                     // The peer stopped reading.
                     Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => break,
                 }
             }
-            match stream.write(bytes) {
-                Ok(written) => drop(bytes.drain(..written)),
+            match stream.write(&response.unsent) {
+                Ok(written) => drop(response.unsent.drain(..written)),
                 Err(quinn_proto::WriteError::Blocked) => return,
                 // The peer stopped reading.
                 Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => break,
             }
         }
-        self.streams.remove(&id);
+        self.remove(id, NO_ERROR);
     }
-}
-
-fn request_head(block: &[u8]) -> Result<Head, ProtocolError> {
-    let mut head = Head::default();
-    let each = |name: &[u8], value: &[u8]| head.take(name, value);
-    qpack::decode(block, each).map_err(|_| ProtocolError::Http3("a header block that cannot be read"))?;
-    if !head.is_whole() {
-        return Err(ProtocolError::Http3("a request without a method or a path"));
-    }
-    Ok(head)
 }

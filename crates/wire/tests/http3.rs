@@ -1,0 +1,213 @@
+//! HTTP/3 client and server against each other, with all datagrams in memory.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use hoptax_certs::{Authority, Request};
+use hoptax_wire::http2::{Body, Head, ServerEvent};
+use hoptax_wire::http3::{ALPN, Http3, RequestId, Server, Setup};
+use hoptax_wire::tls::{
+    ClientSecurity, Identity, ServerName, ServerSecurity, Versions, certificates_from_pem, client_config,
+    server_config,
+};
+use hoptax_wire::{Encoded, Event};
+
+/// What a server hands on of a request that it does not process: the limit of `hoptax_wire`, stated again.
+const MAX_UNRELEASED_BYTES: usize = 8 << 20;
+
+struct Pair {
+    client: Http3,
+    server: Server,
+    told: Vec<Event>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let authority = Authority::new("test", 3_600).unwrap();
+        let signed = authority
+            .sign(&Request { names: vec!["localhost".to_owned()], spiffe: None, seconds: 3_600 })
+            .unwrap();
+        let server = server_config(ServerSecurity {
+            identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
+            client_authorities: Vec::new(),
+            versions: Versions::Both,
+            resumes: false,
+            alpn: Vec::new(),
+        });
+        let client = client_config(ClientSecurity {
+            authorities: certificates_from_pem(authority.certificate().as_bytes()).unwrap(),
+            versions: Versions::Only13,
+            alpn: Some(ALPN.to_vec()),
+            ..ClientSecurity::default()
+        });
+        let setup = Setup {
+            streams: 2,
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            security: Some((client.unwrap(), ServerName::try_from("localhost").unwrap())),
+        };
+        let mut pair = Self {
+            client: Http3::new(&setup, None),
+            server: Server::new(&server.unwrap(), is_streaming).unwrap(),
+            told: Vec::new(),
+        };
+        while !pair.client.is_open() {
+            pair.exchange();
+        }
+        pair
+    }
+
+    /// Carries the datagrams of both sides. Returns the events of the server.
+    fn exchange(&mut self) -> Vec<ServerEvent<RequestId>> {
+        let (mut datagram, mut events, mut is_idle) = (Vec::new(), Vec::new(), true);
+        while self.client.next_datagram(&mut datagram) {
+            self.server.feed(SocketAddr::from(([127, 0, 0, 1], 2)), &datagram, &mut events);
+            is_idle = false;
+        }
+        self.server.tick(&mut events);
+        while self.server.next_datagram(&mut datagram).is_some() {
+            self.client.feed(&datagram, &mut self.told).unwrap();
+            is_idle = false;
+        }
+        self.client.tick(&mut self.told).unwrap();
+        if is_idle {
+            // QUIC spreads what it sends over time.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        events
+    }
+
+    fn send(&mut self, path: &str, body: &[u8]) {
+        let fields = [
+            (":method", "POST"),
+            (":scheme", "https"),
+            (":authority", "localhost"),
+            (":path", path),
+            ("content-type", "application/grpc"),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        self.client.send(0, &Encoded::http3(&fields, body, false).bytes, false);
+    }
+
+    /// The size of the answer's body, once there is one.
+    fn answered_bytes(&self) -> Option<u64> {
+        self.told.iter().find_map(|event| match event {
+            Event::Answered { response, .. } => Some(response.body_bytes),
+            _ => None,
+        })
+    }
+}
+
+fn is_streaming(head: &Head) -> bool {
+    head.path == "/echo"
+}
+
+#[test]
+fn a_server_that_does_not_process_a_request_is_sent_a_limited_part_of_it() {
+    let mut pair = Pair::new();
+    let body = vec![7; MAX_UNRELEASED_BYTES + (4 << 20)];
+    pair.send("/echo", &body);
+    let (mut received_bytes, mut rounds_without, mut echoed) = (0, 0, None);
+    while rounds_without < 100 {
+        rounds_without += 1;
+        for event in pair.exchange() {
+            match event {
+                ServerEvent::Opened { stream, .. } => {
+                    pair.server.begin(stream, &[(":status", "200")]);
+                    echoed = Some(stream);
+                }
+                ServerEvent::Data { data, .. } => {
+                    received_bytes += data.len();
+                    rounds_without = 0;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        if received_bytes < MAX_UNRELEASED_BYTES {
+            rounds_without = 0;
+        }
+    }
+    assert_eq!(received_bytes, MAX_UNRELEASED_BYTES);
+    // Once that is processed, the rest follows.
+    let stream = echoed.unwrap();
+    pair.server.push(stream, &vec![7; received_bytes]);
+    pair.server.release(stream, received_bytes);
+    while pair.answered_bytes().is_none() {
+        for event in pair.exchange() {
+            match event {
+                ServerEvent::Data { stream, data } => {
+                    pair.server.push(stream, &data);
+                    pair.server.release(stream, data.len());
+                }
+                ServerEvent::Ended { stream } => pair.server.finish(stream, &[("grpc-status", "0")]),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(pair.answered_bytes(), Some(body.len() as u64));
+}
+
+#[test]
+fn an_answer_may_end_before_its_request() {
+    let mut pair = Pair::new();
+    pair.send("/echo", &vec![7; 20 << 20]);
+    while pair.answered_bytes().is_none() {
+        for event in pair.exchange() {
+            if let ServerEvent::Opened { stream, .. } = event {
+                pair.server.begin(stream, &[(":status", "200")]);
+                pair.server.push(stream, b"enough");
+                pair.server.finish(stream, &[("grpc-status", "8")]);
+            }
+        }
+    }
+    assert_eq!(pair.answered_bytes(), Some(6));
+    // The connection carries on, and the body of a call that is read as a whole is kept.
+    pair.told.clear();
+    pair.send("/whole", b"hop");
+    while pair.answered_bytes().is_none() {
+        for event in pair.exchange() {
+            if let ServerEvent::Request { stream, head, body } = event {
+                assert_eq!((head.path.as_str(), body.as_slice()), ("/whole", b"hop".as_slice()));
+                let trailers = [("grpc-status", "0")];
+                pair.server.respond(stream, &[(":status", "200")], Body::Bytes(body), &trailers);
+            }
+        }
+    }
+    assert_eq!(pair.answered_bytes(), Some(3));
+}
+
+#[test]
+fn a_request_that_the_client_gives_up_is_cancelled() {
+    let mut pair = Pair::new();
+    pair.send("/echo", &vec![7; 1 << 20]);
+    let mut cancelled = None;
+    while cancelled.is_none() {
+        for event in pair.exchange() {
+            match event {
+                ServerEvent::Opened { stream, .. } => {
+                    pair.server.begin(stream, &[(":status", "200")]);
+                    pair.client.cancel(0);
+                }
+                ServerEvent::Cancelled { stream } => cancelled = Some(stream),
+                _ => {}
+            }
+        }
+    }
+    // A connection that closes cancels its requests too.
+    pair.send("/echo", &vec![7; 1 << 20]);
+    let (mut opened, mut closed) = (None, None);
+    while closed.is_none() {
+        for event in pair.exchange() {
+            match event {
+                ServerEvent::Opened { stream, .. } => {
+                    opened = Some(stream);
+                    pair.client.close();
+                }
+                ServerEvent::Cancelled { stream } => closed = Some(stream),
+                _ => {}
+            }
+        }
+    }
+    assert!(opened == closed && closed != cancelled, "{opened:?} {closed:?} {cancelled:?}");
+}
