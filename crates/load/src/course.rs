@@ -55,6 +55,13 @@ struct InFlight {
     length_ns: Option<u64>,
 }
 
+/// A window, and the times in it. At first there are none.
+#[derive(Clone, Debug, Default)]
+struct LastLookup {
+    number: usize,
+    times_ns: Range<u64>,
+}
+
 /// The course of the record of one worker, or of all workers.
 #[derive(Clone, Debug)]
 pub struct Course {
@@ -81,8 +88,10 @@ pub struct Course {
     pub(crate) connections: Vec<LogHistogram>,
     /// The last window that has started.
     window: Option<usize>,
-    /// The window of the last lookup and the times in it: nearly every lookup is in the same window as the one before.
-    looked_up: (usize, Range<u64>),
+    /// The windows of the last lookups: nearly every lookup is in the same window as the one before. With a backlog, intended
+    /// starts lag behind the present, so each has its own.
+    intended: LastLookup,
+    present: LastLookup,
 }
 
 impl Course {
@@ -103,7 +112,8 @@ impl Course {
             random: SmallRng::seed_from_u64(seed),
             connections: vec![LogHistogram::default(); connections],
             window: None,
-            looked_up: (0, 0..0),
+            intended: LastLookup::default(),
+            present: LastLookup::default(),
         }
     }
 
@@ -149,10 +159,7 @@ impl Course {
     }
 
     /// The window that contains a time. Times before the record are in the first window, times after it in the last.
-    fn number_at(&mut self, at_ns: u64) -> usize {
-        if self.looked_up.1.contains(&at_ns) {
-            return self.looked_up.0;
-        }
+    fn look_up(&self, at_ns: u64) -> LastLookup {
         let since_ns = u128::from(at_ns.saturating_sub(self.from_ns));
         let number = (since_ns * WINDOWS as u128 / u128::from(self.length_ns)) as usize;
         let number = number.min(WINDOWS - 1);
@@ -162,13 +169,23 @@ impl Course {
         };
         let first_ns = if number == 0 { 0 } else { start_ns(number) };
         let end_ns = if number == WINDOWS - 1 { u64::MAX } else { start_ns(number + 1) };
-        self.looked_up = (number, first_ns..end_ns);
-        number
+        LastLookup { number, times_ns: first_ns..end_ns }
     }
 
-    fn window_at(&mut self, at_ns: u64) -> Option<&mut Window> {
-        let number = self.number_at(at_ns);
-        self.windows.get_mut(number)
+    /// The number of the window of an intended start.
+    fn number_of_intended(&mut self, intended_ns: u64) -> usize {
+        if !self.intended.times_ns.contains(&intended_ns) {
+            self.intended = self.look_up(intended_ns);
+        }
+        self.intended.number
+    }
+
+    /// The number of the window of the present.
+    fn number_at_present(&mut self, now_ns: u64) -> usize {
+        if !self.present.times_ns.contains(&now_ns) {
+            self.present = self.look_up(now_ns);
+        }
+        self.present.number
     }
 
     /// Samples the requests in flight, whose number has been constant since the last call. It is called several times
@@ -194,24 +211,26 @@ impl Course {
             let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * SAMPLE_INTERVAL_NS;
             self.next_sample_ns += gap_ns as u64 + 1;
         }
-        let number = self.number_at(now_ns);
+        let number = self.number_at_present(now_ns);
         if self.window != Some(number) {
             self.window = Some(number);
             if let Some(window) = self.windows.get_mut(number) {
                 window.connections = Some(open_connections as u64);
             }
         }
-        self.sample_due_ns = self.next_sample_ns.min(self.looked_up.1.end);
+        self.sample_due_ns = self.next_sample_ns.min(self.present.times_ns.end);
     }
 
     pub(crate) fn plan(&mut self, intended_ns: u64) {
-        if let Some(window) = self.window_at(intended_ns) {
+        let number = self.number_of_intended(intended_ns);
+        if let Some(window) = self.windows.get_mut(number) {
             window.planned += 1;
         }
     }
 
     pub(crate) fn send(&mut self, intended_ns: u64, started_ns: u64) {
-        if let Some(window) = self.window_at(started_ns) {
+        let number = self.number_at_present(started_ns);
+        if let Some(window) = self.windows.get_mut(number) {
             window.sent += 1;
         }
         if let Some(releases_ns) =
@@ -226,7 +245,8 @@ impl Course {
     }
 
     pub(crate) fn record_response(&mut self, intended_ns: u64, response_ns: u64, connection: usize) {
-        if let Some(window) = self.window_at(intended_ns) {
+        let number = self.number_of_intended(intended_ns);
+        if let Some(window) = self.windows.get_mut(number) {
             window.response.saturating_record(response_ns);
         }
         if self.responses_ns.len() < MAX_KEPT {
@@ -287,7 +307,8 @@ mod tests {
             for at_ns in times_ns.into_iter().chain(inside).chain([u64::MAX, 0]) {
                 let since_ns = u128::from(at_ns.saturating_sub(from_ns));
                 let expected = (since_ns * 100 / u128::from(length_ns)).min(99) as usize;
-                prop_assert_eq!(course.number_at(at_ns), expected);
+                prop_assert_eq!(course.number_of_intended(at_ns), expected);
+                prop_assert_eq!(course.number_at_present(at_ns), expected);
             }
         }
     }
