@@ -1,6 +1,6 @@
 //! The planned subject of an arm, as results show it.
 
-use hoptax_functions::Tls;
+use hoptax_functions::{Component, Tls};
 use hoptax_result::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
 use hoptax_subject::front::Front;
 
@@ -9,15 +9,21 @@ use crate::plan::{Arm, Plan};
 
 /// The subject of an arm of `plan`.
 pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
-    let flags = arm.application();
+    let knobs = |component: &Component| {
+        let knobs = component.knobs.iter();
+        knobs.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
+    };
     let functions: Vec<PlannedFunction> = arm
-        .function
+        .functions
+        .components()
         .iter()
         // A function of the application leaves the proxy plain.
-        .filter(|_| flags.is_empty())
-        .map(|(function, _)| PlannedFunction {
-            id: function.id.clone(),
-            knobs: arm.knobs(),
+        .filter(|component| {
+            component.function.application(&component.knobs).is_ok_and(|flags| flags.is_empty())
+        })
+        .map(|component| PlannedFunction {
+            id: component.function.id.clone(),
+            knobs: knobs(component),
             unloaded: arm.is_unloaded,
         })
         .collect();
@@ -42,7 +48,7 @@ pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
         .to_owned(),
         // A plain proxy has one, and so has a proxy without its function.
         upstreams: if arm.is_unloaded { 1 } else { arm.upstreams as u32 },
-        application_flags: flags.into_iter().collect(),
+        application_flags: arm.functions.application(),
         expect: plan
             .loads
             .iter()
