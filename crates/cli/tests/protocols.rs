@@ -222,7 +222,7 @@ fn a_proto_file_defines_how_json_becomes_a_message() {
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{more:?}: {}", ran.stderr);
     };
     bad(&[&url("Sing")], "it has `Unary`, `Bidirectional`");
-    bad(&["--body", "{\"pay\": 1}", &url("Unary")], "is no `hoptax.echo.v1.Payload`");
+    bad(&["--body", "{\"pay\": 1}", &url("Unary")], "is not a valid `hoptax.echo.v1.Payload`");
     bad(&["--messages", "2", &url("Unary")], "accepts one message");
 }
 
@@ -282,7 +282,7 @@ fn reflection_defines_how_json_becomes_a_message() {
         let ran = run(["load", "--reflection", "--body", body, url]);
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{url}: {}", ran.stderr);
     };
-    bad(&url, "{\"word\": 1}", "is no `a.Word`");
+    bad(&url, "{\"word\": 1}", "is not a valid `a.Word`");
     bad(&format!("{server}/a.Echo/Sing"), "{}", "it has `Say`");
     let (_origin, silent) = origin(&[]);
     bad(&format!("{}/a.Echo/Say", silent.replace("http", "grpc")), "{}", "give the proto file with --proto");

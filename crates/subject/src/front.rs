@@ -17,7 +17,7 @@ use hoptax_host::reserved_port::ReservedPort;
 use crate::envoy::process::{Proxy, ProxyError};
 
 /// Time limit for a proxy to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of polling for that.
 const POLL: Duration = Duration::from_millis(4);
 
@@ -81,9 +81,9 @@ impl Front {
             if TcpStream::connect(listen).is_ok() {
                 return Ok(proxy);
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > START_TIMEOUT {
                 return Err(ProxyError::NotListening {
-                    seconds: PATIENCE.as_secs(),
+                    seconds: START_TIMEOUT.as_secs(),
                     log: proxy.log().to_owned(),
                 });
             }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hoptax_host::child::{Child, ChildSpec};
 
 /// Time limit for it to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of polling for that.
 const POLL: Duration = Duration::from_millis(2);
 /// Time limit for it to end when asked to.
@@ -124,8 +124,11 @@ impl OriginProcess {
             if let Some(address) = listening(&text) {
                 return Ok(Self { child, program: program.to_owned(), address });
             }
-            if began.elapsed() > PATIENCE {
-                return Err(OriginError::NotListening { seconds: PATIENCE.as_secs(), log: log.to_owned() });
+            if began.elapsed() > START_TIMEOUT {
+                return Err(OriginError::NotListening {
+                    seconds: START_TIMEOUT.as_secs(),
+                    log: log.to_owned(),
+                });
             }
             std::thread::sleep(POLL);
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hoptax_host::command;
 
 /// Time limit for a program to print its version.
-const VERSION_PATIENCE: Duration = Duration::from_secs(30);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The first program of this name in the folders of `search_path`, in the format of `PATH`.
 pub fn in_search_path(name: &str, search_path: &OsStr) -> Option<PathBuf> {
@@ -26,7 +26,7 @@ pub fn in_search_path(name: &str, search_path: &OsStr) -> Option<PathBuf> {
 pub fn version(program: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     command.args(arguments);
-    let output = command::run(command, VERSION_PATIENCE, &AtomicBool::new(false)).ok()?;
+    let output = command::run(command, VERSION_TIMEOUT, &AtomicBool::new(false)).ok()?;
     let line = output.text.lines().map(str::trim).find(|line| !line.is_empty())?;
     output.status.success().then(|| line.to_owned())
 }

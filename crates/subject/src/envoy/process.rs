@@ -21,9 +21,9 @@ use super::release::Envoy;
 use watched::Watched;
 
 /// Time limit for Envoy to become live.
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time limit for validating a configuration.
-const VALIDATION_PATIENCE: Duration = Duration::from_mins(1);
+const VALIDATION_TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
 /// Time limit for Envoy to end when asked to.
@@ -200,14 +200,14 @@ impl ProxySpec {
     /// # Errors
     /// When Envoy rejects it, with its reason; when Envoy does not exit, or is stopped.
     pub fn validate(&self, stop: &AtomicBool) -> Result<(), ProxyError> {
-        self.validate_within(VALIDATION_PATIENCE, stop)
+        self.validate_within(VALIDATION_TIMEOUT, stop)
     }
 
-    fn validate_within(&self, patience: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
+    fn validate_within(&self, timeout: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
         let program = self.envoy.program.clone();
         let mut command = Command::new(&program);
         command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
-        match command::run(command, patience, stop) {
+        match command::run(command, timeout, stop) {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => {
                 let last_lines = last_lines_of(&output.text, LOG_LINES);
@@ -280,9 +280,9 @@ impl StartingProxy {
                 Ok((admin, address)) => return Ok(Proxy { child: self.child, address, admin: Some(admin) }),
                 Err(cause) => cause,
             };
-            if self.began.elapsed() > PATIENCE {
+            if self.began.elapsed() > START_TIMEOUT {
                 return Err(ProxyError::NotLive {
-                    seconds: PATIENCE.as_secs(),
+                    seconds: START_TIMEOUT.as_secs(),
                     cause,
                     log: self.child.log().to_owned(),
                     last_lines: self.child.last_lines(LOG_LINES),

@@ -23,7 +23,7 @@ pub const PINNED_VERSION: &str = "1.40.0";
 static INSTALLS: AtomicU32 = AtomicU32::new(0);
 
 /// Time limit for a program to print its version.
-const VERSION_PATIENCE: Duration = Duration::from_secs(30);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 /// Number of characters quoted from the output of a program that is not Envoy.
 const CITED_CHARS: usize = 300;
 
@@ -135,15 +135,15 @@ impl Envoy {
     /// # Errors
     /// When it cannot be executed, or its output is not Envoy's.
     pub fn at(program: &Path) -> Result<Self, ReleaseError> {
-        Self::at_within(program, VERSION_PATIENCE)
+        Self::at_within(program, VERSION_TIMEOUT)
     }
 
-    fn at_within(program: &Path, patience: Duration) -> Result<Self, ReleaseError> {
+    fn at_within(program: &Path, timeout: Duration) -> Result<Self, ReleaseError> {
         let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
         let mut command = Command::new(program);
         command.arg("--version");
         // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
-        let output = command::run(command, patience, &AtomicBool::new(false))
+        let output = command::run(command, timeout, &AtomicBool::new(false))
             .map_err(|error| unusable(format!("`--version` failed: {error}")))?;
         let version = parse_version(&output.text).ok_or_else(|| {
             let cited: String = output.text.trim().chars().take(CITED_CHARS).collect();
@@ -313,9 +313,9 @@ mod tests {
     #[test]
     fn a_program_that_hangs_or_prints_endlessly_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |text: &str, patience| {
+        let of = |text: &str, timeout| {
             let program = script(folder.path(), "envoy", text);
-            Envoy::at_within(&program, patience).unwrap_err().to_string()
+            Envoy::at_within(&program, timeout).unwrap_err().to_string()
         };
         let error = of("exec sleep 1000", Duration::from_millis(50));
         assert!(error.contains("timed out after 0.05 s"), "{error}");

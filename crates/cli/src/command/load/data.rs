@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn more_rows_than_memory_is_for_are_refused() {
+    fn rows_above_the_memory_limit_are_rejected() {
         let mut rows = rows("id\n1\n2\n3\n").unwrap();
         let refused = |rows: &Table, body: usize| {
             let requests = listed("http://127.0.0.1/{{id}}", "", &"x".repeat(body));
@@ -282,7 +282,7 @@ mod tests {
         rows.max_bytes = 2 << 20;
         assert_eq!(refused(&rows, 100), None);
         let error = refused(&rows, 900 << 10).unwrap();
-        assert!(error.contains("3 rows take more than 2 MiB"), "{error}");
+        assert!(error.contains("3 rows exceed 2 MiB"), "{error}");
     }
 
     #[test]

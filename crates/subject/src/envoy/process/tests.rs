@@ -46,10 +46,10 @@ fn a_hanging_validation_times_out_or_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let spec = scripted(folder.path(), "exec sleep 1000");
     let check =
-        |patience, stop| spec.validate_within(patience, &AtomicBool::new(stop)).unwrap_err().to_string();
+        |timeout, stop| spec.validate_within(timeout, &AtomicBool::new(stop)).unwrap_err().to_string();
     let error = check(Duration::from_millis(50), false);
     assert!(error.contains("timed out after") && error.contains("bootstrap.json"), "{error}");
-    let error = check(VALIDATION_PATIENCE, true);
+    let error = check(VALIDATION_TIMEOUT, true);
     assert!(error.contains("interrupted"), "{error}");
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
-use super::{LOG_LINES, PATIENCE, POLL, Proxy, ProxyError, ProxySpec};
+use super::{LOG_LINES, POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT};
 use crate::envoy::bootstrap::{self, ProxyPlan};
 
 /// A file that Envoy reloads.
@@ -74,7 +74,7 @@ impl ProxySpec {
                 if accepted {
                     break;
                 }
-                if rejected || began.elapsed() > PATIENCE {
+                if rejected || began.elapsed() > START_TIMEOUT {
                     let last_lines = proxy.child.last_lines(LOG_LINES);
                     return Err(ProxyError::NotUnloaded { log: self.log(), last_lines });
                 }
