@@ -135,13 +135,14 @@ impl Composition {
 
     /// The proofs of all functions, each with the function that it belongs to.
     pub fn proofs(&self) -> Vec<(&Component, Proof)> {
-        let of = |component| {
-            let Component { function, knobs, .. } = component;
+        let of = |component: &Component| {
             // Functions of the catalogue were rendered when it was loaded.
-            let proofs = function.proofs(knobs).unwrap_or_default();
-            proofs.into_iter().map(move |proof| (component, proof))
+            component.function.proofs(&component.knobs).unwrap_or_default()
         };
-        self.components.iter().flat_map(of).collect()
+        self.components
+            .iter()
+            .flat_map(|component| of(component).into_iter().map(move |proof| (component, proof)))
+            .collect()
     }
 
     /// TLS on the connections on both sides.

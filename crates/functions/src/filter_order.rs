@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 /// The order of the HTTP filters of several functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FilterOrder {
-    /// By [`RECOMMENDED`]; filters with the same place as written.
+    /// The default order of Envoy Gateway; filters with the same place as written.
     #[default]
     Recommended,
     /// As written.
     AsWritten,
 }
 
-/// The place of filters that [`RECOMMENDED`] does not name.
+/// The place of filters that `RECOMMENDED` does not name.
 const OTHERS: &str = "";
 
 /// HTTP filters in the order in which a request passes them.

@@ -43,13 +43,12 @@ pub(super) fn plan(
     for (index, entry) in file.arms.iter().enumerate() {
         let pointer = format!("/arms/{index}");
         let earlier = file.arms.iter().take(index).position(|earlier| earlier == entry);
-        let found = match (earlier, entry) {
-            (Some(earlier), _) => {
+        let found = match earlier {
+            Some(earlier) => {
                 let name = name_of(entry);
-                at(&pointer, vec![planned.duplicate(&name, &name, earlier)])
+                placed(&pointer, vec![planned.duplicate(&name, &name, earlier)])
             }
-            (None, ArmEntry::Composed(entry)) => planned.composed(index, entry, &pointer),
-            (None, entry) => at(&pointer, planned.add(index, entry)),
+            None => planned.add(index, entry, &pointer),
         };
         problems.extend(found.into_iter().map(|(pointer, message)| positions.problem(&pointer, message)));
         pointers.resize(planned.arms.len(), pointer);
@@ -59,7 +58,7 @@ pub(super) fn plan(
 }
 
 /// Messages with the place in the file that they concern.
-fn at(pointer: &str, messages: Vec<String>) -> Vec<(String, String)> {
+fn placed(pointer: &str, messages: Vec<String>) -> Vec<(String, String)> {
     messages.into_iter().map(|message| (pointer.to_owned(), message)).collect()
 }
 
@@ -92,13 +91,14 @@ impl Planned<'_> {
         Requested::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
     }
 
-    /// Adds the arms of an entry and those that they are compared with. Returns the problems of the entry.
-    fn add(&mut self, index: usize, entry: &ArmEntry) -> Vec<String> {
+    /// Adds the arms of an entry, whose place in the file is `pointer`, and those that they are compared with. Returns the
+    /// problems of the entry with their places.
+    fn add(&mut self, index: usize, entry: &ArmEntry, pointer: &str) -> Vec<(String, String)> {
         let none = ConditionsSection::default();
         let (name, at) = match entry {
             ArmEntry::Subject(_) if !self.file.conditions.is_empty() => {
                 let message = "`subject` cannot be combined with `conditions`, since it sets its own protocol: write two studies";
-                return vec![message.to_owned()];
+                return placed(pointer, vec![message.to_owned()]);
             }
             ArmEntry::Subject(entry) => {
                 return match subject_arm(entry.subject, &self.file.arms, &mut self.arms) {
@@ -106,13 +106,13 @@ impl Planned<'_> {
                         self.arms.extend(arm);
                         Vec::new()
                     }
-                    Err(message) => vec![message],
+                    Err(message) => placed(pointer, vec![message]),
                 };
             }
+            ArmEntry::Composed(entry) => return self.composed(index, entry, pointer),
             ArmEntry::Name(name) => (name, &none),
             ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
             ArmEntry::Function(entry) => (&entry.function, &entry.at),
-            ArmEntry::Composed(entry) => (&entry.name, &entry.at),
         };
         let is_unloaded = matches!(entry, ArmEntry::Unloaded(_));
         let has_points = match entry {
@@ -136,7 +136,7 @@ impl Planned<'_> {
             };
             messages.extend(added.err().into_iter().flatten());
         }
-        messages
+        placed(pointer, messages)
     }
 
     /// The baseline under these conditions, added if it does not exist yet.
@@ -281,7 +281,7 @@ impl Planned<'_> {
     fn composed(&mut self, index: usize, entry: &ComposedEntry, pointer: &str) -> Vec<(String, String)> {
         let taken = self.file.arms.iter().take(index).position(|other| name_of(other) == entry.name);
         if let Some(earlier) = taken {
-            return at(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
+            return placed(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
         }
         let functions = match composed::functions(entry, self.catalogue, pointer) {
             Ok(functions) => functions,
@@ -296,7 +296,7 @@ impl Planned<'_> {
             let added = self.with_functions(described, functions.clone(), &asked, (Some(index), false));
             messages.extend(added.err().into_iter().flatten());
         }
-        at(pointer, messages)
+        placed(pointer, messages)
     }
 
     /// Adds an arm with these functions, called by a name and described by a line; `index` is that of the entry that names

@@ -1,5 +1,7 @@
 //! The planned subject of an arm, as results show it.
 
+use std::collections::BTreeMap;
+
 use hoptax_functions::{Component, Tls};
 use hoptax_result::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
 use hoptax_subject::front::Front;
@@ -11,7 +13,7 @@ use crate::plan::{Arm, Plan};
 pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
     let knobs = |component: &Component| {
         let knobs = component.knobs.iter();
-        knobs.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
+        knobs.map(|(name, value)| (name.to_owned(), value.to_string())).collect::<BTreeMap<_, _>>()
     };
     let functions: Vec<PlannedFunction> = arm
         .functions
@@ -130,6 +132,22 @@ mod tests {
         assert_eq!(direct.tls, [ConnectionTls::None]);
         // An arm without a proxy takes no part in a closed loop.
         assert_eq!(direct.expect.keys().collect::<Vec<_>>(), ["limited"]);
+    }
+
+    #[test]
+    fn an_arm_lists_all_functions_of_its_proxy() {
+        let subjects = subjects(
+            "application: go\narms: [baseline, {name: edge, functions: [jwt, 'rbac{rules=5}', rate-limit/library]}]\n",
+        );
+        let edge = of(&subjects, "edge");
+        let [hop] = edge.hops.as_slice() else { panic!("{edge:?}") };
+        let ids: Vec<&str> = hop.functions.iter().map(|function| function.id.as_str()).collect();
+        // The application limits the rate, not the proxy.
+        assert_eq!((ids, edge.application_flags.len()), (vec!["jwt", "rbac"], 1));
+        assert_eq!(
+            (hop.functions[0].knobs["alg"].as_str(), hop.functions[1].knobs["rules"].as_str()),
+            ("RS256", "5")
+        );
     }
 
     #[test]

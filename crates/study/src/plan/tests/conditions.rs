@@ -1,5 +1,7 @@
 //! Tests of conditions of a study and of an arm, and of points of functions.
 
+use hoptax_functions::Function;
+
 use super::*;
 
 /// The arm ids of a study of these arms, with `before` placed before them.
