@@ -30,8 +30,8 @@ fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
     let all: Vec<Component> = catalogue.iter().map(|function| component(&catalogue, &function.id)).collect();
     let context = Context { directory: Path::new("/"), companion: None };
     let (mut combined, mut reasons) = (0, BTreeSet::new());
-    for first in &all {
-        for second in &all {
+    for (index, first) in all.iter().enumerate() {
+        for second in all.iter().skip(index) {
             let names = format!("{} and {}", first.name, second.name);
             let pair = vec![first.clone(), second.clone()];
             let reversed = vec![second.clone(), first.clone()];
@@ -53,7 +53,9 @@ fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
                         own.access_log.len() + other.access_log.len(),
                         "{names}"
                     );
-                    let mut named = filters(&composition);
+                    let name =
+                        |filter: &serde_json::Map<String, serde_json::Value>| filter["name"].to_string();
+                    let mut named: Vec<String> = fragment.http_filters.iter().map(name).collect();
                     named.sort_unstable();
                     named.dedup();
                     assert_eq!(named.len(), fragment.http_filters.len(), "{names} share a filter");
@@ -73,7 +75,7 @@ fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
         }
     }
     // Both happen, or the loop would assert nothing.
-    assert!(combined > all.len() * all.len() / 2, "{combined} of {}", all.len() * all.len());
+    assert!(combined > all.len() * all.len() / 4, "{combined} of {} functions", all.len());
     assert!(reasons.len() > 10, "{reasons:?}");
 }
 
