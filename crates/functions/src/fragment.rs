@@ -1,5 +1,7 @@
 //! Fragments: the parts of Envoy's configuration that enable one function, each with its place in the bootstrap.
 
+mod combine;
+
 use std::path::PathBuf;
 
 use serde::Deserialize;

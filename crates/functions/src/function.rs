@@ -157,9 +157,14 @@ impl Proof {
     /// every request increments is inconclusive, and so is one with a threshold, which may be exceeded until old
     /// connections are drained.
     pub fn failure_unloaded(&self, before: u64, now: u64) -> Option<String> {
-        let must_rest = self.above.is_none() && self.name != OF_EVERY_REQUEST;
+        let must_rest = self.above.is_none() && !self.is_of_every_request();
         (must_rest && before != now)
             .then(|| format!("`{}` still changes, although the function was removed", self.name))
+    }
+
+    /// Whether every answered request increments the statistic, with any function and without.
+    pub(crate) fn is_of_every_request(&self) -> bool {
+        self.name == OF_EVERY_REQUEST
     }
 
     /// Whether the change of the statistic shows an active function.
@@ -269,6 +274,14 @@ pub enum RenderError {
         id: String,
         /// The parser's error, with line and column of the rendered text.
         source: Box<serde_saphyr::Error>,
+    },
+    /// The fragment does not fit to those of the functions before it.
+    #[error("function `{id}` cannot be combined with those before it: {why}")]
+    Conflict {
+        /// The id of the function.
+        id: String,
+        /// The reason.
+        why: String,
     },
     /// A template does not evaluate to a proof.
     #[error("the proof `{proof}` of function `{id}` is invalid: {reason}")]

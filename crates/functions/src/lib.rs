@@ -17,7 +17,9 @@
 
 mod call;
 mod catalogue;
+mod composition;
 mod file;
+mod filter_order;
 mod fragment;
 mod function;
 mod knob;
@@ -25,7 +27,9 @@ mod unloading;
 
 pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};
+pub use composition::{Component, Composition, Conflict};
 pub use file::FileError;
+pub use filter_order::FilterOrder;
 pub use fragment::{Fragment, KeyExchangeGroup};
 pub use function::{
     Change, Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls, WASM_FILTERS,

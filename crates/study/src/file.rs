@@ -14,7 +14,7 @@ mod syntax;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use arm::{ArmEntry, FunctionEntry, UnloadedEntry};
+pub use arm::{ArmEntry, ComposedEntry, FunctionEntry, OrderWord, UnloadedEntry};
 pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
 pub use link::LinkSection;
 pub use problem::{Problem, Problems};
@@ -44,6 +44,7 @@ pub struct StudyFile {
     /// function of the catalogue, for example `lua` or `route/path{routes=200}`, or proxy positions and a protocol:
     /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was removed
     /// again. `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under its own conditions.
+    /// `{name: our-edge, functions: [jwt, lua]}` is a proxy with several functions.
     #[schemars(length(min = 2))]
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with

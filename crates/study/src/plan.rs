@@ -1,6 +1,7 @@
 //! The plan of a study: arms and loads, with all decisions that need no running process.
 
 mod arms;
+mod composed;
 mod conditions;
 mod copies;
 mod loads;
@@ -13,9 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use hoptax_functions::{
-    Catalogue, Context, Function, KeyExchangeGroup, KnobValue, Knobs, Proof, Secured, Tls,
-};
+use hoptax_functions::{Catalogue, Composition, Context, KeyExchangeGroup, KnobValue, Proof, Secured, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
@@ -84,8 +83,8 @@ pub struct Arm {
     pub id: String,
     /// Its role in the study.
     pub kind: ArmKind,
-    /// The function that it enables, with knobs.
-    pub function: Option<(Function, Knobs)>,
+    /// The functions that each of its proxies enables.
+    pub functions: Composition,
     /// The index of the arm that its cost is the difference from.
     pub compared_with: Option<usize>,
     /// The conditions that it shares with that arm.
@@ -94,7 +93,7 @@ pub struct Arm {
     pub subject: SubjectSection,
     /// Number of origins behind it.
     pub upstreams: usize,
-    /// Whether its function is removed again before measuring.
+    /// Whether its functions are removed again before measuring.
     pub is_unloaded: bool,
     /// A one-line description.
     pub summary: String,
@@ -159,11 +158,7 @@ impl Plan {
         if !problems.is_empty() {
             return Err(positions.problems(problems));
         }
-        let headers = arms
-            .iter()
-            .filter_map(|arm| arm.function.as_ref())
-            .flat_map(|(function, _)| function.request.headers.clone())
-            .collect();
+        let headers = arms.iter().flat_map(|arm| arm.functions.headers()).collect();
         Ok(Self {
             name: file.name.clone(),
             summary: file.summary.clone(),
@@ -238,21 +233,21 @@ impl Arm {
         !self.subject.position.hops().is_empty()
     }
 
-    /// The knobs of its function, as results show them.
+    /// The knobs of its function, as results show them; empty if it has several.
     pub fn knobs(&self) -> BTreeMap<String, String> {
-        let knobs = self.function.iter().flat_map(|(_, knobs)| knobs.iter());
+        let knobs = self.functions.only().into_iter().flat_map(|component| component.knobs.iter());
         knobs.map(|(name, value): (&str, &KnobValue)| (name.to_owned(), value.to_string())).collect()
     }
 
-    /// The security of connections to and from its proxy, set by its function or its conditions.
+    /// The security of connections to and from its proxy, set by its functions or its conditions.
     pub fn secured(&self) -> Secured {
-        let of_function = self.function.as_ref().map(|(function, _)| function.secured).unwrap_or_default();
+        let of_functions = self.functions.secured();
         let by_condition = match self.conditions.tls {
             TlsWord::None => None,
             TlsWord::Tls => Some(Tls::Tls),
             TlsWord::Mtls => Some(Tls::Mtls),
         };
-        Secured { downstream: of_function.downstream.or(by_condition), upstream: of_function.upstream }
+        Secured { downstream: of_functions.downstream.or(by_condition), upstream: of_functions.upstream }
     }
 
     /// The security of the connections that its caller opens; None for plaintext.
@@ -275,42 +270,39 @@ impl Arm {
     pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
         let is_secured = self.subject.is_secure() || self.secured() != Secured::default();
         let context = Context { directory: Path::new("."), companion: None };
-        let fragment = self.function.as_ref().filter(|_| is_secured).and_then(|(function, knobs)| {
-            // Functions of the catalogue were rendered when it was loaded.
-            function.render(knobs, &context).ok()
-        });
-        is_secured.then(|| fragment.map(|fragment| fragment.key_exchange_group).unwrap_or_default())
+        // Functions of the catalogue were rendered when it was loaded.
+        let group = || self.functions.render(&context).map(|fragment| fragment.key_exchange_group);
+        is_secured.then(|| group().unwrap_or_default())
     }
 
-    /// The limit that its function enforces: requests per second, and the burst size.
+    /// The lowest limit that its functions enforce: requests per second, and the burst size.
     pub fn limit(&self) -> Option<f64> {
-        let (function, knobs) = self.function.as_ref().filter(|_| !self.is_unloaded)?;
-        // Functions of the catalogue were rendered when it was loaded.
-        function.limit(knobs).ok().flatten()
+        self.functions.limit().filter(|_| !self.is_unloaded)
     }
 
-    /// The flags that its function passes to the application, with their values.
+    /// The flags that its functions pass to the application, with their values.
     pub fn application(&self) -> Vec<(String, String)> {
-        let application =
-            self.function.as_ref().and_then(|(function, knobs)| function.application(knobs).ok());
-        application.unwrap_or_default()
+        self.functions.application().into_iter().collect()
     }
 
-    /// Worker threads of its proxy, if set by its function or its conditions.
+    /// Worker threads of its proxy, if set by a function or its conditions.
     pub fn workers(&self) -> Option<usize> {
-        let of_function = self.function.as_ref().and_then(|(function, _)| function.workers).map(u64::from);
-        of_function.or(self.conditions.workers).map(|workers| workers as usize)
+        let of_functions = self.functions.workers().map(u64::from);
+        of_functions.or(self.conditions.workers).map(|workers| workers as usize)
     }
 
-    /// Whether its function calls the companion.
+    /// Whether a function calls the companion.
     pub fn asks_companion(&self) -> bool {
-        self.function.as_ref().is_some_and(|(function, _)| function.asks_companion)
+        self.functions.asks_companion()
     }
 
-    /// Evidence that its function was active.
-    pub fn proofs(&self) -> Vec<Proof> {
-        // Functions of the catalogue were rendered when it was loaded.
-        self.function.as_ref().and_then(|(function, knobs)| function.proofs(knobs).ok()).unwrap_or_default()
+    /// Evidence that its functions were active: each proof with the prefix of its failure, which names the function if
+    /// there are several.
+    pub fn proofs(&self) -> Vec<(String, Proof)> {
+        let is_one = self.functions.only().is_some();
+        let prefix = |name: &str| if is_one { String::new() } else { format!("`{name}`: ") };
+        let proofs = self.functions.proofs();
+        proofs.into_iter().map(|(component, proof)| (prefix(&component.name), proof)).collect()
     }
 
     /// The name of the folder of one of its copies, unique among arms. Copies after the first have their number

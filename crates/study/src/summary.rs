@@ -19,6 +19,7 @@ mod speed;
 mod statuses;
 mod subject;
 
+use hoptax_functions::Component;
 use hoptax_result::{
     ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe,
     MachineSpeeds, SequentialPlan, StudyPlan, StudyResult, Verdict,
@@ -151,7 +152,7 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
     ArmResult {
         id: arm.id.clone(),
         kind: arm.kind,
-        function: arm.function.as_ref().map(|(function, _)| function.id.clone()),
+        function: arm.functions.only().map(|component| component.function.id.clone()),
         knobs: arm.knobs(),
         summary: arm.summary.clone(),
         subject: Some(subject::planned(plan, arm)),
@@ -173,7 +174,7 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
 
 /// The known answer of an arm: of response time at the default knobs, of CPU time at all knobs.
 fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
-    let (function, knobs) = arm.function.as_ref()?;
+    let Component { function, knobs, .. } = arm.functions.only()?;
     let times = function.known_answer.filter(|_| *knobs == function.default_knobs());
     // Functions of the catalogue were rendered when it was loaded.
     let cpu_us = function.known_cpu_us(knobs).ok().flatten();

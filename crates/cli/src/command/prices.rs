@@ -131,7 +131,7 @@ mod tests {
         )
         .unwrap();
         let measured: BTreeSet<&str> =
-            plan.arms.iter().filter(|arm| arm.function.is_some()).map(|arm| arm.id.as_str()).collect();
+            plan.arms.iter().filter(|arm| !arm.functions.is_empty()).map(|arm| arm.id.as_str()).collect();
         assert_eq!(measured, BTreeSet::from(MODEL_ANCHORS));
     }
 

@@ -17,7 +17,7 @@ pub struct ArmResult {
     pub id: String,
     /// Its role in the study.
     pub kind: ArmKind,
-    /// The catalogue function that it enables; absent for `direct` and the baselines.
+    /// The catalogue function that it enables; absent for `direct`, the baselines, and an arm with several functions.
     pub function: Option<String>,
     /// The knobs of the function, as measured.
     pub knobs: BTreeMap<String, String>,

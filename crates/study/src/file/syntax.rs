@@ -231,12 +231,15 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         }
         ValidationErrorKind::AnyOf { .. } => {
             format!(
-                "{what} must be a name, `function: NAME`, `unloaded: NAME` or `subject: {{position: ...}}`, not {}",
+                "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, not {}",
                 shown(instance)
             )
         }
         ValidationErrorKind::Pattern { .. } if pointer.ends_with("/utilisation") => {
             format!("{what} must be a share such as `30%`, not {}", shown(instance))
+        }
+        ValidationErrorKind::Pattern { .. } if pointer.ends_with("/name") => {
+            format!("{what} must consist of letters, digits, `-`, `_` and `.`, not {}", shown(instance))
         }
         // Studies do not accept traces, which would be files of their own.
         ValidationErrorKind::Pattern { .. } => {

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_functions::{Catalogue, Function, FunctionCall, KnobValue};
+use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall, KnobValue};
 use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
+use super::composed;
 use super::points::{self, Requested, Settled};
 use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
 use crate::file::{
-    Application, ArmEntry, ConditionsSection, LoopWord, Position, Positions, Problem, Protocol, StudyFile,
-    SubjectEntry, SubjectSection,
+    Application, ArmEntry, ComposedEntry, ConditionsSection, LoopWord, Position, Positions, Problem,
+    Protocol, StudyFile, SubjectEntry, SubjectSection,
 };
 
 /// Plans the arms of `file`, with the place in the file that each comes from. Problems with them are added to `problems`.
@@ -41,18 +42,24 @@ pub(super) fn plan(
     let mut pointers = vec![CONDITIONS.to_owned(); planned.arms.len()];
     for (index, entry) in file.arms.iter().enumerate() {
         let pointer = format!("/arms/{index}");
-        let messages = match file.arms.iter().take(index).position(|earlier| earlier == entry) {
+        let earlier = file.arms.iter().take(index).position(|earlier| earlier == entry);
+        let found = match earlier {
             Some(earlier) => {
                 let name = name_of(entry);
-                vec![planned.duplicate(&name, &name, earlier)]
+                placed(&pointer, vec![planned.duplicate(&name, &name, earlier)])
             }
-            None => planned.add(index, entry),
+            None => planned.add(index, entry, &pointer),
         };
-        problems.extend(messages.into_iter().map(|message| positions.problem(&pointer, message)));
+        problems.extend(found.into_iter().map(|(pointer, message)| positions.problem(&pointer, message)));
         pointers.resize(planned.arms.len(), pointer);
     }
     name_folders(&mut planned.arms);
     (planned.arms, pointers)
+}
+
+/// Messages with the place in the file that they concern.
+fn placed(pointer: &str, messages: Vec<String>) -> Vec<(String, String)> {
+    messages.into_iter().map(|message| (pointer.to_owned(), message)).collect()
 }
 
 /// The arms planned so far.
@@ -73,6 +80,7 @@ fn name_of(entry: &ArmEntry) -> String {
         ArmEntry::Subject(entry) => entry.subject.to_string(),
         ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
         ArmEntry::Function(entry) => entry.function.clone(),
+        ArmEntry::Composed(entry) => entry.name.clone(),
     }
 }
 
@@ -83,13 +91,14 @@ impl Planned<'_> {
         Requested::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
     }
 
-    /// Adds the arms of an entry and those that they are compared with. Returns the problems of the entry.
-    fn add(&mut self, index: usize, entry: &ArmEntry) -> Vec<String> {
+    /// Adds the arms of an entry, whose place in the file is `pointer`, and those that they are compared with. Returns the
+    /// problems of the entry with their places.
+    fn add(&mut self, index: usize, entry: &ArmEntry, pointer: &str) -> Vec<(String, String)> {
         let none = ConditionsSection::default();
         let (name, at) = match entry {
             ArmEntry::Subject(_) if !self.file.conditions.is_empty() => {
                 let message = "`subject` cannot be combined with `conditions`, since it sets its own protocol: write two studies";
-                return vec![message.to_owned()];
+                return placed(pointer, vec![message.to_owned()]);
             }
             ArmEntry::Subject(entry) => {
                 return match subject_arm(entry.subject, &self.file.arms, &mut self.arms) {
@@ -97,9 +106,10 @@ impl Planned<'_> {
                         self.arms.extend(arm);
                         Vec::new()
                     }
-                    Err(message) => vec![message],
+                    Err(message) => placed(pointer, vec![message]),
                 };
             }
+            ArmEntry::Composed(entry) => return self.composed(index, entry, pointer),
             ArmEntry::Name(name) => (name, &none),
             ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
             ArmEntry::Function(entry) => (&entry.function, &entry.at),
@@ -126,7 +136,7 @@ impl Planned<'_> {
             };
             messages.extend(added.err().into_iter().flatten());
         }
-        messages
+        placed(pointer, messages)
     }
 
     /// The baseline under these conditions, added if it does not exist yet.
@@ -256,30 +266,68 @@ impl Planned<'_> {
             .knobs_of(call)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let called = call.to_string();
-        let settled = points::of_function(&called, function, asked).map_err(|message| vec![message])?;
-        let mut id = settled.named(&called);
-        let mut summary = function.summary.clone();
-        if is_unloaded {
-            // Functions of the catalogue were rendered when it was loaded.
-            if let Some(reason) = function.obstacle_to_unloading(&knobs).ok().flatten() {
-                return Err(vec![format!("`{called}` cannot be unloaded: {reason}")]);
+        // Functions of the catalogue were rendered when it was loaded.
+        let obstacle = || function.obstacle_to_unloading(&knobs).ok().flatten();
+        if let Some(reason) = is_unloaded.then(obstacle).flatten() {
+            return Err(vec![format!("`{called}` cannot be unloaded: {reason}")]);
+        }
+        let component = Component { name: called.clone(), function: function.clone(), knobs };
+        let described = (called.as_str(), function.summary.clone());
+        self.with_functions(described, Composition::one(component), asked, (index, is_unloaded))
+    }
+
+    /// Adds the arms of several functions, one for each combination of conditions. Returns the problems of the entry with
+    /// their places.
+    fn composed(&mut self, index: usize, entry: &ComposedEntry, pointer: &str) -> Vec<(String, String)> {
+        let taken = self.file.arms.iter().take(index).position(|other| name_of(other) == entry.name);
+        if let Some(earlier) = taken {
+            return placed(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
+        }
+        let functions = match composed::functions(entry, self.catalogue, pointer) {
+            Ok(functions) => functions,
+            Err(found) => return found,
+        };
+        let mut messages = Vec::new();
+        for asked in self.asked(&entry.at) {
+            if asked.is_of_study() && points::plain(BASELINE, &asked).is_err() {
+                continue;
             }
+            let described = (entry.name.as_str(), composed::summary(entry));
+            let added = self.with_functions(described, functions.clone(), &asked, (Some(index), false));
+            messages.extend(added.err().into_iter().flatten());
+        }
+        placed(pointer, messages)
+    }
+
+    /// Adds an arm with these functions, called by a name and described by a line; `index` is that of the entry that names
+    /// it.
+    fn with_functions(
+        &mut self,
+        (name, mut summary): (&str, String),
+        functions: Composition,
+        asked: &Requested,
+        (index, is_unloaded): (Option<usize>, bool),
+    ) -> Result<(), Vec<String>> {
+        let settled = points::of_functions(name, &functions, asked).map_err(|message| vec![message])?;
+        let mut id = settled.named(name);
+        if is_unloaded {
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");
         }
         // Compared by what they are: a knob may be stated at its default, so equal arms may differ in their ids.
         let is_it = |arm: &Arm| {
-            let is_same_call =
-                arm.function.as_ref().is_some_and(|(other, own)| other.id == function.id && *own == knobs);
-            is_same_call && arm.is_unloaded == is_unloaded && arm.conditions == settled.conditions
+            arm.kind == ArmKind::Function
+                && arm.functions.is_same(&functions)
+                && arm.is_unloaded == is_unloaded
+                && arm.conditions == settled.conditions
         };
         if let Some(place) = self.arms.iter().position(is_it) {
             return self.name_again(place, &id, index);
         }
         let baseline = self.baseline(&settled);
         let arm = Arm {
-            function: Some((function.clone(), knobs)),
-            upstreams: usize::from(function.upstreams),
+            upstreams: usize::from(functions.upstreams()),
+            functions,
             is_unloaded,
             summary,
             ..plain_arm(id, ArmKind::Function, Some(baseline), &settled)
@@ -315,7 +363,7 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, settled: &
     Arm {
         id,
         kind,
-        function: None,
+        functions: Composition::default(),
         compared_with,
         conditions: settled.conditions.clone(),
         subject: SubjectSection { protocol: settled.conditions.protocol, ..SubjectSection::default() },
@@ -378,7 +426,7 @@ fn subject_arm(
     let arm = |subject: SubjectSection, kind, compared_with| Arm {
         id: subject.to_string(),
         kind,
-        function: None,
+        functions: Composition::default(),
         compared_with,
         conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
         subject,

@@ -1,12 +1,12 @@
 //! Determines the conditions of an arm from the study file.
 //!
-//! Three sources set them, in this order of precedence: `at` of the arm, its function, and `conditions` of the study.
-//! The arm overrides its function only where the function's file lists points of the condition: otherwise the function
-//! cannot work under another value.
+//! Three sources set them, in this order of precedence: `at` of the arm, its functions, and `conditions` of the study.
+//! The arm overrides its functions only where their files list points of the condition: otherwise a function cannot work
+//! under another value.
 
 use std::fmt;
 
-use hoptax_functions::{Function, KnobValue};
+use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
 
 use super::Conditions;
 use super::conditions::USUAL_BYTES;
@@ -148,15 +148,19 @@ pub(super) fn without_proxy(name: &str, asked: &Requested) -> Result<Settled, St
     plain(name, &Requested { by_study: less(asked.by_study), by_arm: less(asked.by_arm), ..*asked })
 }
 
-/// The conditions of a proxy with a function.
+/// The conditions of a proxy with functions.
 ///
 /// # Errors
-/// The requested conditions exclude each other or the function.
-pub(super) fn of_function(name: &str, function: &Function, asked: &Requested) -> Result<Settled, String> {
-    settle(name, &Brings::of(function), asked)
+/// The requested conditions exclude each other or a function.
+pub(super) fn of_functions(
+    name: &str,
+    functions: &Composition,
+    asked: &Requested,
+) -> Result<Settled, String> {
+    settle(name, &Brings::of(functions), asked)
 }
 
-/// The conditions that a function sets itself.
+/// The conditions that functions set themselves.
 #[derive(Default)]
 struct Brings {
     conditions: Conditions,
@@ -164,28 +168,29 @@ struct Brings {
     workers: Option<u64>,
     secures: bool,
     looks_at_path: bool,
-    /// The conditions that its file lists points of.
-    points: Vec<String>,
+    /// Whether there are several functions.
+    are_several: bool,
+    /// The conditions that the arm may set to other values.
+    points: Vec<&'static str>,
 }
 
 impl Brings {
-    fn of(function: &Function) -> Self {
-        let size = |query: &String| query.strip_prefix("size=")?.parse::<u64>().ok();
-        let response_bytes = function.request.query.as_ref().and_then(size);
+    fn of(functions: &Composition) -> Self {
         Self {
             conditions: Conditions {
-                query: function.request.query.clone().filter(|_| response_bytes.is_none()),
-                response_bytes,
-                body: function.request.body(),
-                headers: function.request.own_headers.clone(),
-                min_connections: function.connections.map(u64::from),
-                environment: function.environment.clone(),
+                query: functions.query(),
+                response_bytes: functions.response_bytes(),
+                body: functions.body(),
+                headers: functions.own_headers(),
+                min_connections: functions.connections().map(u64::from),
+                environment: functions.environment(),
                 ..Conditions::default()
             },
-            workers: function.workers.map(u64::from),
-            secures: function.secured.downstream.is_some(),
-            looks_at_path: function.looks_at_path(),
-            points: function.points.keys().cloned().collect(),
+            workers: functions.workers().map(u64::from),
+            secures: functions.secured().downstream.is_some(),
+            looks_at_path: functions.looks_at_path(),
+            are_several: functions.components().len() > 1,
+            points: NUMBERED_CONDITIONS.into_iter().filter(|name| functions.permits(name)).collect(),
         }
     }
 
@@ -222,13 +227,16 @@ fn choose<T: Copy + PartialEq>(
 fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, String> {
     let Requested { by_study, by_arm, usual_connections } = asked;
     let own = &brings.conditions;
-    let may = |condition: &str| brings.points.iter().any(|point| point == condition);
+    let may = |condition: &str| brings.points.contains(&condition);
     let protocol = by_arm.protocol.or(by_study.protocol).unwrap_or_default();
     let is_grpc = protocol == Protocol::Grpc;
     if let Some(why) = brings.against_grpc().filter(|_| is_grpc) {
-        return Err(format!(
-            "`{name}` does not support `protocol: grpc`, since it {why}: write `{{function: '{name}', at: {{protocol: http1}}}}`"
-        ));
+        let instead = if brings.are_several {
+            "add `at: {protocol: http1}` to it".to_owned()
+        } else {
+            format!("write `{{function: '{name}', at: {{protocol: http1}}}}`")
+        };
+        return Err(format!("`{name}` does not support `protocol: grpc`, since it {why}: {instead}"));
     }
     let secured = brings.secures.then_some(TlsWord::None);
     let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {

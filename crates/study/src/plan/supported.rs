@@ -121,8 +121,8 @@ fn not_of_php(arm: &Arm, load: &Load) -> Vec<Lack> {
     } else if let Some(body) = &conditions.body {
         lacks.push(lack(format!("a request body of {} bytes", body.len()), "send none"));
     }
-    let of_function = arm.function.iter().flat_map(|(function, _)| function.request.headers.keys().cloned());
-    let headers: BTreeSet<String> = of_function.chain(conditions.headers.keys().cloned()).collect();
+    let of_functions = arm.functions.headers().into_keys();
+    let headers: BTreeSet<String> = of_functions.chain(conditions.headers.keys().cloned()).collect();
     if !headers.is_empty() {
         let names = headers.into_iter().collect::<Vec<_>>().join("`, `");
         lacks.push(lack(format!("the request headers `{names}`"), "send none of their own"));

@@ -1,3 +1,4 @@
+mod composed;
 mod conditions;
 mod supported;
 

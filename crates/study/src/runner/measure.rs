@@ -226,14 +226,14 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
-    /// Reads the proofs of each subject's function.
+    /// Reads the proofs of each subject's functions.
     fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Option<Vec<u64>>>, RunError> {
         let read = |(subject, planned): (&Subject, &plan::Subject)| match (
             subject.proxies.first(),
             self.plan.arms.get(planned.arm),
         ) {
-            (Some(proxy), Some(arm)) if arm.function.is_some() => {
-                let names: Vec<String> = arm.proofs().into_iter().map(|proof| proof.name).collect();
+            (Some(proxy), Some(arm)) if !arm.functions.is_empty() => {
+                let names: Vec<String> = arm.proofs().into_iter().map(|(_, proof)| proof.name).collect();
                 statistics(arm, (proxy, 0), self.link, &names)
             }
             _ => Ok(None),
@@ -255,12 +255,13 @@ impl<'a> Meter<'a> {
             let (Some(arm), Some(before), Some(now)) = (self.plan.arms.get(subject.arm), before, now) else {
                 continue;
             };
-            let failure = |(proof, (before, now)): (Proof, (&u64, &u64))| {
-                if arm.is_unloaded {
+            let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
+                let failure = if arm.is_unloaded {
                     proof.failure_unloaded(*before, *now)
                 } else {
                     proof.failure(*before, *now)
-                }
+                };
+                failure.map(|failure| prefix + &failure)
             };
             let failures = arm.proofs().into_iter().zip(before.iter().zip(&now)).filter_map(failure);
             let failures: Vec<String> = failures.collect();

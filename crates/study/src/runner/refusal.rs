@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hoptax_functions::Context;
+use hoptax_functions::{Component, Context};
 use hoptax_subject::envoy::process::ProxyError;
 
 use super::ArmError;
@@ -13,24 +13,40 @@ const SHORTEST_WORD: usize = 4;
 
 /// Adds the line of the function's fragment to Envoy's rejection, if its words identify one.
 pub(super) fn explain(arm: &Arm, error: ProxyError) -> ArmError {
-    let (ProxyError::Refused { last_lines, .. }, Some((function, knobs))) = (&error, &arm.function) else {
-        return error.into();
-    };
+    let ProxyError::Refused { last_lines, .. } = &error else { return error.into() };
     let context = Context { directory: Path::new("/"), companion: None };
-    let Ok(fragment) = function.rendered(knobs, &context) else { return error.into() };
-    match line_of(&fragment, last_lines) {
-        Some((line, text)) => ArmError::Fragment {
-            function: function.id.clone(),
-            line,
-            text: text.trim().to_owned(),
-            reason: last_lines.clone(),
-        },
+    let best = arm
+        .functions
+        .components()
+        .iter()
+        .filter_map(|Component { function, knobs, .. }| {
+            let fragment = function.rendered(knobs, &context).ok()?;
+            let best = line_of(&fragment, last_lines)?;
+            Some((best.weight, function.id.clone(), best.number, best.text.trim().to_owned()))
+        })
+        // The first of equals: `max_by_key` takes the last.
+        .rev()
+        .max_by_key(|(weight, ..)| *weight);
+    match best {
+        Some((_, function, line, text)) => {
+            ArmError::Fragment { function, line, text, reason: last_lines.clone() }
+        }
         None => error.into(),
     }
 }
 
+/// A line of a fragment.
+#[derive(Debug, PartialEq, Eq)]
+struct Line<'a> {
+    /// Counted from 1.
+    number: usize,
+    text: &'a str,
+    /// Length of its words that the reason contains too.
+    weight: usize,
+}
+
 /// The line of a fragment that best matches a reason: the one with most of its words, weighted by length.
-fn line_of<'a>(fragment: &'a str, reason: &str) -> Option<(usize, &'a str)> {
+fn line_of<'a>(fragment: &'a str, reason: &str) -> Option<Line<'a>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c| !is_part(c)).filter(|word| word.len() >= SHORTEST_WORD);
@@ -43,9 +59,9 @@ fn line_of<'a>(fragment: &'a str, reason: &str) -> Option<(usize, &'a str)> {
         own.dedup();
         own.iter().filter(|word| reason_words.contains(word)).map(String::len).sum()
     };
-    let best =
-        (1..).zip(fragment.lines()).max_by_key(|(number, line)| (weight(line), usize::MAX - number))?;
-    (weight(best.1) > 0).then_some(best)
+    let line = |(number, text)| Line { number, text, weight: weight(text) };
+    let lines = (1..).zip(fragment.lines()).map(line);
+    lines.max_by_key(|line| (line.weight, usize::MAX - line.number)).filter(|line| line.weight > 0)
 }
 
 #[cfg(test)]
@@ -58,12 +74,11 @@ mod tests {
     #[test]
     fn the_line_with_the_words_of_the_reason_is_found() {
         let reason = "INVALID_ARGUMENT: invalid JSON in Lua: no such field: 'inline_cod'";
-        assert_eq!(line_of(FRAGMENT, reason), Some((4, "      inline_cod: x")));
+        let found = |reason| line_of(FRAGMENT, reason).map(|line| (line.number, line.text));
+        assert_eq!(found(reason), Some((4, "      inline_cod: x")));
         // Envoy names messages as in its code, and fields as in the configuration.
-        assert_eq!(
-            line_of(FRAGMENT, "TokenBucket.PerSecond: value must be above 0").map(|(line, _)| line),
-            Some(5)
-        );
-        assert_eq!(line_of(FRAGMENT, "no"), None);
+        let other = found("TokenBucket.PerSecond: value must be above 0");
+        assert_eq!(other.map(|(number, _)| number), Some(5));
+        assert_eq!(found("no"), None);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_functions::{Context, Fragment, Secured, Tls};
+use hoptax_functions::{Context, Secured, Tls};
 use hoptax_host::accounting::memory_bytes;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
@@ -278,10 +278,9 @@ pub(super) fn proxy_spec(
     let files = directory.join(FILES);
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
-    let fragment: Option<Fragment> = match &arm.function {
-        Some((function, knobs)) => Some(function.render(knobs, &Context { directory: &files, companion })?),
-        None => None,
-    };
+    let context = Context { directory: &files, companion };
+    let has_functions = !arm.functions.is_empty();
+    let fragment = has_functions.then(|| arm.functions.render(&context)).transpose()?;
     // The link before a proxy has its index, the one behind it the next.
     let is_mutual = arm.subject.mtls;
     let tls_of_link = |link: usize, peer: &str, is_server: bool| {
@@ -377,7 +376,7 @@ fn unload(
 ) -> Result<(), RunError> {
     let Some(load) = plan.loads.first() else { return Ok(()) };
     let proofs = arm.proofs();
-    let names: Vec<String> = proofs.iter().map(|proof| proof.name.clone()).collect();
+    let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
     let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), link, &names)?.unwrap_or_default());
     let before = read()?;
     send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(of(arm))?;
@@ -385,8 +384,8 @@ fn unload(
     let still: Vec<String> = proofs
         .iter()
         .zip(before.iter().zip(&now))
-        .filter(|(proof, (before, now))| !proof.holds(**before, **now))
-        .map(|(proof, _)| proof.to_string())
+        .filter(|((_, proof), (before, now))| !proof.holds(**before, **now))
+        .map(|((_, proof), _)| proof.to_string())
         .collect();
     if !still.is_empty() {
         return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));

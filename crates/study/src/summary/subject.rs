@@ -1,6 +1,8 @@
 //! The planned subject of an arm, as results show it.
 
-use hoptax_functions::Tls;
+use std::collections::BTreeMap;
+
+use hoptax_functions::{Component, Tls};
 use hoptax_result::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
 use hoptax_subject::front::Front;
 
@@ -9,15 +11,21 @@ use crate::plan::{Arm, Plan};
 
 /// The subject of an arm of `plan`.
 pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
-    let flags = arm.application();
+    let knobs = |component: &Component| {
+        let knobs = component.knobs.iter();
+        knobs.map(|(name, value)| (name.to_owned(), value.to_string())).collect::<BTreeMap<_, _>>()
+    };
     let functions: Vec<PlannedFunction> = arm
-        .function
+        .functions
+        .components()
         .iter()
         // A function of the application leaves the proxy plain.
-        .filter(|_| flags.is_empty())
-        .map(|(function, _)| PlannedFunction {
-            id: function.id.clone(),
-            knobs: arm.knobs(),
+        .filter(|component| {
+            component.function.application(&component.knobs).is_ok_and(|flags| flags.is_empty())
+        })
+        .map(|component| PlannedFunction {
+            id: component.function.id.clone(),
+            knobs: knobs(component),
             unloaded: arm.is_unloaded,
         })
         .collect();
@@ -42,7 +50,7 @@ pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
         .to_owned(),
         // A plain proxy has one, and so has a proxy without its function.
         upstreams: if arm.is_unloaded { 1 } else { arm.upstreams as u32 },
-        application_flags: flags.into_iter().collect(),
+        application_flags: arm.functions.application(),
         expect: plan
             .loads
             .iter()
@@ -124,6 +132,22 @@ mod tests {
         assert_eq!(direct.tls, [ConnectionTls::None]);
         // An arm without a proxy takes no part in a closed loop.
         assert_eq!(direct.expect.keys().collect::<Vec<_>>(), ["limited"]);
+    }
+
+    #[test]
+    fn an_arm_lists_all_functions_of_its_proxy() {
+        let subjects = subjects(
+            "application: go\narms: [baseline, {name: edge, functions: [jwt, 'rbac{rules=5}', rate-limit/library]}]\n",
+        );
+        let edge = of(&subjects, "edge");
+        let [hop] = edge.hops.as_slice() else { panic!("{edge:?}") };
+        let ids: Vec<&str> = hop.functions.iter().map(|function| function.id.as_str()).collect();
+        // The application limits the rate, not the proxy.
+        assert_eq!((ids, edge.application_flags.len()), (vec!["jwt", "rbac"], 1));
+        assert_eq!(
+            (hop.functions[0].knobs["alg"].as_str(), hop.functions[1].knobs["rules"].as_str()),
+            ("RS256", "5")
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Tests of conditions of a study and of an arm, and of points of functions.
 
+use hoptax_functions::Function;
+
 use super::*;
 
 /// The arm ids of a study of these arms, with `before` placed before them.
@@ -137,7 +139,8 @@ fn every_point_of_the_catalogue_can_be_planned() {
         planned_with(&format!("points: true\n{before}"), &format!("baseline, {}", names.join(", ")))
     };
     let plans = [plan_of("", &in_proxy), plan_of("application: go", &in_application)];
-    let is_of = |arm: &&Arm, id: &str| arm.function.as_ref().is_some_and(|(function, _)| function.id == id);
+    let is_of =
+        |arm: &&Arm, id: &str| arm.functions.only().is_some_and(|component| component.function.id == id);
     for function in in_proxy.into_iter().chain(in_application) {
         let points: usize = function
             .points

@@ -1,0 +1,151 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{Catalogue, FunctionCall};
+
+fn component(catalogue: &Catalogue, call: &str) -> Component {
+    let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
+    Component { name: call.to_owned(), function: function.clone(), knobs }
+}
+
+fn composed(calls: &[&str], order: FilterOrder) -> Result<Composition, Vec<Conflict>> {
+    let catalogue = Catalogue::load().unwrap();
+    Composition::new(calls.iter().map(|call| component(&catalogue, call)).collect(), order)
+}
+
+fn filters(composition: &Composition) -> Vec<String> {
+    let fragment = composition.render(&Context { directory: Path::new("/"), companion: None }).unwrap();
+    let name =
+        |filter: &serde_json::Map<String, serde_json::Value>| filter["name"].as_str().unwrap().to_owned();
+    fragment.http_filters.iter().map(name).collect()
+}
+
+fn conflicts(calls: &[&str]) -> Vec<String> {
+    composed(calls, FilterOrder::Recommended).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
+    let catalogue = Catalogue::load().unwrap();
+    let all: Vec<Component> = catalogue.iter().map(|function| component(&catalogue, &function.id)).collect();
+    let context = Context { directory: Path::new("/"), companion: None };
+    let (mut combined, mut reasons) = (0, BTreeSet::new());
+    for (index, first) in all.iter().enumerate() {
+        for second in all.iter().skip(index) {
+            let names = format!("{} and {}", first.name, second.name);
+            let pair = vec![first.clone(), second.clone()];
+            let reversed = vec![second.clone(), first.clone()];
+            let is_possible = Composition::new(reversed, FilterOrder::AsWritten).is_ok();
+            match Composition::new(pair, FilterOrder::AsWritten) {
+                Ok(composition) => {
+                    combined += 1;
+                    assert!(is_possible, "{names} only in one order");
+                    let fragment = composition.render(&context).expect(&names);
+                    let own = |one: &Component| one.fragment().unwrap();
+                    let (own, other) = (own(first), own(second));
+                    assert_eq!(
+                        fragment.http_filters,
+                        [own.http_filters, other.http_filters].concat(),
+                        "{names}"
+                    );
+                    assert_eq!(
+                        fragment.access_log.len(),
+                        own.access_log.len() + other.access_log.len(),
+                        "{names}"
+                    );
+                    let name =
+                        |filter: &serde_json::Map<String, serde_json::Value>| filter["name"].to_string();
+                    let mut named: Vec<String> = fragment.http_filters.iter().map(name).collect();
+                    named.sort_unstable();
+                    named.dedup();
+                    assert_eq!(named.len(), fragment.http_filters.len(), "{names} share a filter");
+                    assert!(!composition.proofs().is_empty(), "{names}");
+                }
+                Err(conflicts) => {
+                    let [conflict] = conflicts.as_slice() else { panic!("{names}: {conflicts:?}") };
+                    assert!(!is_possible, "{names} only in one order");
+                    assert_eq!(
+                        (&conflict.first, &conflict.second, conflict.index),
+                        (&first.name, &second.name, 1)
+                    );
+                    assert!(!conflict.why.is_empty(), "{names}");
+                    reasons.insert(conflict.why.clone());
+                }
+            }
+        }
+    }
+    // Both happen, or the loop would assert nothing.
+    assert!(combined > all.len() * all.len() / 4, "{combined} of {} functions", all.len());
+    assert!(reasons.len() > 10, "{reasons:?}");
+}
+
+#[test]
+fn a_conflict_names_both_functions_and_what_they_share() {
+    let pairs = [
+        ["rbac", "rbac{rules=5}"],
+        ["route/path", "route/header"],
+        ["balance/random", "balance/maglev"],
+        ["buffer", "grpc-json"],
+        ["tls/terminate", "tls/terminate-mutual"],
+        ["lua", "rate-limit/lua"],
+        ["circuit-breaker", "retry/budget"],
+        ["ext-authz/http", "access-log/grpc"],
+    ];
+    let all: Vec<String> = pairs.iter().flat_map(|pair| conflicts(pair)).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn every_function_that_does_not_fit_is_reported() {
+    let found = conflicts(&["lua", "rate-limit/lua", "cors", "rbac", "rbac{rules=2}"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("`lua` and `rate-limit/lua`")
+            && found[1].starts_with("`rbac` and `rbac{rules=2}`")
+    );
+}
+
+#[test]
+fn filters_are_in_the_recommended_order_or_as_written() {
+    let calls = ["rate-limit/local", "rbac", "jwt", "lua", "cors"];
+    let names = |order| {
+        let names = filters(&composed(&calls, order).unwrap());
+        names.iter().map(|name| name.replace("envoy.filters.http.", "")).collect::<Vec<_>>()
+    };
+    assert_eq!(names(FilterOrder::Recommended), ["cors", "jwt_authn", "lua", "rbac", "local_ratelimit"]);
+    assert_eq!(names(FilterOrder::AsWritten), ["local_ratelimit", "rbac", "jwt_authn", "lua", "cors"]);
+}
+
+#[test]
+fn a_composition_needs_what_each_function_needs() {
+    let composition = composed(
+        &["jwt", "compress/gzip", "fault/delay", "balance/random", "csrf"],
+        FilterOrder::Recommended,
+    )
+    .unwrap();
+    let headers = composition.headers();
+    for name in ["authorization", "accept-encoding", "origin"] {
+        assert!(headers.contains_key(name), "{headers:?}");
+    }
+    assert_eq!(composition.response_bytes(), Some(4096));
+    assert_eq!(composition.query(), None);
+    assert_eq!(composition.body(), Some(b"hello".to_vec()));
+    assert_eq!((composition.connections(), composition.upstreams()), (Some(64), 4));
+    assert_eq!(composition.environment()["EVENT_PRECISE_TIMER"], "1");
+    assert_eq!(composition.proofs().len(), 5);
+    // The file of csrf lists no points of the request's size.
+    assert!(composition.permits("response_bytes") && !composition.permits("request_bytes"));
+    assert!(composed(&["buffer"], FilterOrder::Recommended).unwrap().permits("request_bytes"));
+}
+
+#[test]
+fn a_default_that_is_stated_makes_no_difference() {
+    let composition = |calls: &[&str], order| composed(calls, order).unwrap();
+    let (recommended, as_written) = (FilterOrder::Recommended, FilterOrder::AsWritten);
+    let pair = composition(&["rbac", "lua"], recommended);
+    assert!(pair.is_same(&composition(&["rbac{rules=1}", "lua"], recommended)));
+    assert!(!pair.is_same(&composition(&["rbac{rules=2}", "lua"], recommended)));
+    assert!(!pair.is_same(&composition(&["rbac", "lua"], as_written)));
+    // A single function has no order.
+    assert!(composition(&["lua"], as_written).is_same(&composition(&["lua"], recommended)));
+}

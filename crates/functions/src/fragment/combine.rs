@@ -1,0 +1,137 @@
+//! Combines the fragments of two functions, or says what prevents it.
+
+use serde_json::{Map, Value};
+
+use super::{Fragment, KeyExchangeGroup};
+
+impl Fragment {
+    /// Adds another fragment behind this one. Lists are joined and maps are merged key by key.
+    ///
+    /// # Errors
+    /// What both fragments determine differently: a field, a cluster, the table of routes, the zones of the origins, or
+    /// the key exchange group.
+    pub(crate) fn combine(self, other: Self) -> Result<Self, String> {
+        let mut all = self;
+        // Each would leave the other's last route without requests.
+        if !all.routes.is_empty() && !other.routes.is_empty() {
+            return Err("both have their own table of routes".to_owned());
+        }
+        if !all.origin_zones.is_empty()
+            && !other.origin_zones.is_empty()
+            && all.origin_zones != other.origin_zones
+        {
+            return Err("both assign the origins to zones".to_owned());
+        }
+        let usual = KeyExchangeGroup::default();
+        if all.key_exchange_group == usual {
+            all.key_exchange_group = other.key_exchange_group;
+        } else if other.key_exchange_group != usual && other.key_exchange_group != all.key_exchange_group {
+            return Err("both choose the key exchange group of TLS".to_owned());
+        }
+        all.http_filters.extend(other.http_filters);
+        all.routes.extend(other.routes);
+        all.access_log.extend(other.access_log);
+        all.network_filters.extend(other.network_filters);
+        if all.origin_zones.is_empty() {
+            all.origin_zones = other.origin_zones;
+        }
+        for (place, own, other) in [
+            ("route", &mut all.route, other.route),
+            ("virtual_host", &mut all.virtual_host, other.virtual_host),
+            ("connection_manager", &mut all.connection_manager, other.connection_manager),
+            ("cluster", &mut all.cluster, other.cluster),
+            ("listener", &mut all.listener, other.listener),
+            ("bootstrap", &mut all.bootstrap, other.bootstrap),
+        ] {
+            merge(place, own, other)?;
+        }
+        for cluster in other.clusters {
+            match all.clusters.iter().find(|own| own.get("name") == cluster.get("name")) {
+                None => all.clusters.push(cluster),
+                Some(own) if *own == cluster => {}
+                Some(own) => {
+                    let name = own.get("name").and_then(Value::as_str).unwrap_or_default();
+                    return Err(format!("each defines the cluster `{name}` in another way"));
+                }
+            }
+        }
+        for path in other.replaces {
+            if !all.replaces.contains(&path) {
+                all.replaces.push(path);
+            }
+        }
+        all.files.extend(other.files);
+        Ok(all)
+    }
+}
+
+fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) -> Result<(), String> {
+    for (key, value) in other {
+        let path = format!("{path}.{key}");
+        match (own.get_mut(&key), value) {
+            (None, value) => {
+                own.insert(key, value);
+            }
+            (Some(own), value) if *own == value => {}
+            (Some(Value::Object(own)), Value::Object(value)) => merge(&path, own, value)?,
+            (Some(own), value) => return Err(both_set(&path, own, &value)),
+        }
+    }
+    Ok(())
+}
+
+/// Lists and maps are too long for a message.
+fn both_set(path: &str, own: &Value, other: &Value) -> String {
+    let is_long = |value: &Value| value.is_array() || value.is_object();
+    if is_long(own) || is_long(other) {
+        format!("both set `{path}`")
+    } else {
+        format!("both set `{path}`, to {own} and to {other}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(text: &str) -> Fragment {
+        serde_saphyr::from_str(text).unwrap()
+    }
+
+    fn error(first: &str, second: &str) -> String {
+        fragment(first).combine(fragment(second)).unwrap_err()
+    }
+
+    #[test]
+    fn lists_are_joined_and_maps_are_merged() {
+        let first =
+            "http_filters: [{name: a}]\nroute: {route: {x: 1, z: 3}}\nclusters: [{name: c, type: STATIC}]\n";
+        let second =
+            "http_filters: [{name: b}]\nroute: {route: {y: 2, z: 3}}\nclusters: [{name: c, type: STATIC}]\n";
+        let all = "http_filters: [{name: a}, {name: b}]\nroute: {route: {x: 1, y: 2, z: 3}}\n\
+                   clusters: [{name: c, type: STATIC}]\n";
+        assert_eq!(fragment(first).combine(fragment(second)), Ok(fragment(all)));
+    }
+
+    #[test]
+    fn what_both_determine_is_named() {
+        let errors = [
+            error("cluster: {lb_policy: RANDOM}", "cluster: {lb_policy: MAGLEV}"),
+            error("cluster: {a: {b: [1]}}", "cluster: {a: {b: [2]}}"),
+            error("cluster: {a: {b: 1}}", "cluster: {a: null}"),
+            error("routes: [{a: 1}]", "routes: [{a: 1}]"),
+            error("clusters: [{name: c, type: STATIC}]", "clusters: [{name: c, type: EDS}]"),
+            error("origin_zones: [a, b]", "origin_zones: [a, c]"),
+            error("key_exchange_group: p256", "key_exchange_group: x25519mlkem768"),
+        ];
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        both set `cluster.lb_policy`, to "RANDOM" and to "MAGLEV"
+        both set `cluster.a.b`
+        both set `cluster.a`
+        both have their own table of routes
+        each defines the cluster `c` in another way
+        both assign the origins to zones
+        both choose the key exchange group of TLS
+        "#);
+    }
+}
