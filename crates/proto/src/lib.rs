@@ -194,7 +194,9 @@ mod tests {
         assert!(error("/a.v1.Shop/Sell").contains("it has `Buy`, `Haggle`"));
         let call = services.call("/a.v1.Shop/Buy").unwrap();
         let json = |text: &str| call.encode(text).unwrap_err().to_string();
-        assert!(json("{\"nam\": 1}").contains("is not a valid `a.v1.Ask`") && json("{} {}").contains("a.v1.Ask"));
+        assert!(
+            json("{\"nam\": 1}").contains("is not a valid `a.v1.Ask`") && json("{} {}").contains("a.v1.Ask")
+        );
         let broken = folder.path().join("broken.proto");
         std::fs::write(&broken, "message {").unwrap();
         assert!(Services::read(&broken).unwrap_err().to_string().contains("broken.proto"));
