@@ -127,24 +127,30 @@ fn listening_port(admin: &Path) -> Option<u16> {
     digits.parse().ok().filter(|port| *port != 0)
 }
 
-#[test]
-fn envoy_answers_http3_requests() {
-    let lab = Lab::new();
-    let (config, log, admin) = (lab.path("envoy.json"), lab.path("access.log"), lab.path("admin"));
-    fs::write(&config, bootstrap(&lab, &log).to_string()).unwrap();
+/// Starts Envoy with a configuration that writes the address of its admin interface to `admin`. Returns the port of its
+/// listener.
+fn start_envoy(config: &Path, admin: &Path) -> (Guarded, u16) {
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let started = Command::new(&envoy.program)
         .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--use-dynamic-base-id"])
         .args(["--admin-address-path", admin.to_str().unwrap()])
         .stderr(Stdio::null())
         .spawn();
-    let _proxy = Guarded(started.unwrap());
+    let proxy = Guarded(started.unwrap());
     let mut port = None;
     wait_until("Envoy listens", || {
-        port = listening_port(&admin);
+        port = listening_port(admin);
         port.is_some()
     });
-    let port = port.unwrap();
+    (proxy, port.unwrap())
+}
+
+#[test]
+fn envoy_answers_http3_requests() {
+    let lab = Lab::new();
+    let (config, log, admin) = (lab.path("envoy.json"), lab.path("access.log"), lab.path("admin"));
+    fs::write(&config, bootstrap(&lab, &log).to_string()).unwrap();
+    let (_proxy, port) = start_envoy(&config, &admin);
     let url = format!("https://127.0.0.1:{port}/");
     let result = load(&lab, &["--streams", "8", "--expect", "status=200,size=5", &url]);
     assert!(all_answered(&result), "{result}");
@@ -210,19 +216,7 @@ fn the_origin_answers_grpc_over_http3_message_by_message() {
     let (_origin, address) = lab.origin(&[]);
     let (config, admin) = (lab.path("envoy.json"), lab.path("admin"));
     fs::write(&config, bootstrap_to(&lab, &address).to_string()).unwrap();
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
-    let started = Command::new(&envoy.program)
-        .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--use-dynamic-base-id"])
-        .args(["--admin-address-path", admin.to_str().unwrap()])
-        .stderr(Stdio::null())
-        .spawn();
-    let _proxy = Guarded(started.unwrap());
-    let mut port = None;
-    wait_until("Envoy listens", || {
-        port = listening_port(&admin);
-        port.is_some()
-    });
-    let port = port.unwrap();
+    let (_proxy, port) = start_envoy(&config, &admin);
     let echo = format!("grpc://127.0.0.1:{port}/hoptax.echo.v1.Echo");
     let grpc_load = |arguments: &[&str]| {
         let short = ["load", "-q", "20", "-d", "500ms", "--warmup", "0s", "-c", "2", "--json", "-"];

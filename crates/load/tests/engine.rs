@@ -20,6 +20,18 @@ mod support;
 
 use support::{OK, answering, only_failure, read_request, run, server, spec, target};
 
+/// A server that sleeps before each response.
+fn slow_server(delay: Duration) -> SocketAddr {
+    server(move |mut stream| {
+        while read_request(&mut stream) {
+            thread::sleep(delay);
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    })
+}
+
 #[test]
 fn every_request_of_a_closed_loop_is_answered() {
     let result = run(&spec(answering(OK)));
@@ -46,14 +58,7 @@ fn several_workers_share_connections_and_rate() {
 
 #[test]
 fn an_open_loop_keeps_its_rate_with_a_slow_server() {
-    let address = server(|mut stream| {
-        while read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(50));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
-    });
+    let address = slow_server(Duration::from_millis(50));
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(200.0), Arrivals::Uniform)));
     let result = run(&spec);
@@ -185,14 +190,7 @@ fn late_requests_are_sent_or_skipped_as_configured() {
 
 #[test]
 fn a_polling_worker_never_sleeps() {
-    let address = server(|mut stream| {
-        while read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(20));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
-    });
+    let address = slow_server(Duration::from_millis(20));
     let awake_share = |polls| {
         let spec = WorkerSpec::alone(target(address), 4, Duration::from_secs(5), 1);
         let mut worker = Worker::connect(&spec).unwrap();
@@ -306,14 +304,7 @@ fn the_warm_up_is_not_recorded_and_its_connections_are_reused() {
 
 #[test]
 fn a_backlog_of_the_warm_up_is_in_flight_and_not_recorded() {
-    let address = server(|mut stream| {
-        while read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(5));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
-    });
+    let address = slow_server(Duration::from_millis(5));
     // The 600 requests of the warm-up take the only connection for 3 s, so none of the record is sent in its 300 ms.
     let mut spec = spec(address);
     (spec.connections, spec.open) = (1, Some((Pace::Constant(2_000.0), Arrivals::Uniform)));

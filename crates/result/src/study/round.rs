@@ -82,15 +82,14 @@ pub struct Histogram(pub String);
 pub struct ArmRound {
     /// Resident memory of each proxy at the end, the mean over its copies, bytes.
     pub memory_bytes: Vec<u64>,
-    /// Memory of the first proxies of its copies before and after connections to them were opened; null if none were.
+    /// Memory of the first proxy of its first copy before and after connections to it were opened; null if none were.
     #[serde(default)]
     pub opened: Option<Opened>,
     /// Evidence that its function was not active, or not removed.
     pub unproven: Vec<String>,
 }
 
-/// Resident memory before and after the generator opened its connections, before any request, summed over the first
-/// proxies of all copies of an arm.
+/// Resident memory of a proxy before and after the generator opened its connections, before any request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Opened {

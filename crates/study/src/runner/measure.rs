@@ -277,13 +277,8 @@ impl<'a> Meter<'a> {
             for (sum, proxy) in sums.iter_mut().zip(&subject.proxies) {
                 *sum += memory_bytes(proxy.id())?;
             }
-            if let Some(opened) = subject.opened {
-                let sum = self.record.opened.entry(planned.arm).or_default();
-                sum.connections += opened.connections;
-                sum.before_bytes += opened.before_bytes;
-                sum.after_bytes += opened.after_bytes;
-            }
             if planned.copy == 0 {
+                self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
                 let configuration = subject.configuration.clone();
                 self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
             }
