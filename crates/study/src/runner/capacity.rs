@@ -10,104 +10,95 @@ use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
-use super::subjects::Subjects;
+use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Load, Plan};
 
-/// Measurements per subject and loop; their median is used. Subjects alternate.
+/// Measurements per subject; their median is used. Subjects alternate.
 const TURNS: usize = 3;
-/// Length of each measurement, nanoseconds.
+/// Length of each loop of a measurement, nanoseconds.
 const TURN_NS: u64 = 150_000_000;
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
-/// The measurements of one loop, by arm.
-#[derive(Default)]
-struct Turns {
-    /// Requests per second.
-    rates: BTreeMap<usize, Vec<f64>>,
-    /// CPU time of all proxies per request, nanoseconds.
-    cpu_ns: BTreeMap<usize, Vec<f64>>,
-}
-
 impl Meter<'_> {
-    /// The capacity of each arm, requests per second, see [`of_loops`]. An arm without a proxy gets the capacity of the
-    /// arm that it is compared with or that is compared with it.
+    /// The capacity of each arm, requests per second, over the connections of its open loops; see [`of_loops`]. It is 0
+    /// for an arm that answers nothing.
     pub(super) fn capacities(
         &mut self,
         subjects: &mut Subjects,
         stop: &AtomicBool,
     ) -> io::Result<BTreeMap<usize, f64>> {
-        let closed = self.take_turns(subjects, stop, |_| Some(Release::Closed))?;
-        let seed = self.plan.seed;
-        let open = self.take_turns(subjects, stop, |arm| {
-            let rate = median(closed.rates.get(&arm)?)? * IN_USE;
-            Some(Release::Open(Schedule::new(Arrivals::Poisson, rate.max(1.0), seed, 0, 1)))
-        })?;
-        let mut capacities: BTreeMap<usize, f64> = BTreeMap::new();
-        for (arm, rates) in &closed.rates {
-            let cpu = closed.cpu_ns.get(arm).and_then(|cpu| median(cpu));
-            let in_use = open.cpu_ns.get(arm).and_then(|cpu| median(cpu));
-            if let Some(rate) = median(rates) {
-                capacities.insert(*arm, of_loops(rate, cpu, in_use));
-            }
-        }
-        let first = capacities.values().next().copied();
-        for (number, arm) in self.plan.arms.iter().enumerate() {
-            let other = arm.compared_with.and_then(|other| capacities.get(&other).copied());
-            if let Some(capacity) = other.or(first) {
-                capacities.entry(number).or_insert(capacity);
-            }
-        }
-        Ok(capacities)
-    }
-
-    /// Measures every subject that has a proxy and an open loop, over the connections of that loop. `release` gives the
-    /// releases for an arm; without, the arm is left out.
-    fn take_turns(
-        &mut self,
-        subjects: &mut Subjects,
-        stop: &AtomicBool,
-        release: impl Fn(usize) -> Option<Release>,
-    ) -> io::Result<Turns> {
-        let mut turns = Turns::default();
+        let mut measured: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let open = self.plan.loads.iter().position(|load| load.open.is_some());
         for turn in 0..TURNS {
             for number in plan::shuffled(self.plan, turn as u32) {
-                let (Some(subject), Some(planned)) =
-                    (subjects.all.get_mut(number), self.plan.subjects.get(number))
+                let (Some(subject), Some(planned), Some(open)) =
+                    (subjects.all.get_mut(number), self.plan.subjects.get(number), open)
                 else {
                     continue;
                 };
                 let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-                let Some(release) = release(planned.arm).filter(|_| !proxies.is_empty()) else { continue };
-                let open = self.plan.loads.iter().position(|load| load.open.is_some());
-                let Some(open) = open.filter(|open| matches!(subject.workers.get(*open), Some(Some(_))))
-                else {
+                if proxies.is_empty() || !matches!(subject.workers.get(open), Some(Some(_))) {
                     continue;
-                };
+                }
                 self.freezer.thaw(&proxies)?;
                 thread::sleep(AFTER_THAW);
-                let before = self.read(subject)?;
-                self.recording.clear();
-                let start_ns = now_ns();
-                let run = Run::new(release, start_ns, start_ns + TURN_NS, DRAIN_NS);
-                let Some(worker) = subject.workers.get_mut(open).and_then(Option::as_mut) else { continue };
-                worker.run(run, &mut self.recording, stop)?;
-                thread::sleep(SETTLE);
-                let after = self.read(subject)?;
+                let (closed_rate, closed_cpu_ns) = self.try_loop(subject, open, Release::Closed, stop)?;
+                // Directly after it, so that the machine's speed is the same in both loops.
+                let rate = (closed_rate * IN_USE).max(1.0);
+                let seed = self.plan.seed ^ turn as u64;
+                let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
+                let (_, open_cpu_ns) = self.try_loop(subject, open, release, stop)?;
                 self.freezer.freeze(&proxies)?;
-                let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
-                let answered = self.recording.book.answered as f64;
-                if seconds > 0.0 && answered > 0.0 {
-                    turns.rates.entry(planned.arm).or_default().push(answered / seconds);
-                    if let Some((used, _)) = after.proxies_since(&before) {
-                        turns.cpu_ns.entry(planned.arm).or_default().push(used.cpu_ns as f64 / answered);
-                    }
-                }
+                let capacity = of_loops(closed_rate, closed_cpu_ns, open_cpu_ns);
+                measured.entry(planned.arm).or_default().push(capacity);
             }
         }
         self.recording.clear();
-        Ok(turns)
+        let measured = measured.into_iter().filter_map(|(arm, turns)| Some((arm, median(&turns)?)));
+        Ok(with_arms_without_proxy(self.plan, measured.collect()))
     }
+
+    /// Runs one loop over the connections of a load. Returns requests per second, 0 if none was answered, and the CPU
+    /// time of all proxies per request, nanoseconds, if it is known.
+    fn try_loop(
+        &mut self,
+        subject: &mut Subject,
+        load: usize,
+        release: Release,
+        stop: &AtomicBool,
+    ) -> io::Result<(f64, Option<f64>)> {
+        let before = self.read(subject)?;
+        self.recording.clear();
+        let start_ns = now_ns();
+        let run = Run::new(release, start_ns, start_ns + TURN_NS, DRAIN_NS);
+        if let Some(worker) = subject.workers.get_mut(load).and_then(Option::as_mut) {
+            worker.run(run, &mut self.recording, stop)?;
+        }
+        thread::sleep(SETTLE);
+        let after = self.read(subject)?;
+        let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
+        let answered = self.recording.book.answered as f64;
+        if seconds <= 0.0 || answered <= 0.0 {
+            return Ok((0.0, None));
+        }
+        let used = after.proxies_since(&before);
+        Ok((answered / seconds, used.map(|(used, _)| used.cpu_ns as f64 / answered)))
+    }
+}
+
+/// Adds the arms without a proxy, each with the capacity of the arm that it is compared with, or that is compared with
+/// it, or else of the first arm.
+fn with_arms_without_proxy(plan: &Plan, mut capacities: BTreeMap<usize, f64>) -> BTreeMap<usize, f64> {
+    let first = capacities.values().next().copied();
+    for (number, arm) in plan.arms.iter().enumerate().filter(|(_, arm)| !arm.has_proxy()) {
+        let other = plan.arms.iter().position(|other| other.compared_with == Some(number));
+        let other = arm.compared_with.or(other).and_then(|other| capacities.get(&other).copied());
+        if let Some(capacity) = other.or(first) {
+            capacities.insert(number, capacity);
+        }
+    }
+    capacities
 }
 
 /// Capacity from the rate of a closed loop and the CPU time per request in the closed and in the open loop: the rate at
@@ -131,7 +122,9 @@ pub(super) fn rate_of_slowest(
 ) -> f64 {
     let takes_part = |arm: &&usize| plan.arms.get(**arm).is_some_and(|arm| arm.takes_part(load));
     let under = capacities.keys().filter(takes_part).filter_map(|arm| capacities.get(arm));
-    let Some(slowest) = under.copied().reduce(f64::min) else { return 1.0 };
+    // An arm that answers nothing limits no other.
+    let under = under.copied().filter(|capacity| *capacity > 0.0);
+    let Some(slowest) = under.reduce(f64::min) else { return 1.0 };
     let rate = (slowest * share).max(1.0);
     let unit = 10_f64.powf(rate.log10().floor() - 1.0);
     ((rate / unit).floor() * unit).max(1.0)
