@@ -40,6 +40,11 @@ pub struct Conflict {
     pub why: String,
 }
 
+/// A context for fragments that are compared and never run.
+fn nowhere() -> Context<'static> {
+    Context { directory: Path::new("/"), companion: None }
+}
+
 /// The first part of a query that determines the size of the response.
 const SIZE: &str = "size=";
 
@@ -65,7 +70,7 @@ impl Component {
 
     /// Its fragment without the addresses and folders of a run. None for one that does not render, which the run reports.
     fn fragment(&self) -> Option<Fragment> {
-        self.function.render(&self.knobs, &Context { directory: Path::new("/"), companion: None }).ok()
+        self.function.render(&self.knobs, &nowhere()).ok()
     }
 }
 
@@ -108,14 +113,20 @@ impl Composition {
         self.components.is_empty()
     }
 
-    /// Whether the other one makes the same proxy: calls may differ in that they state a default.
+    /// Whether the other one makes the same proxy: calls may differ in that they state a default, and in their order where
+    /// it does not matter.
     pub fn is_same(&self, other: &Self) -> bool {
-        let is_same = |(own, other): (&Component, &Component)| {
+        let is_same = |own: &Component, other: &Component| {
             own.function.id == other.function.id && own.knobs == other.knobs
         };
+        let contains = |own: &Component| other.components.iter().any(|other| is_same(own, other));
+        // A composition has each function once.
         self.components.len() == other.components.len()
-            && (self.components.len() < 2 || self.order == other.order)
-            && self.components.iter().zip(&other.components).all(is_same)
+            && self.components.iter().all(contains)
+            && (self.components.len() < 2
+                || self
+                    .render(&nowhere())
+                    .is_ok_and(|own| other.render(&nowhere()).is_ok_and(|other| own == other)))
     }
 
     /// The fragment that enables all functions.

@@ -48,6 +48,20 @@ fn a_composition_has_conditions_of_its_own() {
 }
 
 #[test]
+fn compositions_whose_order_does_not_matter_are_duplicates() {
+    let text = |second: &str| {
+        format!("name: test\narms: [baseline, {{name: a, functions: [jwt, rbac]}}, {second}]\n{LOADS}")
+    };
+    let found = problems(&text("{name: b, functions: [rbac, jwt]}"));
+    assert!(found.contains("duplicate arm `b`"), "{found}");
+    // The recommended order, in words.
+    let found = problems(&text("{name: b, functions: [jwt, rbac], order: as-written}"));
+    assert!(found.contains("duplicate arm `b`"), "{found}");
+    plan("baseline, {name: a, functions: [jwt, rbac]}, {name: b, functions: [rbac, jwt], order: as-written}")
+        .unwrap();
+}
+
+#[test]
 fn a_list_of_one_function_is_that_function() {
     let text = |arms: &str| format!("name: test\narms: [{arms}]\n{LOADS}");
     let found = problems(&text("baseline, lua, {name: mine, functions: [lua]}"));
