@@ -121,6 +121,13 @@ impl Call {
             return None;
         }
         let rest = self.received.get(self.answered_bytes..).unwrap_or_default();
+        // Also if the whole message is there already: the limit must not depend on timing.
+        if declared_bytes(rest).is_some_and(|bytes| bytes > MAX_MESSAGE_BYTES) {
+            return Some(Step::End(Status {
+                code: grpc::RESOURCE_EXHAUSTED,
+                message: "a message exceeds 4 MiB",
+            }));
+        }
         let Some((message, behind)) = first(rest) else { return self.without_message(rest) };
         let request_bytes = rest.len() - behind.len();
         let bytes = match self.method {
@@ -146,9 +153,6 @@ impl Call {
         let (code, message) = match *rest {
             [] if self.has_ended => return Some(Step::End(Status::OK)),
             [flag, ..] if flag != 0 => (grpc::UNIMPLEMENTED, "compressed messages are not supported"),
-            [_, a, b, c, d, ..] if u32::from_be_bytes([a, b, c, d]) as usize > MAX_MESSAGE_BYTES => {
-                (grpc::RESOURCE_EXHAUSTED, "a message exceeds 4 MiB")
-            }
             _ if self.has_ended => (grpc::INVALID_ARGUMENT, "the last message is incomplete"),
             _ => return None,
         };
@@ -163,6 +167,14 @@ impl Call {
             self.received.drain(..self.answered_bytes);
             self.answered_bytes = 0;
         }
+    }
+}
+
+/// Length of the next message by its prefix; None while the prefix is incomplete or states a compressed message.
+fn declared_bytes(rest: &[u8]) -> Option<usize> {
+    match *rest {
+        [0, a, b, c, d, ..] => Some(u32::from_be_bytes([a, b, c, d]) as usize),
+        _ => None,
     }
 }
 
@@ -271,6 +283,9 @@ mod tests {
         };
         assert_eq!(ended(&[1, 0, 0, 0, 0]), (vec![], Some(grpc::UNIMPLEMENTED)));
         assert_eq!(ended(&[0, 0, 0x40, 0, 1]), (vec![], Some(grpc::RESOURCE_EXHAUSTED)));
+        let large = framed(&vec![0; MAX_MESSAGE_BYTES + 1]);
+        let behind = [framed(b"first"), large].concat();
+        assert_eq!(ended(&behind), (vec![framed(b"first")], Some(grpc::RESOURCE_EXHAUSTED)));
         let cut = [framed(b"whole"), vec![0, 0, 0, 0, 1]].concat();
         assert_eq!(ended(&cut), (vec![framed(b"whole")], Some(grpc::INVALID_ARGUMENT)));
         assert_eq!(ended(&[]), (vec![], Some(0)));

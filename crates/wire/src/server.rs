@@ -83,7 +83,7 @@ pub enum ServerEvent<Id = u32> {
     },
 }
 
-/// The body of an response.
+/// The body of a response.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A body of the given size. The function returns pieces of it, from an offset and with a maximum size.

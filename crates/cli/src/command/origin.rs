@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     };
     let origin = Origin::bind(&options).map_err(|error| match error {
         OriginError::Table(_) | OriginError::Default(_) => Failure::bad_input(error),
-        OriginError::ListenHttp3 { .. } => {
+        OriginError::ListenHttp3 { .. } | OriginError::NoQuic => {
             Failure::environment(format!("{error}, or serve without HTTP/3: --alpn h2,http/1.1"))
         }
         _ => Failure::environment(error),

@@ -97,10 +97,10 @@ pub(super) fn read(
 pub(super) fn read_at_most(
     connection: &mut Connection,
     id: StreamId,
-    most_bytes: usize,
+    max_bytes: usize,
     mut each: impl FnMut(&[u8]) -> Result<(), ProtocolError>,
 ) -> Result<Ended, ProtocolError> {
-    let mut unread_bytes = most_bytes;
+    let mut unread_bytes = max_bytes;
     let mut stream = connection.recv_stream(id);
     let Ok(mut chunks) = stream.read(true) else { return Ok(Ended::No) };
     let mut fed = Ok(());
