@@ -104,7 +104,7 @@ fn names_are_looked_up_again_and_fixed_hosts_are_not() {
     let (_origin, url) = origin(&[]);
     let (_, port) = url.rsplit_once(':').unwrap();
     let named = format!("http://localhost:{port}/");
-    let result = load(&["--resolve-every", "50ms", &named]);
+    let result = load(&["--resolve-every", "100ms", &named]);
     assert!(all_answered(&result), "{result}");
     let lookups = &result["lookups"];
     assert!(
@@ -112,7 +112,7 @@ fn names_are_looked_up_again_and_fixed_hosts_are_not() {
         "{lookups}"
     );
     assert_eq!(lookups["servers"], result["plan"]["network"]["servers"]);
-    assert_eq!(result["plan"]["network"]["resolve_every_s"], 0.05);
+    assert_eq!(result["plan"]["network"]["resolve_every_s"], 0.1);
     assert!(load(&["--resolve-all", &url])["lookups"].is_null());
     let fixed = format!("localhost:{port}:127.0.0.1");
     let ran = run(["load", "--resolve", &fixed, "--resolve-every", "1s", &named]);
@@ -128,6 +128,7 @@ fn exclusive_connection_flags_are_rejected() {
         (vec!["--unix-socket", "/a", "--resolve-every", "1s"], "cannot be used with"),
         (vec!["--resolve-every", "1s"], "no name to look up"),
         (vec!["--resolve-every", "0s"], "longer than 0s"),
+        (vec!["--resolve-every", "50ms"], "at least 100ms"),
         (vec!["--protocol", "http3", "--unix-socket", "/a"], "--unix-socket requires TCP"),
         (vec!["--protocol", "http3", "--proxy-protocol", "v1"], "--proxy-protocol requires TCP"),
         (vec!["--source-address", "eth0"], "neither an address nor a network"),

@@ -166,8 +166,9 @@ impl Connections {
     /// Handles the other events.
     fn handle_rare(&mut self, event: Event) {
         match event {
-            // The only caller handles these.
-            Event::Requested(_) | Event::Answered { .. } => {}
+            Event::Requested(_) | Event::Answered { .. } => {
+                unreachable!("handled by the only caller: {event:?}")
+            }
             Event::Preconnect(lane) => {
                 if self.current(lane).is_none() {
                     self.open(lane);

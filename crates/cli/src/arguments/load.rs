@@ -67,12 +67,12 @@ pub(crate) struct LoadArguments {
     /// Spread connections over all addresses of a host, in turn [default: its first address]
     #[arg(long, help_heading = CONNECTIONS)]
     pub(crate) resolve_all: bool,
-    /// Look up host names again at this interval during the load, with or without --resolve-all [default: once before it]
+    /// Look up host names again at this interval (100ms or more) during the load, with or without --resolve-all [default: once before it]
     ///
     /// New connections use the new addresses. Connections to addresses that a name no longer has are drained: requests in
     /// flight finish, and later ones open new connections. A failed lookup changes nothing. Hosts of --resolve keep their
     /// addresses.
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = CONNECTIONS)]
+    #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = CONNECTIONS)]
     pub(crate) resolve_every: Option<Duration>,
     /// Connect to this Unix socket instead of the hosts of the URLs
     ///

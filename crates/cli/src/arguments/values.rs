@@ -133,10 +133,10 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("it must be longer than 0s".to_owned()) } else { Ok(duration) }
 }
 
-/// Shortest interval of `--every`: twice the longest time that a worker sleeps.
+/// Shortest interval of `--every` and `--resolve-every`: twice the longest time that a worker sleeps.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// An interval of `--every`.
+/// An interval of `--every` or `--resolve-every`.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     let interval = duration(text)?;
     if interval < SHORTEST_INTERVAL { Err("it must be at least 100ms".to_owned()) } else { Ok(interval) }

@@ -124,7 +124,9 @@ impl Worker {
     /// Runs the QUIC timers of all connections.
     fn tick_all(&mut self) -> Result<(), ConnectError> {
         for connection in self.connections.live().collect::<Vec<_>>() {
-            let ticked = self.transports[connection].tick(&mut Vec::new());
+            // A connection whose opening is held up has no transport yet.
+            let Some(transport) = self.transports.get_mut(connection) else { continue };
+            let ticked = transport.tick(&mut Vec::new());
             ticked.map_err(|error| self.connect_error(self.connections.lane(connection), &error))?;
         }
         Ok(())

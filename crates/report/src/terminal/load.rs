@@ -176,7 +176,7 @@ fn accounts(result: &LoadResult) -> String {
     }
     if let Some(lookups) = &result.lookups {
         text += &format!(
-            "lookups    {}, {} failed, {} changed the addresses\n",
+            "lookups    {}, {} failed, {} changed the addresses or their order\n",
             count(lookups.done),
             count(lookups.failed),
             count(lookups.changes)

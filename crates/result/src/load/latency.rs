@@ -83,7 +83,7 @@ pub struct QuantileIntervals {
 }
 
 /// A percentile of response and service time, us. One that the evidence does not support is null.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Percentile {
     /// The percentile, above 0 and below 100.

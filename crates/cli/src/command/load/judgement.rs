@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hoptax_result::{Latency, LoadResult, Severity, Verdict};
+use hoptax_result::{Latency, LoadResult, Percentile, Severity, Verdict};
 
 /// The judgement of a load.
 #[derive(Clone, Debug)]
@@ -24,8 +24,11 @@ impl Judgement {
             ("withheld in the result", Quantile::Withheld),
             ("lower bounds in the result", Quantile::Bounded),
         ] {
-            let names: Vec<&str> =
-                quantiles(result).iter().filter(|(_, its)| *its == state).map(|(name, _)| *name).collect();
+            let names: Vec<String> = quantiles(result)
+                .into_iter()
+                .filter(|(_, its)| *its == state)
+                .map(|(percentile, _)| format!("p{percentile}"))
+                .collect();
             if !names.is_empty() {
                 let _ = writeln!(comments, "# {what}: {}", names.join(", "));
             }
@@ -42,19 +45,25 @@ enum Quantile {
     Withheld,
 }
 
-fn quantiles(result: &LoadResult) -> [(&'static str, Quantile); 4] {
+/// The percentiles of response time in the result, those of `--percentiles` and `--fail-on` included, ascending.
+fn quantiles(result: &LoadResult) -> Vec<(f64, Quantile)> {
     let Latency { p50_us, p90_us, p99_us, p99_9_us, at_least, .. } = &result.latency.response;
     let state = |value: &Option<f64>, bound: &Option<f64>| match (value, bound) {
         (Some(_), _) => Quantile::Known,
         (None, Some(_)) => Quantile::Bounded,
         (None, None) => Quantile::Withheld,
     };
-    [
-        ("p50", state(p50_us, &at_least.p50_us)),
-        ("p90", state(p90_us, &at_least.p90_us)),
-        ("p99", state(p99_us, &at_least.p99_us)),
-        ("p99.9", state(p99_9_us, &at_least.p99_9_us)),
-    ]
+    let mut quantiles = vec![
+        (50.0, state(p50_us, &at_least.p50_us)),
+        (90.0, state(p90_us, &at_least.p90_us)),
+        (99.0, state(p99_us, &at_least.p99_us)),
+        (99.9, state(p99_9_us, &at_least.p99_9_us)),
+    ];
+    let requested = |one: &Percentile| (one.percentile, state(&one.response_us, &one.response_at_least_us));
+    quantiles.extend(result.percentiles.iter().map(requested));
+    quantiles.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    quantiles.dedup_by_key(|(percentile, _)| *percentile);
+    quantiles
 }
 
 #[cfg(test)]
@@ -77,9 +86,13 @@ mod tests {
         let response = &mut result.latency.response;
         (response.p50_us, response.p99_us, response.p99_9_us) = (None, None, None);
         response.at_least.p99_us = Some(5e3);
+        result.percentiles = vec![
+            Percentile { percentile: 50.0, ..Percentile::default() },
+            Percentile { percentile: 99.99, ..Percentile::default() },
+        ];
         assert_eq!(
             Judgement::of(&result).comments,
-            "# verdict: caution\n# warn: errors: two lines\n# withheld in the result: p50, p99.9\n\
+            "# verdict: caution\n# warn: errors: two lines\n# withheld in the result: p50, p99.9, p99.99\n\
              # lower bounds in the result: p99\n"
         );
     }

@@ -75,7 +75,8 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
     let mut traffic = in_protocol(arguments.protocol.named())?;
     if arguments.resolve_every.is_some() && !traffic.has_refreshed_names() {
         return Err(Failure::bad_input(
-            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them",
+            "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them; remove it, or use \
+             a host name in the URL",
         ));
     }
     if arguments.protocol == ProtocolChoice::Auto
@@ -153,8 +154,8 @@ fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
     }
     if streams > 1 && !protocol.has_streams() {
         return Err(Failure::bad_input(format!(
-            "--streams requires HTTP/2 or gRPC; a connection of {protocol} carries one request at a time: raise \
-             --connections"
+            "--streams requires HTTP/2, HTTP/3 or gRPC; a connection of {protocol} carries one request at a time: raise \
+             --connections, or choose --protocol http2"
         )));
     }
     Ok(())
