@@ -122,6 +122,7 @@ fn spec(call: &str, directory: &Path, witnesses: &[Witness]) -> ProxySpec {
             watched: None,
         },
         environment,
+        flags: Vec::new(),
         workers: 1,
         processors: Vec::new(),
     }
@@ -373,7 +374,7 @@ fn envoy_has_the_workers_of_the_plan() {
 #[test]
 fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     let folder = tempfile::tempdir().unwrap();
-    let lab = Lab::create(&folder.path().join("lab")).unwrap();
+    let lab = Lab::create(&folder.path().join("lab"), ["gateway"]).unwrap();
     let ca = lab.authority().display().to_string();
     for (group, registered, counted_as) in [
         ("x25519", "X25519", "X25519"),

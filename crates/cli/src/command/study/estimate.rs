@@ -45,7 +45,7 @@ impl Estimate {
         let proxies: usize = plan
             .subjects
             .iter()
-            .filter_map(|subject| Some(arm_of(subject.arm)?.subject.position.hops().len()))
+            .filter_map(|subject| Some(arm_of(subject.arm)?.chain.hops.len()))
             .sum();
         let slices_s: f64 = plan
             .loads
