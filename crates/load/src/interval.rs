@@ -146,7 +146,7 @@ pub struct Part {
     workers: usize,
     /// Whether it is the last interval of its worker.
     is_last: bool,
-    /// Whether it reaches the end of the record, as known when it was sent.
+    /// Whether the record of its worker ends in it or before it, as known when it was sent.
     is_at_end: bool,
     /// Length of an interval, nanoseconds.
     length_ns: u64,
@@ -168,8 +168,8 @@ impl Part {
 ///
 /// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end. The
 /// last interval ends with the last response, so it may be a fraction of a millisecond, whose rate and quantiles say nothing.
-/// If it is shorter than a tenth of an interval, it is added to the one before. Intervals from the end of the record on are
-/// passed one interval late for that. After an early end, the one before may have been passed already.
+/// If it is shorter than a tenth of an interval, it is added to the one before. Intervals in which no worker continues its
+/// record are passed one interval late for that. After an early end, the one before may have been passed already.
 ///
 /// # Errors
 /// The first error of `take`, which ends the loop.
@@ -177,47 +177,45 @@ pub fn join<E>(
     parts: impl IntoIterator<Item = Part>,
     mut take: impl FnMut(&Interval, bool) -> Result<(), E>,
 ) -> Result<(), E> {
-    // By interval: the number of workers that have sent it, and the sum of their parts.
-    let mut open: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
+    let mut open: BTreeMap<u64, Incomplete> = BTreeMap::new();
     // The last interval of each worker that has ended.
     let mut ends: Vec<u64> = Vec::new();
-    // The complete intervals that are held back, and the first one that is.
-    let (mut held, mut hold_from, mut length_ns) = (Vec::<Interval>::new(), u64::MAX, 0);
+    // The complete intervals that are held back.
+    let (mut held, mut length_ns) = (Vec::<Interval>::new(), 0);
     for part in parts {
         length_ns = part.length_ns;
         if part.is_last {
             ends.push(part.number);
         }
-        if part.is_at_end {
-            hold_from = hold_from.min(part.number);
-        }
         match open.get_mut(&part.number) {
-            Some((workers, sum)) => {
-                *workers += 1;
-                sum.add(&part.interval);
+            Some(incomplete) => {
+                incomplete.parts += 1;
+                incomplete.is_at_end &= part.is_at_end;
+                incomplete.sum.add(&part.interval);
             }
             None => {
-                open.insert(part.number, (1, part.interval));
+                let incomplete = Incomplete { parts: 1, is_at_end: part.is_at_end, sum: part.interval };
+                open.insert(part.number, incomplete);
             }
         }
         while let Some(first) = open.first_entry() {
             let ended = ends.iter().filter(|end| *end < first.key()).count();
-            if first.get().0 + ended < part.workers {
+            if first.get().parts + ended < part.workers {
                 break;
             }
-            let (number, (_, interval)) = first.remove_entry();
+            let Incomplete { is_at_end, sum, .. } = first.remove();
             let is_ended = ends.len() == part.workers;
             if !is_ended {
                 held.drain(..).try_for_each(|before| take(&before, false))?;
             }
-            if is_ended || number >= hold_from {
-                held.push(interval);
+            if is_ended || is_at_end {
+                held.push(sum);
             } else {
-                take(&interval, false)?;
+                take(&sum, false)?;
             }
         }
     }
-    held.extend(open.into_values().map(|(_, interval)| interval));
+    held.extend(open.into_values().map(|incomplete| incomplete.sum));
     if let [.., before, last] = held.as_mut_slice()
         && last.to_ns.saturating_sub(last.from_ns) < length_ns / SHORT_DIVISOR
     {
@@ -226,6 +224,16 @@ pub fn join<E>(
     }
     let count = held.len();
     held.iter().zip(1..).try_for_each(|(interval, number)| take(interval, number == count))
+}
+
+/// An interval of which some workers have sent their parts.
+struct Incomplete {
+    /// Number of parts.
+    parts: usize,
+    /// Whether all of them are at the end of their worker's record.
+    is_at_end: bool,
+    /// The sum of the parts.
+    sum: Interval,
 }
 
 /// Records the intervals of one worker.
@@ -308,7 +316,7 @@ impl IntervalRecorder {
             number,
             workers: self.workers,
             is_last,
-            is_at_end: interval.record_from_ns.saturating_add(interval.to_ns) >= self.end_ns,
+            is_at_end: is_last || interval.record_from_ns.saturating_add(interval.to_ns) >= self.end_ns,
             length_ns: self.length_ns,
             interval,
         };
@@ -438,6 +446,47 @@ mod tests {
         joined.unwrap();
         assert_eq!(taken_before_the_end.get(), Some(1));
         assert_eq!(*taken.borrow(), [(100, false), (200, true)]);
+    }
+
+    #[test]
+    fn intervals_are_not_held_back_while_a_worker_continues_its_record() {
+        let (mut workers, parts) = recorders(2, 100, 1_600);
+        let (mut long, mut short) = (workers.remove(0), workers.remove(0));
+        // The short one has sent its list of requests, and waits for a response.
+        short.record_start(1_010);
+        short.truncate(1_050);
+        short.advance(1_250);
+        long.advance(1_250);
+        let taken = RefCell::new(Vec::new());
+        let take = |interval: &Interval, is_last: bool| {
+            taken.borrow_mut().push((interval.to_ns, is_last));
+            Ok::<(), ()>(())
+        };
+        let count = |expected: usize| assert_eq!(taken.borrow().len(), expected);
+        let (mut long, mut short) = (Some(long), Some(short));
+        let steps = (0..4).flat_map(|step| {
+            match step {
+                0 => {}
+                1 => {
+                    count(2);
+                    short.take().unwrap().finish(1_260);
+                    long.as_mut().unwrap().advance(1_500);
+                }
+                2 => {
+                    count(5);
+                    long.as_mut().unwrap().advance(1_600);
+                }
+                _ => {
+                    // The one that reaches the end of the record may be the last one.
+                    count(5);
+                    long.take().unwrap().finish(1_605);
+                }
+            }
+            parts.try_iter().collect::<Vec<_>>()
+        });
+        join(steps, take).unwrap();
+        let expected = [100, 200, 300, 400, 500].map(|to_ns| (to_ns, false));
+        assert_eq!(*taken.borrow(), [&expected[..], &[(605, true)]].concat());
     }
 
     #[test]
