@@ -83,6 +83,19 @@ pub enum ServerEvent<Id = u32> {
     },
 }
 
+impl<Id: Copy> ServerEvent<Id> {
+    /// Its stream.
+    pub fn stream(&self) -> Id {
+        match self {
+            Self::Request { stream, .. }
+            | Self::Opened { stream, .. }
+            | Self::Data { stream, .. }
+            | Self::Ended { stream }
+            | Self::Cancelled { stream } => *stream,
+        }
+    }
+}
+
 /// The body of a response.
 #[derive(Clone, Debug)]
 pub enum Body {

@@ -122,7 +122,7 @@ impl ProtocolHandler for WebSocket {
         }
     }
 
-    fn delay_expired(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, _: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some(plan) = self.delayed.take() {
             *context.in_flight -= 1;
             self.echo(plan, output, context);
