@@ -2,7 +2,8 @@
 #![no_main]
 
 use hoptax_wire::grpc::framed;
-use hoptax_wire::http2::{Messages, Server, ServerEvent, Settings};
+use hoptax_wire::grpc::Messages;
+use hoptax_wire::http2::{Server, ServerEvent, Settings};
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event};
 use libfuzzer_sys::fuzz_target;
 

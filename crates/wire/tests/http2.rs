@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hoptax_wire::grpc::framed;
-use hoptax_wire::http2::{Body, Http2, Messages, PREFACE, Server, ServerEvent, Settings};
+use hoptax_wire::grpc::{Messages, framed};
+use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
 use hoptax_wire::{Encoded, Event, Loss, ProtocolError, Response};
 use proptest::prelude::*;
 

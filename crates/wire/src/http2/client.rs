@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::Decoder;
-use super::messages::{Call, Messages};
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::encoded::Encoded;
+use crate::grpc::{Call, Messages};
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response, decimal};
 
 /// Maximum size of buffered bodies.
