@@ -206,7 +206,7 @@ impl Client {
         match self {
             Self::Http1 { reader, has_begun } => {
                 if !std::mem::replace(has_begun, true) {
-                    events.push(Event::Begun { stream: 0 });
+                    events.push(Event::FirstByte { stream: 0 });
                 }
                 if let Progress::Complete(response) = reader.feed(bytes)? {
                     events.push(Event::Answered { stream: 0, response });

@@ -48,7 +48,7 @@ impl ExpectedHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The first byte of a response has arrived.
-    Begun {
+    FirstByte {
         /// Its stream.
         stream: u32,
     },

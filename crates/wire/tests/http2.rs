@@ -114,7 +114,7 @@ fn a_status_of_grpc_is_in_the_trailers() {
     });
     let expected =
         Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, is_as_expected: true };
-    assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, response: expected }]);
+    assert_eq!(pair.events, [Event::FirstByte { stream: 0 }, Event::Answered { stream: 0, response: expected }]);
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn conversation(messages: Messages, body: &[u8], most: usize) -> (Vec<usize>, us
     }
     let reported = pair.told.iter().filter(|event| matches!(event, Event::Message { .. })).count();
     let first = pair.told.iter().position(|event| matches!(event, Event::Message { .. }));
-    let begun = pair.told.iter().position(|event| matches!(event, Event::Begun { .. }));
+    let begun = pair.told.iter().position(|event| matches!(event, Event::FirstByte { .. }));
     assert!(first > begun && begun.is_some(), "{:?}", pair.told);
     let response = pair.told.iter().find_map(|event| match event {
         Event::Answered { response, .. } => Some(*response),

@@ -180,7 +180,7 @@ impl Worker {
         now: u64,
     ) {
         match event {
-            ProtocolEvent::Begun { stream } => {
+            ProtocolEvent::FirstByte { stream } => {
                 let stream = StreamId(stream);
                 if self.connections.is_in_flight(connection, stream) {
                     let slot = self.connections.layout().slot(self.connections.lane(connection), stream);

@@ -444,7 +444,7 @@ impl State {
             }
             stream.status = status;
             stream.length = length;
-            events.push(Event::Begun { stream: slot as u32 });
+            events.push(Event::FirstByte { stream: slot as u32 });
         } else if !end {
             return Err(ProtocolError::Http2("trailers that do not end their stream"));
         }

@@ -312,7 +312,7 @@ impl Http3 {
             })
         })?;
         if !had_begun && stream.response.has_begun() {
-            events.push(Event::Begun { stream: slot });
+            events.push(Event::FirstByte { stream: slot });
         }
         events.extend((0..messages).map(|_| Event::Message { stream: slot }));
         stream.answer(messages);

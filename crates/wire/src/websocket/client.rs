@@ -90,7 +90,7 @@ impl WebSocket {
             }
             if !self.has_begun {
                 self.has_begun = true;
-                events.push(Event::Begun { stream: 0 });
+                events.push(Event::FirstByte { stream: 0 });
             }
             self.message_bytes += frame.payload.len() as u64;
             self.message.take(frame.payload);
