@@ -258,7 +258,7 @@ impl Traffic {
             client.keep_cookies();
         }
         match self.messages {
-            Some(MessageTimes::Received) => client.time_messages(Messages::Whole),
+            Some(MessageTimes::Received) => client.time_messages(Messages::AtOnce),
             Some(MessageTimes::RoundTrips(times)) => client.time_messages(Messages::InTurn(times)),
             Some(MessageTimes::Sent(_)) | None => {}
         }

@@ -34,7 +34,7 @@ impl Head {
     }
 
     /// Whether it has a method and a path.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         !self.method.is_empty() && !self.path.is_empty()
     }
 

@@ -21,7 +21,7 @@ const MAX_UNRELEASED_BYTES: usize = 8 << 20;
 struct Pair {
     client: Http3,
     server: Server,
-    told: Vec<Event>,
+    client_events: Vec<Event>,
 }
 
 impl Pair {
@@ -51,7 +51,7 @@ impl Pair {
         let mut pair = Self {
             client: Http3::new(&setup, None),
             server: Server::new(&server.unwrap(), is_streaming).unwrap(),
-            told: Vec::new(),
+            client_events: Vec::new(),
         };
         while !pair.client.is_open() {
             pair.exchange();
@@ -68,10 +68,10 @@ impl Pair {
         }
         self.server.tick(&mut events);
         while self.server.next_datagram(&mut datagram).is_some() {
-            self.client.feed(&datagram, &mut self.told).unwrap();
+            self.client.feed(&datagram, &mut self.client_events).unwrap();
             is_idle = false;
         }
-        self.client.tick(&mut self.told).unwrap();
+        self.client.tick(&mut self.client_events).unwrap();
         if is_idle {
             // QUIC spreads what it sends over time.
             std::thread::sleep(Duration::from_millis(1));
@@ -94,7 +94,7 @@ impl Pair {
 
     /// The size of the answer's body, once there is one.
     fn answered_bytes(&self) -> Option<u64> {
-        self.told.iter().find_map(|event| match event {
+        self.client_events.iter().find_map(|event| match event {
             Event::Answered { response, .. } => Some(response.body_bytes),
             _ => None,
         })
@@ -165,7 +165,7 @@ fn an_answer_may_end_before_its_request() {
     }
     assert_eq!(pair.answered_bytes(), Some(6));
     // The connection carries on, and the body of a call that is read as a whole is kept.
-    pair.told.clear();
+    pair.client_events.clear();
     pair.send("/whole", b"hop");
     while pair.answered_bytes().is_none() {
         for event in pair.exchange() {
@@ -243,11 +243,11 @@ fn conversation(messages: Messages, body: &[u8], most: usize) -> (Vec<usize>, us
             }
         }
     }
-    let reported = pair.told.iter().filter(|event| matches!(event, Event::Message { .. })).count();
-    let first = pair.told.iter().position(|event| matches!(event, Event::Message { .. }));
-    let begun = pair.told.iter().position(|event| matches!(event, Event::FirstByte { .. }));
-    assert!(first > begun && begun.is_some(), "{:?}", pair.told);
-    let response = pair.told.iter().find_map(|event| match event {
+    let reported = pair.client_events.iter().filter(|event| matches!(event, Event::Message { .. })).count();
+    let first = pair.client_events.iter().position(|event| matches!(event, Event::Message { .. }));
+    let begun = pair.client_events.iter().position(|event| matches!(event, Event::FirstByte { .. }));
+    assert!(first > begun && begun.is_some(), "{:?}", pair.client_events);
+    let response = pair.client_events.iter().find_map(|event| match event {
         Event::Answered { response, .. } => Some(*response),
         _ => None,
     });
@@ -264,6 +264,6 @@ fn each_message_of_a_conversation_follows_the_response_to_the_previous_one() {
     let (parts, reported, is_as_expected) = conversation(Messages::InTurn(5), &message, 2);
     assert!(parts.len() < 5 && reported < 5 && !is_as_expected, "{parts:?}");
     // A body that is sent as a whole.
-    let (_, reported, is_as_expected) = conversation(Messages::Whole, &message.repeat(4), usize::MAX);
+    let (_, reported, is_as_expected) = conversation(Messages::AtOnce, &message.repeat(4), usize::MAX);
     assert_eq!((reported, is_as_expected), (4, true));
 }

@@ -6,8 +6,8 @@ use super::MessageCounter;
 /// ([`Event::Message`](crate::Event::Message)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
-    /// The body is sent as a whole.
-    Whole,
+    /// The whole body is sent at once.
+    AtOnce,
     /// The body is one message and is sent this many times, at least once, each time after the response to the previous one.
     InTurn(u32),
 }
@@ -28,7 +28,7 @@ impl Call {
     /// A call whose body has just been sent.
     pub(crate) fn new(messages: Messages, body: &[u8]) -> Self {
         let (message, times) = match messages {
-            Messages::Whole => (Vec::new(), 0),
+            Messages::AtOnce => (Vec::new(), 0),
             Messages::InTurn(times) => (body.to_vec(), times.max(1)),
         };
         Self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
+use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::Decoder;
 use super::request::{FieldTable, put_cookies};
@@ -312,7 +312,7 @@ impl State {
 
     fn take(
         &mut self,
-        piece: &Piece<'_>,
+        piece: &FramePart<'_>,
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), ProtocolError> {

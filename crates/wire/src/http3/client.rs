@@ -12,14 +12,14 @@ use quinn_proto::{
 use quinn_proto::{FinishError, StreamEvent, StreamId, VarInt};
 
 use super::frame::{OneWay, kind, opening, put_head, put_with_cookies};
-use super::quic::{self, Ended};
+use super::quic::{self, ReadEnd};
 use super::response::ResponseReader;
 use super::{REQUEST_CANCELLED, code_of_http2};
 use crate::body::ExpectedBody;
 use crate::cookies::Cookies;
 use crate::encoded::Encoded;
 use crate::grpc::{Call, Messages};
-use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Quic};
+use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, QuicError};
 use crate::tls::{self, Handshake, ServerName};
 
 /// Settings of a connection.
@@ -102,7 +102,7 @@ impl Http3 {
     /// # Errors
     /// When QUIC does not support the TLS settings.
     pub fn check(&self) -> Result<(), ProtocolError> {
-        if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(Quic::Version)) }
+        if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(QuicError::Version)) }
     }
 
     /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
@@ -144,7 +144,7 @@ impl Http3 {
             let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
             *one = Stream { unsent, is_head: request.is_head, response, call, id: None };
             if let Some((_, connection)) = &mut self.connection {
-                one.go_on(connection);
+                one.send_pending(connection);
             }
         }
     }
@@ -205,7 +205,7 @@ impl Http3 {
             (Some(DatagramEvent::Response(transmit)), _) => self.reply.truncate(transmit.size),
             _ => self.reply.clear(),
         }
-        self.look(events)
+        self.poll(events)
     }
 
     /// Handles timers: QUIC retransmits lost packets and sends delayed acknowledgements.
@@ -218,15 +218,17 @@ impl Http3 {
             && connection.poll_timeout().is_some_and(|due| due <= now)
         {
             connection.handle_timeout(now);
-            return self.look(events);
+            return self.poll(events);
         }
         Ok(())
     }
 
     /// Polls for events.
-    fn look(&mut self, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let Self { connection, endpoint, streams, one_way, .. } = self;
-        let Some((handle, connection)) = connection else { return Err(ProtocolError::Quic(Quic::Version)) };
+        let Some((handle, connection)) = connection else {
+            return Err(ProtocolError::Quic(QuicError::Version));
+        };
         quic::exchange(endpoint, *handle, connection);
         self.readable.clear();
         while let Some(event) = connection.poll() {
@@ -256,7 +258,7 @@ impl Http3 {
                 QuicEvent::Stream(StreamEvent::Readable { id }) => self.readable.push(id),
                 QuicEvent::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
                     for stream in streams.iter_mut().filter(|stream| !stream.unsent.is_empty()) {
-                        stream.go_on(connection);
+                        stream.send_pending(connection);
                     }
                 }
                 _ => {}
@@ -317,14 +319,14 @@ impl Http3 {
         events.extend((0..messages).map(|_| Event::Message { stream: slot }));
         stream.answer(messages);
         let event = match ended {
-            Ended::No | Ended::Unread => {
+            ReadEnd::Blocked | ReadEnd::Limit => {
                 if !stream.unsent.is_empty() {
-                    stream.go_on(connection);
+                    stream.send_pending(connection);
                 }
                 return Ok(());
             }
-            Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
-            Ended::Whole => match stream.response.end(stream.is_head, expected) {
+            ReadEnd::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
+            ReadEnd::Finished => match stream.response.end(stream.is_head, expected) {
                 Some(mut response) => {
                     response.is_as_expected &= stream.call.as_ref().is_none_or(|call| call.is_answered());
                     Event::Answered { stream: slot, response }
@@ -367,7 +369,7 @@ impl Stream {
     }
 
     /// Sends as much of the request as flow control allows, once it has a stream.
-    fn go_on(&mut self, connection: &mut Connection) {
+    fn send_pending(&mut self, connection: &mut Connection) {
         self.id = self.id.or_else(|| connection.streams().open(Dir::Bi));
         let Some(id) = self.id else { return };
         let mut stream = connection.send_stream(id);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::frame::{FrameReader, Piece, kind};
+use super::frame::{FramePart, FrameReader, kind};
 use super::qpack;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
@@ -54,14 +54,14 @@ impl ResponseReader {
     ) -> Result<(), ProtocolError> {
         let Self { frames, status, grpc_status, length, body_bytes, matched, body } = self;
         frames.feed(bytes, |piece| match piece {
-            Piece::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
-            Piece::Data(bytes) => {
+            FramePart::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
+            FramePart::Data(bytes) => {
                 *body_bytes += bytes.len() as u64;
                 body.take(bytes);
                 each(bytes);
                 Ok(())
             }
-            Piece::Whole(kind::HEADERS, block) => {
+            FramePart::Frame(kind::HEADERS, block) => {
                 let head = Head::read(block, expected, cookies.as_deref_mut())?;
                 if *status == 0 && !(100..1000).contains(&head.status) {
                     return Err(ProtocolError::Http3("a response without a status"));
@@ -74,7 +74,7 @@ impl ResponseReader {
                 *grpc_status = head.grpc_status.or(*grpc_status);
                 Ok(())
             }
-            Piece::Whole(..) => Err(ProtocolError::Http3("a connection frame on a request stream")),
+            FramePart::Frame(..) => Err(ProtocolError::Http3("a connection frame on a request stream")),
         })
     }
 
@@ -82,7 +82,7 @@ impl ResponseReader {
     pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Response> {
         let has_body = !is_head && self.status != 304;
         let is_wrong = has_body && self.length.is_some_and(|length| length != self.body_bytes);
-        if self.status == 0 || is_wrong || !self.frames.is_between() {
+        if self.status == 0 || is_wrong || !self.frames.is_at_boundary() {
             return None;
         }
         let all = (1_u64 << expected.len().min(63)) - 1;

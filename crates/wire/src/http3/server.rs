@@ -11,7 +11,7 @@ use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Ev
 use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt};
 
 use super::frame::opening;
-use super::quic::{self, Ended};
+use super::quic::{self, ReadEnd};
 use super::request::{PendingResponse, Stream};
 use super::{NO_ERROR, REQUEST_CANCELLED};
 use crate::response::ProtocolError;
@@ -85,7 +85,7 @@ impl Server {
                     && let Some(peer) = self.peers.get_mut(&number)
                 {
                     peer.connection.handle_event(event);
-                    self.look(number, events);
+                    self.poll(number, events);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
@@ -95,7 +95,7 @@ impl Server {
                         self.next_number += 1;
                         self.numbers.insert(handle.0, number);
                         self.peers.insert(number, Peer::new(handle, connection));
-                        self.look(number, events);
+                        self.poll(number, events);
                         return true;
                     }
                     Err(error) => self.reply(error.response, reply),
@@ -132,7 +132,7 @@ impl Server {
             if let Some(peer) = self.peers.get_mut(&number) {
                 peer.connection.handle_timeout(now);
             }
-            self.look(number, events);
+            self.poll(number, events);
         }
         for (number, peer) in &mut self.peers {
             let resumable: Vec<StreamId> = peer.resumable().collect();
@@ -167,7 +167,7 @@ impl Server {
         trailers: &[(&str, &str)],
     ) {
         self.with(request, |stream| {
-            stream.response = Some(PendingResponse::whole(fields, body, trailers));
+            stream.response = Some(PendingResponse::complete(fields, body, trailers));
         });
     }
 
@@ -222,7 +222,7 @@ impl Server {
         let Ok(id) = VarInt::from_u64(request.stream).map(StreamId::from) else { return };
         if let Some(stream) = peer.streams.get_mut(&id) {
             change(stream);
-            peer.go_on(id);
+            peer.send_pending(id);
         }
     }
 
@@ -233,7 +233,7 @@ impl Server {
         }
     }
 
-    fn look(&mut self, number: u64, events: &mut Vec<ServerEvent<RequestId>>) {
+    fn poll(&mut self, number: u64, events: &mut Vec<ServerEvent<RequestId>>) {
         let Some(peer) = self.peers.get_mut(&number) else { return };
         quic::exchange(&mut self.endpoint, peer.handle, &mut peer.connection);
         let mut readable = Vec::new();
@@ -257,7 +257,7 @@ impl Server {
                     }
                 }
                 QuicEvent::Stream(StreamEvent::Readable { id }) => readable.push(id),
-                QuicEvent::Stream(StreamEvent::Writable { id }) => peer.go_on(id),
+                QuicEvent::Stream(StreamEvent::Writable { id }) => peer.send_pending(id),
                 QuicEvent::Stream(StreamEvent::Stopped { id, .. }) if peer.remove(id, REQUEST_CANCELLED) => {
                     events.push(ServerEvent::Cancelled { stream: request(number, id) });
                 }
@@ -329,9 +329,9 @@ impl Peer {
                 stream.feed(bytes, number, is_streaming, events)
             })?;
             match ended {
-                Ended::Unread => {}
-                Ended::No => return Ok(()),
-                Ended::Whole => {
+                ReadEnd::Limit => {}
+                ReadEnd::Blocked => return Ok(()),
+                ReadEnd::Finished => {
                     stream.has_ended = true;
                     if stream.is_reported_in_parts {
                         events.push(ServerEvent::Ended { stream: number });
@@ -341,7 +341,7 @@ impl Peer {
                     }
                     return Ok(());
                 }
-                Ended::Reset(_) => {
+                ReadEnd::Reset(_) => {
                     self.streams.remove(&id);
                     events.push(ServerEvent::Cancelled { stream: number });
                     return Ok(());
@@ -369,7 +369,7 @@ impl Peer {
     }
 
     /// Sends as much of a response as flow control allows.
-    fn go_on(&mut self, id: StreamId) {
+    fn send_pending(&mut self, id: StreamId) {
         let Some(Stream { response: Some(response), .. }) = self.streams.get_mut(&id) else { return };
         let mut stream = self.connection.send_stream(id);
         loop {
