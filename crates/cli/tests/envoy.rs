@@ -386,9 +386,9 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
         spec.plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
         let proxy = started(&spec);
         let url = format!("https://{}{REQUEST_PATH}", proxy.address);
-        let load = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];
+        let load = ["load", "-q", "200", "-n", "80", "--warmup", "0s", "-c", "2", "--json", "-"];
         let more = ["--requests-per-connection", "1", "--ca", &ca, &url];
-        let ran = support::run(load.into_iter().chain(more));
+        let ran = support::run(load.into_iter().chain(support::UNHURRIED).chain(more));
         let result = support::checked("load", &ran.stdout);
         let tls = &result["tls"];
         assert_eq!(tls["key_exchange_group"], registered, "{tls}");
