@@ -52,7 +52,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         response_load: result
             .plan
             .response_load()
-            .map_or_else(String::new, |load| format!("{} ({})", load.name, words::loop_of(load))),
+            .map_or_else(String::new, |load| format!("{} ({})", load.name, words::loop_of(result, load))),
         has: PageColumns::new(&columns),
         is_empty: columns.is_empty(),
         left_out: columns.left_out,

@@ -24,7 +24,7 @@ pub use machine::{GeneratorUse, HostUse};
 pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
-pub use round::{ArmRound, Disturbance, Histogram, Opened, Sample, StudyRound};
+pub use round::{ArmRound, Capacity, Disturbance, Histogram, Opened, Sample, StudyRound};
 pub use subject::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
 
 /// The complete result of a study.

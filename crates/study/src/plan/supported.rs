@@ -102,6 +102,9 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
         let does = format!("always responds with {USUAL_BYTES}");
         lacks.push(lack(format!("responses of {bytes} bytes"), &does));
     }
+    if arm.uses_http2_to_origin() {
+        lacks.push(lack("HTTP/2 to the application".to_owned(), "serves HTTP/1.1 only"));
+    }
     if let Some(query) = &conditions.query {
         lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));
     }
