@@ -197,6 +197,7 @@ pub(crate) mod tests {
             speeds: None,
             machine: None,
             rounds: Vec::new(),
+            sittings: Vec::new(),
         }
     }
 

@@ -147,6 +147,7 @@ pub(crate) fn study() -> StudyResult {
             wall_seconds: 431.2,
             ended_early: None,
             resumed_after_rounds: Vec::new(),
+            sittings: Vec::new(),
             max_error_share: 0.001,
         },
         generator: vec![GeneratorUse {

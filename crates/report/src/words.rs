@@ -47,6 +47,10 @@ pub(crate) fn method(result: &StudyResult) -> String {
     let resumed: String =
         plan.resumed_after_rounds.iter().map(|round| format!(", resumed after round {round}")).collect();
     let resumed = resumed + &until(result);
+    let resumed = match result.sittings.len() {
+        0 => resumed,
+        sittings => format!(" in {sittings} sittings"),
+    };
     format!(
         "{} of {} rounds{resumed}, all processes restarted in each; loads: {}; seed {}; {} s",
         plan.rounds_completed,
@@ -109,11 +113,16 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     let sequential = result.plan.sequential.as_ref().map_or_else(String::new, |sequential| {
         format!(" at {:.0} %, since interval widths ended the study", sequential.quantile_confidence * 100.0)
     });
+    let of_one = format!(
+        "± is half of the {confidence:.0} % interval: paired by block, Hodges-Lehmann within a round, Student over rounds\
+         {sequential}"
+    );
+    let of_machine = format!(
+        "± is half of the {confidence:.0} % interval for this machine, over sittings (random effects, after Paule and Mandel, Hartung \
+         and Knapp); a number that only one sitting has keeps the interval of that sitting"
+    );
     let mut sentences = vec![
-        format!(
-            "± is half of the {confidence:.0} % interval: paired by block, Hodges-Lehmann within a round, Student over rounds\
-             {sequential}"
-        ),
+        if result.sittings.is_empty() { of_one } else { of_machine },
         "tail quantiles (p90, p99) are taken over all rounds, with jackknife intervals over rounds"
             .to_owned(),
     ];

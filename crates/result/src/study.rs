@@ -14,7 +14,7 @@ mod subject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, Verdict};
+use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, SittingRecord, Verdict};
 
 pub use arm::{
     ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
@@ -61,9 +61,12 @@ pub struct StudyResult {
     /// The speeds of the machine, measured before the first round; null if not requested.
     #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
-    /// The evidence: what was measured in each complete round.
+    /// The evidence: what was measured in each complete round. Empty for several sittings as one result.
     #[serde(default)]
     pub rounds: Vec<StudyRound>,
+    /// The sittings that the numbers are combined from, in chronological order; empty for a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sittings: Vec<SittingRecord>,
 }
 
 impl StudyResult {

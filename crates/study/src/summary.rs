@@ -108,6 +108,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         machine,
         speeds,
         rounds,
+        sittings: Vec::new(),
     };
     fill(&mut result);
     result
