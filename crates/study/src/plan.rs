@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use hoptax_functions::{Catalogue, Composition, Context, KeyExchangeGroup, KnobValue, Proof, Tls};
+use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
@@ -220,16 +220,20 @@ impl Plan {
 
     /// The Envoys that single proxies choose, as in the study file.
     pub fn envoys(&self) -> BTreeSet<&str> {
-        self.arms
-            .iter()
-            .flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop)))
-            .collect()
+        self.arms.iter().flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop))).collect()
     }
 
     /// The arm of the subject with this index.
     pub fn arm_of(&self, subject: usize) -> Option<&Arm> {
         self.arms.get(self.subjects.get(subject)?.arm)
     }
+}
+
+/// What the functions of a proxy add to it, without the addresses and folders of a run.
+fn fragment(hop: &Hop) -> Fragment {
+    let context = Context { directory: Path::new("."), companion: None };
+    // Functions of the catalogue were rendered when it was loaded.
+    hop.functions.render(&context).unwrap_or_default()
 }
 
 impl Arm {
@@ -276,12 +280,14 @@ impl Arm {
 
     /// The key exchange group of its TLS connections; none if it has none.
     pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
-        let context = Context { directory: Path::new("."), companion: None };
-        // Functions of the catalogue were rendered when it was loaded.
-        let group = |hop: &Hop| Some(hop.functions.render(&context).ok()?.key_exchange_group);
-        let mut groups = self.chain.hops.iter().filter_map(group);
+        let mut groups = self.chain.hops.iter().map(|hop| fragment(hop).key_exchange_group);
         let chosen = groups.find(|group| *group != KeyExchangeGroup::default()).unwrap_or_default();
         self.is_secured().then_some(chosen)
+    }
+
+    /// Whether a function has the proxy at the origin's end use HTTP/2 to the origin.
+    pub fn uses_http2_to_origin(&self) -> bool {
+        self.chain.hops.last().is_some_and(|hop| fragment(hop).uses_http2_to_origin())
     }
 
     /// The lowest limit that its functions enforce: requests per second, and the burst size.

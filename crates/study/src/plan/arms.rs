@@ -128,9 +128,11 @@ impl Planned<'_> {
                 continue;
             }
             let added = match name.as_str() {
-                BASELINE => points::plain(BASELINE, &requested).map_err(|message| vec![message]).map(|resolved| {
-                    self.baseline(&resolved);
-                }),
+                BASELINE => {
+                    points::plain(BASELINE, &requested).map_err(|message| vec![message]).map(|resolved| {
+                        self.baseline(&resolved);
+                    })
+                }
                 DIRECT => self.direct((DIRECT, hops::NO_PROXY.to_owned()), &requested, index),
                 same if number_of_same(same).is_some() => self.same(same, &requested, index),
                 call => self.functions(call, &requested, index, (is_unloaded, has_points)),
@@ -149,7 +151,8 @@ impl Planned<'_> {
             return place;
         }
         let required = resolved.required();
-        let plain = if required.is_empty() { BASELINE.to_owned() } else { format!("{BASELINE}{{{required}}}") };
+        let plain =
+            if required.is_empty() { BASELINE.to_owned() } else { format!("{BASELINE}{{{required}}}") };
         let id = resolved.named(&plain);
         let summary = match id.strip_prefix(BASELINE) {
             None | Some("") => "A plain proxy".to_owned(),
@@ -315,7 +318,8 @@ impl Planned<'_> {
         requested: &Requested,
         (index, is_unloaded): (Option<usize>, bool),
     ) -> Result<(), Vec<String>> {
-        let resolved = points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
+        let resolved =
+            points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
         let mut id = resolved.named(name);
         if is_unloaded {
             id = format!("{id} unloaded");
@@ -357,7 +361,9 @@ fn at_point(
     name: &str,
     value: &KnobValue,
 ) -> Option<(FunctionCall, Requested)> {
-    let Some(knob) = function.knobs.get(name) else { return Some((call.clone(), requested.clone().at(name, value)?)) };
+    let Some(knob) = function.knobs.get(name) else {
+        return Some((call.clone(), requested.clone().at(name, value)?));
+    };
     if call.knobs.contains_key(name) || knob.default == *value {
         return None;
     }

@@ -8,8 +8,8 @@ use std::fmt;
 
 use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
 
-use super::chain::{Chain, Hop};
 use super::Conditions;
+use super::chain::{Chain, Hop};
 use super::conditions::USUAL_BYTES;
 use crate::file::{ConditionsSection, OneOrMore, Protocol, TlsWord};
 
@@ -152,7 +152,14 @@ pub(super) fn plain(name: &str, requested: &Requested) -> Result<Resolved, Strin
 /// The requested conditions exclude each other.
 pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolved, String> {
     let less = |point: &Point| Point { tls: None, workers: None, envoy: None, ..point.clone() };
-    plain(name, &Requested { by_study: less(&requested.by_study), by_arm: less(&requested.by_arm), ..requested.clone() })
+    plain(
+        name,
+        &Requested {
+            by_study: less(&requested.by_study),
+            by_arm: less(&requested.by_arm),
+            ..requested.clone()
+        },
+    )
 }
 
 /// The conditions of a chain of proxies, whose functions all work on the same requests.
@@ -299,11 +306,10 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         )
     })?;
     let own_envoy = required.envoy.as_deref();
-    let envoy =
-        choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
-            let own = own_envoy.unwrap_or_default();
-            format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
-        })?;
+    let envoy = choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
+        let own = own_envoy.unwrap_or_default();
+        format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
+    })?;
     let more_headers = by_arm.headers.or(by_study.headers);
 
     // Defaults are not part of the name: a plain arm keeps its plain id.

@@ -55,7 +55,8 @@ pub(super) fn check(
 /// compared with it.
 fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
     let is_by_proxies = arm.kind == ArmKind::Position || (arm.kind == ArmKind::Baseline && !arm.has_proxy());
-    let is_it = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.to_string() == arm.id);
+    let is_it =
+        |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.to_string() == arm.id);
     let index = file.arms.iter().position(is_it).filter(|_| is_by_proxies)?;
     Some(format!("/arms/{index}"))
 }
@@ -126,6 +127,9 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
     if let Some(bytes) = other_bytes {
         let does = format!("always responds with {USUAL_BYTES}");
         lacks.push(lack(format!("responses of {bytes} bytes"), &does));
+    }
+    if arm.uses_http2_to_origin() {
+        lacks.push(lack("HTTP/2 to the application".to_owned(), "serves HTTP/1.1 only"));
     }
     if let Some(query) = &conditions.query {
         lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));

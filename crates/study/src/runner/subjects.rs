@@ -43,6 +43,7 @@ const AFTER_OPENING: Duration = Duration::from_millis(50);
 pub const FILES: &str = "files";
 
 /// The processes and connections of a round.
+#[derive(Default)]
 pub(super) struct Subjects {
     /// By their index in the plan.
     pub(super) all: Vec<Subject>,
@@ -54,7 +55,10 @@ pub(super) struct Subjects {
 }
 
 /// One running copy of an arm.
+#[derive(Default)]
 pub(super) struct Subject {
+    /// Whether one of its functions calls the companion.
+    pub(super) asks_companion: bool,
     /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
     /// The connections under each load; none where the arm takes no part.
@@ -169,7 +173,8 @@ impl Subjects {
             let connections = open_connections(plan, arm, &workers);
             let before = proxies.first().filter(|_| connections > 0).zip(before);
             let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-            all.push(Subject { proxies, workers, target, opened, configuration: arm_hash(&configured) });
+            let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
+            all.push(Subject { asks_companion, proxies, workers, target, opened, configuration });
         }
         // To the generator, a connection is open before the proxy has accepted it.
         thread::sleep(AFTER_OPENING);

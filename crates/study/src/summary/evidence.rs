@@ -90,6 +90,7 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
         memory_bytes: record.memory_bytes.get(&arm).cloned().unwrap_or_default(),
         opened: record.opened.get(&arm).copied(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
+        capacity: record.capacities.get(&arm).copied(),
     }
 }
 
