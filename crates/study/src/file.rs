@@ -6,7 +6,6 @@
 mod arm;
 mod conditions;
 mod link;
-mod nodes;
 mod problem;
 mod subject;
 mod syntax;
