@@ -24,6 +24,7 @@ use crate::outside::outside_addresses;
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
 
+pub use extensions::missing_extension;
 pub use listeners::Listener;
 pub(crate) use secrets::{API_KEY, BASIC_USER};
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::document::Document;
 use crate::place::{Place, Problem, Problems};
-use crate::tree::{self, is_within, join};
+use crate::tree::{self, join};
 
 /// A static bootstrap whose nodes know their places in the user's files.
 #[derive(Clone, Debug)]
@@ -18,14 +18,13 @@ pub struct Configuration {
     /// Secrets by name. They are read for their kind only.
     pub(crate) secrets: BTreeMap<String, Value>,
     documents: Vec<Document>,
-    grafts: Vec<Graft>,
+    /// Subtrees that were taken from other places, by their pointers in the bootstrap.
+    grafts: BTreeMap<String, Graft>,
 }
 
 /// A subtree that was taken from another place.
 #[derive(Clone, Debug)]
 struct Graft {
-    /// Its pointer in the bootstrap.
-    at: String,
     /// The number of its document.
     document: usize,
     /// Its pointer there.
@@ -63,7 +62,7 @@ pub fn read(
         tree: Value::Null,
         secrets: BTreeMap::new(),
         documents: vec![document],
-        grafts: Vec::new(),
+        grafts: BTreeMap::new(),
     };
     let mut problems = Vec::new();
     let resources = if is_dump {
@@ -95,13 +94,15 @@ struct Found {
 impl Configuration {
     /// The place of a node of the bootstrap in the user's files.
     pub fn place(&self, pointer: &str) -> Place {
-        let graft = self
-            .grafts
-            .iter()
-            .filter(|graft| is_within(pointer, &graft.at))
-            .max_by_key(|graft| graft.at.len());
+        let mut around = pointer;
+        let graft = loop {
+            match (self.grafts.get(around), around.rsplit_once('/')) {
+                (None, Some((parent, _))) => around = parent,
+                (graft, _) => break graft,
+            }
+        };
         let (document, pointer) = match graft {
-            Some(graft) => (graft.document, format!("{}{}", graft.from, &pointer[graft.at.len()..])),
+            Some(graft) => (graft.document, format!("{}{}", graft.from, &pointer[around.len()..])),
             None => (0, pointer.to_owned()),
         };
         self.documents[document].place(&pointer)
@@ -119,7 +120,7 @@ impl Configuration {
             Some(Value::Array(items)) => items.push(found.value),
             _ => return,
         }
-        self.grafts.push(Graft { at: at.to_owned(), document: found.document, from: found.pointer });
+        self.grafts.insert(at.to_owned(), Graft { document: found.document, from: found.pointer });
     }
 
     /// Appends a resource to a list of `static_resources`.

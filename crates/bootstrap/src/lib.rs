@@ -11,6 +11,8 @@
 mod adapt;
 mod assemble;
 mod document;
+#[cfg(test)]
+mod fixture;
 mod names;
 mod outside;
 pub mod parts;
@@ -18,7 +20,7 @@ mod place;
 pub mod request;
 mod tree;
 
-pub use adapt::{Adapted, Copied, Identity, Lab, LabFiles, Listener, Replacement};
+pub use adapt::{Adapted, Copied, Identity, Lab, LabFiles, Listener, Replacement, missing_extension};
 pub use assemble::{Configuration, Loaded, read};
 pub use outside::outside_addresses;
 pub use place::{Place, Problem, Problems};

@@ -1,4 +1,5 @@
-//! Finds addresses that lead out of the machine. It knows nothing of the passes that replace addresses, and is their check.
+//! Finds addresses that lead out of the machine. It checks what the passes of `adapt` left, and knows
+//! nothing of them.
 
 use std::net::IpAddr;
 use std::path::Path;

@@ -74,6 +74,24 @@ pub struct Part {
     pub proof: Vec<String>,
 }
 
+impl Part {
+    /// The statistics of the part among those that moved.
+    pub fn moved<'m>(&self, moved: impl IntoIterator<Item = &'m String>) -> Vec<&'m String> {
+        let is_own = |name: &&String| self.proof.iter().any(|pattern| is_matched(name, pattern));
+        moved.into_iter().filter(is_own).collect()
+    }
+}
+
+/// Whether a name matches a pattern in which `*` is a wildcard.
+fn is_matched(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((before, behind)) => name.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| is_matched(rest, behind)))
+        }),
+    }
+}
+
 /// The parts that a request through a listener passes, in the order in which it meets them.
 pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -> Vec<Part> {
     let mut finder = Finder { adapted, found: Vec::new() };

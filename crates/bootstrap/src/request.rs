@@ -48,6 +48,11 @@ pub struct RequestTls {
 }
 
 impl DerivedRequest {
+    /// Whether it needs HTTP/2, as gRPC does.
+    pub fn is_http2(&self) -> bool {
+        self.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"))
+    }
+
     fn set_header(&mut self, name: &str, value: &str) {
         self.headers.retain(|(known, _)| known != name);
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -107,7 +112,7 @@ fn through_tcp(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Derive
 
 fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<DerivedRequest> {
     let manager = connection_manager(&adapted.tree, pointer)?;
-    let hosts = items(&adapted.tree, &join(&manager, "route_config/virtual_hosts"));
+    let hosts = items(&adapted.tree, &format!("{manager}/route_config/virtual_hosts"));
     let mut answered = None;
     for (host_pointer, host) in &hosts {
         let routes = items(&adapted.tree, &join(host_pointer, "routes"));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Context, find as find_nodes};
-use crate::tree::{extension_type, last_step, text};
+use crate::tree::{extension_type, last_step, message_type, text};
 
 /// Types of extensions that are removed, each with the reason. An entry matches the part of a type after `envoy.`.
 const REMOVED: [(&str, &str); 9] = [
@@ -51,11 +51,25 @@ fn why_removed(node: &Value) -> Option<&'static str> {
 
 /// Nodes that hold an extension with this name or type.
 pub(super) fn find(root: &Value, name: &str) -> Vec<String> {
-    find_nodes(root, &|_, node| {
+    let is_it = |pointer: &str, node: &Value| {
         node.is_object()
-            && (text(node, "/name") == name || extension_type(node) == name)
-            && node.get("typed_config").is_some()
-    })
+            && (message_type(node) == name
+                || node.get("typed_config").is_some() && (text(node, "/name") == name || extension_type(node) == name))
+            // The type is inside; the extension around it is meant.
+            && last_step(pointer) != "typed_config"
+    };
+    find_nodes(root, &is_it)
+}
+
+/// The name or the type of the extension that Envoy's message says it lacks; none if the message is about something else.
+pub fn missing_extension(message: &str) -> Option<&str> {
+    let between = |start: &str, end: &str| message.split_once(start)?.1.split_once(end).map(|(name, _)| name);
+    let name = between("registered implementation for name: '", "'")
+        .or_else(|| between("with type URL: '", "'").filter(|of| !of.is_empty()))
+        .or_else(|| between("registered implementation for '", "'"))
+        .or_else(|| between("could not find @type '", "'"))
+        .or_else(|| between("unknown type: ", " "))?;
+    Some(last_step(name)).filter(|name| !name.is_empty())
 }
 
 /// An extension for a list of replacements: its kind, by the list that holds it, and its name.

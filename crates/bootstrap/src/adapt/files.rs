@@ -49,7 +49,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     for logger in
         context.find(&|_, node| extension_type(node).starts_with("envoy.extensions.access_loggers.file."))
     {
-        written.push(join(&logger, "typed_config/path"));
+        written.push(format!("{logger}/typed_config/path"));
     }
     let folder = context.lab.folder.join("written");
     for (index, pointer) in written.into_iter().enumerate() {

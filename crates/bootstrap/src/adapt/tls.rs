@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Identity, path_text};
 use crate::request::sample;
-use crate::tree::{compact, is_within, items, join, message_type, text};
+use crate::tree::{compact, is_within, items, join, last_step, message_type, text};
 
 /// The name of the proxy in the certificates that it presents to upstream servers.
 const PROXY: &str = "proxy.hoptax.test";
@@ -50,6 +50,11 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             context.remove_key(&pointer, key, "Envoy generates a key");
         }
         context.remove_key(&pointer, "ocsp_staple_policy", "certificates of the lab have no OCSP responder");
+    }
+    // A client that a policy names must have that name, or it is denied.
+    for pointer in context.find(&|pointer, node| last_step(pointer) == "principal_name" && node.is_object()) {
+        let name = context.tree.pointer(&pointer).and_then(sample::matched_text);
+        context.files.client_names.extend(name.filter(|name| name.starts_with("spiffe://")));
     }
 }
 

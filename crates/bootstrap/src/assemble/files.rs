@@ -126,7 +126,7 @@ impl Configuration {
             let service = text(node, "/eds_cluster_config/service_name");
             let name = if service.is_empty() { text(node, "/name") } else { service }.to_owned();
             let found = endpoints.remove(&name).or_else(|| {
-                let source = join(&pointer, "eds_cluster_config/eds_config");
+                let source = format!("{pointer}/eds_cluster_config/eds_config");
                 // Without its endpoints, a cluster gets one stub.
                 self.path_of(&source)?;
                 let all = self.resources_at(&source, files, "endpoints");
