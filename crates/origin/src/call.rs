@@ -58,15 +58,15 @@ pub(crate) enum Step {
     End(Status),
 }
 
-/// The method of a path, if its messages are answered one by one.
-fn method(path: &str) -> Option<Method> {
-    let path = path.split('?').next().unwrap_or_default();
-    if path == ECHO { Some(Method::Echo) } else { services::streaming(path).map(Method::Service) }
+/// The method of a call, if its messages are answered one by one.
+fn method(head: &Head) -> Option<Method> {
+    let path = head.path.split('?').next().unwrap_or_default();
+    if path == ECHO { Some(Method::Echo) } else { services::streaming(head).map(Method::Service) }
 }
 
 /// Whether a request is a call whose messages are answered one by one.
 pub(crate) fn is_streaming(head: &Head) -> bool {
-    head.is_grpc() && method(&head.path).is_some()
+    head.is_grpc() && method(head).is_some()
 }
 
 impl Call {
@@ -78,7 +78,7 @@ impl Call {
             Err(error) => return (Err(grpc::failed(grpc::INVALID_ARGUMENT, &error.to_string())), false),
         };
         let drawn = behaviour.draw(context.tables, context.random);
-        let opened = match (grpc::failure(&drawn), method(&head.path)) {
+        let opened = match (grpc::failure(&drawn), method(head)) {
             (Some(response), _) => Err(response),
             (None, Some(method)) => Ok(Self::new(method, behaviour)),
             (None, None) => Err(grpc::unknown_path()),

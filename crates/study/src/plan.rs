@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use hoptax_functions::{Catalogue, Composition, Context, KeyExchangeGroup, KnobValue, Proof, Secured, Tls};
+use hoptax_functions::{
+    Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Secured, Tls,
+};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
@@ -269,10 +271,25 @@ impl Arm {
     /// The key exchange group of its TLS connections; none if it has none.
     pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
         let is_secured = self.subject.is_secure() || self.secured() != Secured::default();
+        is_secured.then(|| self.fragment().key_exchange_group)
+    }
+
+    /// Whether the connections of its callers use QUIC, and so HTTP/3.
+    pub fn has_quic_callers(&self) -> bool {
+        self.fragment().quic_downstream
+    }
+
+    /// Whether connections on one side of its proxy use QUIC.
+    pub fn uses_quic(&self) -> bool {
+        let fragment = self.fragment();
+        fragment.quic_downstream || fragment.quic_upstream
+    }
+
+    /// The fragments of its functions, without addresses and folders of a run.
+    fn fragment(&self) -> Fragment {
         let context = Context { directory: Path::new("."), companion: None };
         // Functions of the catalogue were rendered when it was loaded.
-        let group = || self.functions.render(&context).map(|fragment| fragment.key_exchange_group);
-        is_secured.then(|| group().unwrap_or_default())
+        self.functions.render(&context).unwrap_or_default()
     }
 
     /// The lowest limit that its functions enforce: requests per second, and the burst size.
