@@ -285,6 +285,17 @@ impl Arm {
         self.is_secured().then_some(chosen)
     }
 
+    /// Whether the connections of its callers use QUIC, and so HTTP/3.
+    pub fn has_quic_callers(&self) -> bool {
+        self.chain.hops.first().is_some_and(|hop| fragment(hop).quic_downstream)
+    }
+
+    /// Whether connections of one of its proxies use QUIC.
+    pub fn uses_quic(&self) -> bool {
+        let uses_quic = |fragment: Fragment| fragment.quic_downstream || fragment.quic_upstream;
+        self.chain.hops.iter().any(|hop| uses_quic(fragment(hop)))
+    }
+
     /// Whether a function has the proxy at the origin's end use HTTP/2 to the origin.
     pub fn uses_http2_to_origin(&self) -> bool {
         self.chain.hops.last().is_some_and(|hop| fragment(hop).uses_http2_to_origin())

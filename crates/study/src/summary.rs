@@ -12,6 +12,7 @@ mod histogram;
 mod limits;
 mod memory;
 mod numbers;
+mod once;
 mod parts;
 mod response;
 mod samples;

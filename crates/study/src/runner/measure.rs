@@ -287,21 +287,21 @@ impl<'a> Meter<'a> {
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
         for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
             *copies.entry(planned.arm).or_default() += 1;
-            let sums = self.record.memory_bytes.entry(planned.arm).or_default();
-            sums.resize(subject.proxies.len(), 0);
-            for (sum, proxy) in sums.iter_mut().zip(&subject.proxies) {
-                *sum += memory_bytes(proxy.id())?;
-            }
+            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
+            let memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
+            add(self.record.memory_bytes.entry(planned.arm).or_default(), &memory);
+            add(self.record.start_cpu_us.entry(planned.arm).or_default(), &subject.start_cpu_us);
             if planned.copy == 0 {
                 self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
                 let configuration = subject.configuration.clone();
                 self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
             }
         }
-        for (arm, bytes) in &mut self.record.memory_bytes {
+        let sums = self.record.memory_bytes.iter_mut().chain(&mut self.record.start_cpu_us);
+        for (arm, sums) in sums {
             let copies = copies.get(arm).copied().unwrap_or(1).max(1);
-            for bytes in bytes.iter_mut() {
-                *bytes /= copies;
+            for sum in sums.iter_mut() {
+                *sum /= copies;
             }
         }
         Ok(self.record)
