@@ -353,6 +353,14 @@ impl<'a> Meter<'a> {
     }
 }
 
+/// Adds the values of one copy to the sums of an arm.
+fn add(sums: &mut Vec<u64>, values: &[u64]) {
+    sums.resize(values.len(), 0);
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
