@@ -147,7 +147,6 @@ pub(crate) fn study() -> StudyResult {
             wall_seconds: 431.2,
             ended_early: None,
             resumed_after_rounds: Vec::new(),
-            sittings: Vec::new(),
             max_error_share: 0.001,
         },
         generator: vec![GeneratorUse {
@@ -184,6 +183,7 @@ pub(crate) fn study() -> StudyResult {
         speeds: None,
         machine: Some(machine(4.2, 3.1)),
         rounds: vec![round()],
+        sittings: Vec::new(),
     }
 }
 
