@@ -40,6 +40,10 @@ pub struct Fragment {
     pub listener: Map<String, Value>,
     /// The key exchange group of TLS connections.
     pub key_exchange_group: KeyExchangeGroup,
+    /// Whether connections from clients use QUIC, which contains their TLS.
+    pub quic_downstream: bool,
+    /// Whether connections to the origins use QUIC.
+    pub quic_upstream: bool,
     /// Merged into the bootstrap.
     pub bootstrap: Map<String, Value>,
     /// Fields of the plain proxy that this fragment overrides, as dotted paths that begin with the name of one of the

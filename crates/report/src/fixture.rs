@@ -64,6 +64,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
                 memory_bytes: has_proxy.then(|| interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
                 memory_per_connection_bytes: has_proxy.then(|| interval(cpu_us * 50.0, 900.0)),
+                start_cpu_us: has_proxy.then(|| interval(cpu_us * 100.0, 450.0)),
             }
         } else {
             Cost::default()
@@ -76,6 +77,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 cpu_us_per_request: None,
                 memory_bytes: Some(interval((67.7 + cpu_us / 5.0) * MIB, 0.4 * MIB)),
                 memory_per_connection_bytes: Some(interval(21_600.0 + cpu_us * 50.0, 800.0)),
+                start_cpu_us: Some(interval(61_000.0 + cpu_us * 100.0, 600.0)),
             }]
         } else {
             Vec::new()

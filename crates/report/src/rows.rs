@@ -66,7 +66,8 @@ impl Row<'_> {
             | Measure::Rate
             | Measure::NewConnections
             | Measure::LinkBytes
-            | Measure::Admitted => None,
+            | Measure::Admitted
+            | Measure::StartCpu => None,
         }
     }
 }
@@ -155,10 +156,15 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
 
 /// Resident memory of all proxies of an arm together, MiB; none without one, or if that of one of them is not known.
 pub(crate) fn memory_mib(arm: &ArmResult) -> Option<Interval> {
-    let hops: Option<Vec<Interval>> = arm.hops.iter().map(hop_memory_mib).collect();
-    let hops = hops.filter(|hops| !hops.is_empty())?;
-    let estimate = hops.iter().map(|hop| hop.estimate).sum::<f64>();
-    let half = hops.iter().fold(0.0, |half: f64, hop| half.hypot(hop.half_width()));
+    sum(arm.hops.iter().map(hop_memory_mib))
+}
+
+/// The sum of what the proxies of an arm have; none without proxies, or if that of one of them is not known.
+pub(crate) fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
+    let proxies: Option<Vec<Interval>> = proxies.collect();
+    let proxies = proxies.filter(|proxies| !proxies.is_empty())?;
+    let estimate = proxies.iter().map(|proxy| proxy.estimate).sum::<f64>();
+    let half = proxies.iter().fold(0.0, |half: f64, proxy| half.hypot(proxy.half_width()));
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
 
@@ -177,7 +183,7 @@ pub(crate) fn hop_memory_per_connection_kb(hop: &HopUse) -> Option<Interval> {
     hop.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB))
 }
 
-fn in_units(interval: &Interval, unit: f64) -> Interval {
+pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
     Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
 }
 
@@ -263,7 +269,7 @@ pub(crate) fn cell(
 /// The load that a cost is taken from by default.
 fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
     let load = match measure {
-        Measure::Memory | Measure::MemoryPerConnection => None,
+        Measure::Memory | Measure::MemoryPerConnection | Measure::StartCpu => None,
         Measure::MaxRate => result.plan.rate_load(),
         Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => result.plan.response_load(),
         _ => result.plan.cpu_load(),

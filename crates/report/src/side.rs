@@ -4,8 +4,11 @@ use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, Study
 use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
-use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb};
+use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb, in_units, sum};
 use crate::{handshakes, in_use, parts, words};
+
+/// Microseconds of a millisecond.
+const US_PER_MS: f64 = 1000.0;
 
 /// A table, for all outputs.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -50,6 +53,7 @@ pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     }
     if room == Room::Page {
         tables.extend(parts::table(result));
+        tables.extend(Some(starts(result)).filter(|table| !table.rows.is_empty()));
     }
     tables.extend(null(result));
     tables
@@ -147,6 +151,21 @@ fn companion(result: &StudyResult) -> SideTable {
     SideTable {
         title: "functions that call a service (companion), CPU time per request".to_owned(),
         header: ["arm", "proxy cost us", "companion us", "total us"].map(str::to_owned).to_vec(),
+        rows: result.arms.iter().filter_map(row).collect(),
+    }
+}
+
+/// CPU time until the proxies of an arm are live, and what the function adds to it.
+fn starts(result: &StudyResult) -> SideTable {
+    let row = |arm: &ArmResult| {
+        let own = sum(arm.hops.iter().map(|hop| hop.start_cpu_us))?;
+        let cost = arm.cost.start_cpu_us.as_ref();
+        let added = cost.map_or_else(|| "-".to_owned(), |cost| difference(&in_units(cost, US_PER_MS)));
+        Some((arm.id.clone(), vec![level(&in_units(&own, US_PER_MS)), added]))
+    };
+    SideTable {
+        title: "CPU time from the start until the proxies are live".to_owned(),
+        header: ["arm", "ms", "added ms"].map(str::to_owned).to_vec(),
         rows: result.arms.iter().filter_map(row).collect(),
     }
 }

@@ -5,6 +5,7 @@
 //! contract: the JSON Schemas in `schemas/` are generated from these types.
 
 mod calibration;
+mod comparison;
 mod crosscheck;
 mod digits;
 mod environment;
@@ -24,6 +25,7 @@ pub use calibration::{
     Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
     RateError, RateTried, Recorder,
 };
+pub use comparison::{ComparedMeasure, ComparedSubject, ComparisonResult, Decision};
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use digits::grouped;
 pub use environment::Environment;

@@ -44,6 +44,7 @@
 mod batches;
 mod chance;
 mod critical;
+mod decision;
 mod exponential;
 mod hodges_lehmann;
 mod meets;
@@ -61,6 +62,7 @@ mod steady_state;
 
 pub use batches::quantile_ranks;
 pub use chance::{chance_of_difference, standard_error};
+pub use decision::{DECISIVE, decide};
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;

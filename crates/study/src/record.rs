@@ -105,6 +105,9 @@ pub struct RoundRecord {
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
     /// Resident memory of each proxy of an arm at the end of the round, the mean over its copies, bytes, by arm.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
+    /// CPU time of each proxy of an arm from its start until it was live, the mean over its copies, us, by arm.
+    #[serde(default)]
+    pub start_cpu_us: BTreeMap<usize, Vec<u64>>,
     /// Memory of the first proxy of an arm's first copy before and after connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
     /// The configuration hash of the first copy of an arm with proxies, by arm.

@@ -32,8 +32,8 @@ use hoptax_host::link::{Link, LinkError};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_load::{ConnectError, TargetError};
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::process::ProxyError;
-use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::OriginError;
 
 use crate::event::Event;
@@ -50,8 +50,8 @@ pub(crate) use traffic::requests_sha256;
 pub struct Setting<'a> {
     /// The hoptax program, which also acts as the origin.
     pub program: &'a Path,
-    /// The Envoy to measure.
-    pub envoy: &'a Envoy,
+    /// The Envoys to measure.
+    pub envoys: &'a Envoys,
     /// The directory of configurations and logs.
     pub directory: &'a Path,
     /// The processors of each process.
@@ -116,6 +116,9 @@ pub enum ArmError {
         /// Envoy's message.
         reason: String,
     },
+    /// The Envoy that a proxy chooses was not looked up.
+    #[error("Envoy `{0}` was not looked up before the run; this is a bug in hoptax")]
+    UnknownEnvoy(String),
     /// Its proxy is not running.
     #[error(transparent)]
     Proxy(#[from] ProxyError),

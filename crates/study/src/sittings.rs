@@ -160,16 +160,7 @@ fn estimate(
         None => &arm.cost,
         Some(load) => &arm.loads.iter().find(|one| one.load == load)?.cost,
     };
-    let interval: Interval = match measure {
-        CostMeasure::CpuUs => cost.cpu_us_per_request,
-        CostMeasure::CpuShare => cost.cpu_share,
-        CostMeasure::ResponseP50Us => cost.response_us.p50,
-        CostMeasure::ResponseP90Us => cost.response_us.p90,
-        CostMeasure::ResponseP99Us => cost.response_us.p99,
-        CostMeasure::MaxRate => cost.max_rate,
-        CostMeasure::MemoryBytes => cost.memory_bytes,
-        CostMeasure::MemoryPerConnectionBytes => cost.memory_per_connection_bytes,
-    }?;
+    let interval = measure.of(cost)?;
     let standard_error =
         standard_error(&interval, result.plan.rounds_completed, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })

@@ -31,6 +31,7 @@ use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::suit;
 use hoptax_study::summary::{self, Conditions};
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
 use super::{calibrate, functions, load, never_halt};
@@ -69,6 +70,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let envoy = arguments.envoy.clone().or_else(|| Some(stored.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+    let envoys = Envoys::find(envoy, plan.envoys(), &mut print::note).map_err(Failure::environment)?;
+    let envoy = envoys.usual();
     let directory = run_folder_path(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name);
     if stored.is_none() {
         run_folder::check_free(&directory, arguments.force)?;
@@ -93,13 +96,13 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
         program: &program,
-        envoy: &envoy,
+        envoys: &envoys,
         directory: &directory,
         placement: &placement,
         spinner: spinner.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
-    let others = programs::builds(&plan).map_err(Failure::environment)?;
+    let others = programs::builds(&plan, &envoys).map_err(Failure::environment)?;
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
@@ -167,6 +170,7 @@ fn judged_result(
             proxy_sha256: Some(manifest.envoy_hash.clone()),
             ..environment
         },
+        programs: manifest.programs.clone(),
         machine: Some(manifest.machine.clone()),
         speeds: manifest.speeds.clone(),
         never_halted: manifest.never_halted,

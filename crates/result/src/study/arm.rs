@@ -245,6 +245,9 @@ pub struct Cost {
     /// Resident memory per connection that the generator opens to the first proxy, bytes. Not measured by load either.
     #[serde(default)]
     pub memory_per_connection_bytes: Option<Interval>,
+    /// CPU time of all proxies of one copy from their start until they are live, us. Not measured by load either.
+    #[serde(default)]
+    pub start_cpu_us: Option<Interval>,
 }
 
 /// Quantiles of response time, or differences of them, us.
@@ -298,6 +301,9 @@ pub struct HopUse {
     /// carried no request yet. Null if none are opened to it.
     #[serde(default)]
     pub memory_per_connection_bytes: Option<Interval>,
+    /// Its CPU time from its start until it is live, us.
+    #[serde(default)]
+    pub start_cpu_us: Option<Interval>,
 }
 
 /// Processor use of the proxy under the closed loop.

@@ -82,6 +82,9 @@ pub struct Histogram(pub String);
 pub struct ArmRound {
     /// Resident memory of each proxy at the end, the mean over its copies, bytes.
     pub memory_bytes: Vec<u64>,
+    /// CPU time of each proxy from its start until it was live, the mean over its copies, us.
+    #[serde(default)]
+    pub start_cpu_us: Vec<u64>,
     /// Memory of the first proxy of its first copy before and after connections to it were opened; null if none were.
     #[serde(default)]
     pub opened: Option<Opened>,

@@ -21,7 +21,7 @@ use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
-use crate::plan::{self, Block, Load, Plan, Rate};
+use crate::plan::{self, Block, Hop, Load, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
@@ -46,8 +46,8 @@ pub(super) struct Meter<'a> {
     pub(super) link: Option<&'a Link>,
     origins: Vec<u32>,
     companion: Option<u32>,
-    /// Readings of each function's proofs before the first request, by subject.
-    proofs: Vec<Option<Vec<u64>>>,
+    /// Readings of the proofs of each proxy's functions before the first request, by subject and proxy.
+    proofs: Vec<Vec<Vec<u64>>>,
     began: Instant,
     round: u32,
     record: RoundRecord,
@@ -234,17 +234,19 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
-    /// Reads the proofs of each subject's functions.
-    fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Option<Vec<u64>>>, RunError> {
-        let read = |(subject, planned): (&Subject, &plan::Subject)| match (
-            subject.proxies.first(),
-            self.plan.arms.get(planned.arm),
-        ) {
-            (Some(proxy), Some(arm)) if !arm.functions.is_empty() => {
-                let names: Vec<String> = arm.proofs().into_iter().map(|(_, proof)| proof.name).collect();
-                statistics(arm, (proxy, 0), self.link, &names)
-            }
-            _ => Ok(None),
+    /// Reads the proofs of each proxy's functions, by subject and proxy; none for a plain proxy.
+    fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Vec<Vec<u64>>>, RunError> {
+        let read = |(subject, planned): (&Subject, &plan::Subject)| {
+            let Some(arm) = self.plan.arms.get(planned.arm) else { return Ok(Vec::new()) };
+            let proxies = arm.chain.hops.iter().zip(&subject.proxies).enumerate();
+            let of_proxy = |(number, (hop, proxy)): (usize, (&Hop, &Proxy))| {
+                let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
+                if names.is_empty() {
+                    return Ok(Vec::new());
+                }
+                Ok(statistics(arm, (proxy, number), self.link, &names)?.unwrap_or_default())
+            };
+            proxies.map(of_proxy).collect()
         };
         subjects.all.iter().zip(&self.plan.subjects).map(read).collect()
     }
@@ -260,9 +262,7 @@ impl<'a> Meter<'a> {
         }
         let now = self.read_proofs(subjects)?;
         for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
-            let (Some(arm), Some(before), Some(now)) = (self.plan.arms.get(subject.arm), before, now) else {
-                continue;
-            };
+            let Some(arm) = self.plan.arms.get(subject.arm) else { continue };
             let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
                 let failure = if arm.is_unloaded {
                     proof.failure_unloaded(*before, *now)
@@ -271,8 +271,15 @@ impl<'a> Meter<'a> {
                 };
                 failure.map(|failure| prefix + &failure)
             };
-            let failures = arm.proofs().into_iter().zip(before.iter().zip(&now)).filter_map(failure);
-            let failures: Vec<String> = failures.collect();
+            let of_proxy = |(hop, (before, now)): (&Hop, (&Vec<u64>, &Vec<u64>))| {
+                arm.proofs(hop)
+                    .into_iter()
+                    .zip(before.iter().zip(now))
+                    .filter_map(failure)
+                    .collect::<Vec<String>>()
+            };
+            let failures: Vec<String> =
+                arm.chain.hops.iter().zip(before.iter().zip(&now)).flat_map(of_proxy).collect();
             if !failures.is_empty() {
                 self.record.unproven.entry(subject.arm).or_default().extend(failures);
             }
@@ -280,21 +287,21 @@ impl<'a> Meter<'a> {
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
         for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
             *copies.entry(planned.arm).or_default() += 1;
-            let sums = self.record.memory_bytes.entry(planned.arm).or_default();
-            sums.resize(subject.proxies.len(), 0);
-            for (sum, proxy) in sums.iter_mut().zip(&subject.proxies) {
-                *sum += memory_bytes(proxy.id())?;
-            }
+            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
+            let memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
+            add(self.record.memory_bytes.entry(planned.arm).or_default(), &memory);
+            add(self.record.start_cpu_us.entry(planned.arm).or_default(), &subject.start_cpu_us);
             if planned.copy == 0 {
                 self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
                 let configuration = subject.configuration.clone();
                 self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
             }
         }
-        for (arm, bytes) in &mut self.record.memory_bytes {
+        let sums = self.record.memory_bytes.iter_mut().chain(&mut self.record.start_cpu_us);
+        for (arm, sums) in sums {
             let copies = copies.get(arm).copied().unwrap_or(1).max(1);
-            for bytes in bytes.iter_mut() {
-                *bytes /= copies;
+            for sum in sums.iter_mut() {
+                *sum /= copies;
             }
         }
         Ok(self.record)
@@ -343,6 +350,14 @@ impl<'a> Meter<'a> {
             }
             None => slice.is_incomplete = true,
         }
+    }
+}
+
+/// Adds the values of one copy to the sums of an arm.
+fn add(sums: &mut Vec<u64>, values: &[u64]) {
+    sums.resize(values.len(), 0);
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
     }
 }
 

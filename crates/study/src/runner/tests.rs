@@ -7,6 +7,7 @@ use std::path::Path;
 use hoptax_functions::{Catalogue, Context, FunctionCall};
 use hoptax_host::link::NEAR;
 use hoptax_host::processors::Placement;
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
 use super::subjects::{folder, proxy_spec};
@@ -23,11 +24,11 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
     );
     let (file, positions) = file::read("test.yaml", &text).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-    let envoy = Envoy { program: "envoy".into(), version: String::new() };
+    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
     let placement = Placement { proxy: vec![0], generator: vec![0] };
     let setting = Setting {
         program: Path::new("hoptax"),
-        envoy: &envoy,
+        envoys: &envoys,
         directory,
         placement: &placement,
         spinner: None,
@@ -41,7 +42,8 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         let names = Names::new(directory, &next, companion);
         let place = (Ipv4Addr::LOCALHOST.into(), [0].as_slice());
         let own = folder(&setting, arm, 0);
-        let spec = proxy_spec(arm, 0, (&setting, own), place, (next, companion), None).unwrap();
+        let spec = proxy_spec(arm, (0, &arm.chain.hops[0]), (&setting, own), place, (next, companion), None)
+            .unwrap();
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
         found.insert(arm.id.clone(), (envoy_hash(&spec, &names).unwrap(), requests));

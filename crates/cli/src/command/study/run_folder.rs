@@ -49,7 +49,7 @@ pub(crate) struct Manifest {
     pub(crate) envoy_hash: String,
     /// Builds of the other programs that the study starts, by name.
     #[serde(default)]
-    programs: BTreeMap<String, Build>,
+    pub(crate) programs: BTreeMap<String, Build>,
     /// The machine.
     cpu_model: String,
     cpus: u32,

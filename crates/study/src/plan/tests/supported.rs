@@ -94,6 +94,32 @@ fn an_origin_requests_client_certificates_of_all_or_of_none() {
 }
 
 #[test]
+fn a_function_over_quic_sets_the_protocol() {
+    let text = |caller: &str| {
+        format!(
+            "name: test
+arms:
+  - baseline
+  - http3/originate
+  - http3/terminate
+  - {{function: http3/originate, at: {{protocol: http2}}}}
+  - {{function: http3/terminate, at: {{protocol: grpc}}}}
+loads: [{{name: callers, loop: closed, caller: {caller}}}]"
+        )
+    };
+    assert_lines(
+        &text("hoptax"),
+        &[
+            (6, "`http3/originate @ http2` needs `protocol: http2`, but its function uses HTTP/3"),
+            (7, "`http3/terminate @ grpc` needs `protocol: grpc`, but its function uses HTTP/3"),
+        ],
+    );
+    assert!(
+        lines(&text("php")).iter().any(|line| line.contains("`http3/terminate` needs callers over HTTP/3"))
+    );
+}
+
+#[test]
 fn callers_in_php_send_plain_get_requests() {
     let text = format!(
         "name: test
