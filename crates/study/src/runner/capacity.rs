@@ -12,7 +12,7 @@ use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
-use super::subjects::{Subject, Subjects, is_near};
+use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
 
 /// Measurements per subject; their median is used. Subjects alternate.
@@ -108,13 +108,17 @@ fn busy_share(
     seconds: f64,
     (placement, has_link): (&Placement, bool),
 ) -> Option<f64> {
+    let hops = || arm.chain.hops.iter().zip(hops_cpu_ns).enumerate();
     let at_end = |is_at_near: bool| {
         let processors = if is_at_near { &placement.generator } else { &placement.proxy }.len();
-        let is_there = |(hop, _): &(usize, &u64)| (has_link && is_near(arm, *hop)) == is_at_near;
-        let hops = || hops_cpu_ns.iter().enumerate().filter(is_there);
-        let workers = hops().count() * arm.workers().unwrap_or(processors);
+        let (mut workers, mut cpu_ns) = (0, 0);
+        for (number, (hop, hop_cpu_ns)) in hops() {
+            if (has_link && arm.chain.is_near(number)) == is_at_near {
+                workers += arm.workers(hop).unwrap_or(processors);
+                cpu_ns += hop_cpu_ns;
+            }
+        }
         let usable = workers.min(processors);
-        let cpu_ns: u64 = hops().map(|(_, cpu_ns)| cpu_ns).sum();
         (usable > 0).then(|| cpu_ns as f64 / 1e9 / seconds / usable as f64)
     };
     [true, false].into_iter().filter_map(at_end).reduce(f64::max)
@@ -230,12 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn proxies_on_one_processor_share_it_and_one_worker_uses_one_of_two() {
+    fn proxies_at_one_end_of_a_link_share_its_processors() {
         let text = "name: test\narms: [baseline, {subject: {position: direct}}, {subject: {position: both}}]\nloads: [{name: a, loop: closed}]\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let arm =
-            |hops: usize| plan.arms.iter().find(|arm| arm.subject.position.hops().len() == hops).unwrap();
+        let arm = |hops: usize| plan.arms.iter().find(|arm| arm.chain.hops.len() == hops).unwrap();
         let placement = |proxy: &[u32]| Placement { proxy: proxy.to_vec(), generator: vec![0] };
         let of = |hops_cpu_ns: &[u64], proxy: &[u32], has_link: bool| {
             busy_share(arm(hops_cpu_ns.len()), hops_cpu_ns, 2.0, (&placement(proxy), has_link))
