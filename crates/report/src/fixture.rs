@@ -151,6 +151,7 @@ pub(crate) fn study() -> StudyResult {
             resumed_after_rounds: Vec::new(),
             max_error_share: 0.001,
         },
+        sittings: Vec::new(),
         generator: vec![GeneratorUse {
             load: "saturation".to_owned(),
             own_lag_p50_us: None,

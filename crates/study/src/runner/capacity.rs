@@ -108,17 +108,15 @@ fn busy_share(
     seconds: f64,
     (placement, has_link): (&Placement, bool),
 ) -> Option<f64> {
-    let hops = || arm.chain.hops.iter().zip(hops_cpu_ns).enumerate();
     let at_end = |is_at_near: bool| {
         let processors = if is_at_near { &placement.generator } else { &placement.proxy }.len();
-        let (mut workers, mut cpu_ns) = (0, 0);
-        for (number, (hop, hop_cpu_ns)) in hops() {
-            if (has_link && arm.chain.is_near(number)) == is_at_near {
-                workers += arm.workers(hop).unwrap_or(processors);
-                cpu_ns += hop_cpu_ns;
-            }
-        }
+        let is_there = |(number, _): &(usize, &u64)| (has_link && arm.chain.is_near(*number)) == is_at_near;
+        let hops = || hops_cpu_ns.iter().enumerate().filter(is_there);
+        let workers_of =
+            |number| arm.chain.hops.get(number).and_then(|hop| arm.workers(hop)).unwrap_or(processors);
+        let workers: usize = hops().map(|(number, _)| workers_of(number)).sum();
         let usable = workers.min(processors);
+        let cpu_ns: u64 = hops().map(|(_, cpu_ns)| cpu_ns).sum();
         (usable > 0).then(|| cpu_ns as f64 / 1e9 / seconds / usable as f64)
     };
     [true, false].into_iter().filter_map(at_end).reduce(f64::max)
