@@ -186,7 +186,6 @@ pub(crate) fn study() -> StudyResult {
         speeds: None,
         machine: Some(machine(4.2, 3.1)),
         rounds: vec![round()],
-        sittings: Vec::new(),
     }
 }
 
