@@ -84,7 +84,7 @@ pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
             let of_capacity = || {
                 let busy = in_use::busy_share(result, load).map_or_else(String::new, |share| {
-                    format!(" (proxies busy {} of the time at the median)", in_use::percent(share))
+                    format!(", proxies busy {} of the time at the median", in_use::percent(share))
                 });
                 let share = in_use::percent(load.utilisation.unwrap_or(0.0));
                 format!("{share} of the capacity of each arm{busy}")
@@ -119,7 +119,8 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     );
     let of_machine = format!(
         "± is half of the {confidence:.0} % interval for this machine, over sittings (random effects, after Paule and Mandel, Hartung \
-         and Knapp); a number that only one sitting has keeps the interval of that sitting"
+         and Knapp); a number that some sittings withhold is combined from the others, and one that only one sitting has keeps the \
+         interval of that sitting"
     );
     let mut sentences = vec![
         if result.sittings.is_empty() { of_one } else { of_machine },
@@ -297,7 +298,7 @@ mod tests {
     fn a_share_of_the_capacity_is_given_with_how_busy_the_proxies_were() {
         let result = fixture::shares();
         assert!(loop_of(&result, &result.plan.loads[1]).starts_with(
-            "open loop, 25 % of the capacity of each arm (proxies busy 39 % of the time at the median), "
+            "open loop, 25 % of the capacity of each arm, proxies busy 39 % of the time at the median, "
         ));
         assert!(method(&result).contains("busy 62 % of the time"));
     }

@@ -179,12 +179,12 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
             let capacity = arm.capacity?;
             let share = capacity.closed_busy_share.filter(|share| *share < limit)?;
             let message = format!(
-                "the closed loop that measured its capacity kept the proxy busy {:.0} % of the time, since its connections limited \
-                 the loop",
+                "the closed loop that measured its capacity kept the proxy busy {:.0} % of the time: its connections, or the \
+                 generator, limited the loop",
                 share * 100.0
             );
             let advice = "a load that is a share of its capacity is a share of what its processor takes at the CPU time of a request in an open \
-                          loop, and at most of what its connections carry: compare arms by how busy the load kept their proxies, or raise \
+                          loop, and at most the rate of that closed loop: compare arms by how busy the load kept their proxies, or raise \
                           the number of connections of the load";
             let measured = Measured::percent(share, limit);
             Some(for_arm(arm, finding("capacity-not-saturated", Severity::Info, measured, message, advice)))

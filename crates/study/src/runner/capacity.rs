@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_on_one_processor_share_it_and_one_worker_uses_one_of_two() {
+    fn proxies_at_one_end_of_a_link_share_its_processors() {
         let text = "name: test\narms: [baseline, {subject: {position: direct}}, {subject: {position: both}}]\nloads: [{name: a, loop: closed}]\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
