@@ -68,9 +68,8 @@ fn every_proxy_of_a_chain_does_its_own_work() {
         hops.iter().map(|hop| hop["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names("hops"), ["edge", "client", "server"]);
-    let configuration = |hop: &str| {
-        fs::read_to_string(out.join("arms/mesh").join(hop).join("bootstrap.json")).unwrap()
-    };
+    let configuration =
+        |hop: &str| fs::read_to_string(out.join("arms/mesh").join(hop).join("bootstrap.json")).unwrap();
     assert!(configuration("client").contains("envoy.filters.http.lua"));
     assert!(!configuration("edge").contains("envoy.filters.http.lua"));
     assert!(!configuration("server").contains("jwt_authn") && configuration("server").contains("rbac"));

@@ -220,10 +220,7 @@ impl Plan {
 
     /// The Envoys that single proxies choose, as in the study file.
     pub fn envoys(&self) -> BTreeSet<&str> {
-        self.arms
-            .iter()
-            .flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop)))
-            .collect()
+        self.arms.iter().flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop))).collect()
     }
 
     /// The arm of the subject with this index.

@@ -32,8 +32,8 @@ use subject::Proxies;
 
 use crate::file::Caller;
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Hop, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
-use crate::provenance;
 use crate::programs::Build;
+use crate::provenance;
 use crate::record::RoundRecord;
 use crate::runner::requests_sha256;
 

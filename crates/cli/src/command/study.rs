@@ -69,8 +69,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let envoy = arguments.envoy.clone().or_else(|| Some(stored.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let envoys =
-        Envoys::find(envoy, plan.envoys(), &mut print::note).map_err(Failure::environment)?;
+    let envoys = Envoys::find(envoy, plan.envoys(), &mut print::note).map_err(Failure::environment)?;
     let envoy = envoys.usual();
     let directory = run_folder_path(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name);
     if stored.is_none() {

@@ -357,7 +357,9 @@ fn at_point(
     name: &str,
     value: &KnobValue,
 ) -> Option<(FunctionCall, Requested)> {
-    let Some(knob) = function.knobs.get(name) else { return Some((call.clone(), asked.clone().at(name, value)?)) };
+    let Some(knob) = function.knobs.get(name) else {
+        return Some((call.clone(), asked.clone().at(name, value)?));
+    };
     if call.knobs.contains_key(name) || knob.default == *value {
         return None;
     }

@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn a_position_is_a_chain_with_one_connection_more_than_proxies() {
         for position in Position::ALL {
-            let chain = Chain::of_position(SubjectSection { position, mtls: true, ..SubjectSection::default() });
+            let chain =
+                Chain::of_position(SubjectSection { position, mtls: true, ..SubjectSection::default() });
             let names: Vec<&str> = chain.hops.iter().map(|hop| hop.name.as_str()).collect();
             assert_eq!(names, position.hops());
             assert_eq!(chain.to_string(), position.as_str());

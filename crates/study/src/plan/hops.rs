@@ -39,11 +39,7 @@ pub(super) struct Resolved {
 /// # Errors
 /// Every problem of the entry with its place: a name that means something else, a function that does not exist, functions
 /// that cannot be combined, and what a proxy does not support.
-pub(super) fn resolve(
-    entry: &ChainEntry,
-    catalogue: &Catalogue,
-    pointer: &str,
-) -> Result<Resolved, Placed> {
+pub(super) fn resolve(entry: &ChainEntry, catalogue: &Catalogue, pointer: &str) -> Result<Resolved, Placed> {
     let mut problems = problems_of_name(&entry.name, catalogue, &format!("{pointer}/name"));
     problems.extend(problems_of_keys(entry, pointer));
     let mut hops = Vec::new();
@@ -179,7 +175,8 @@ fn problems_of_section(section: &HopSection, place: &str) -> Placed {
         let name = flag.split_once('=').map_or(flag.as_str(), |(name, _)| name);
         if OWN_FLAGS.contains(&name) {
             let instead = if name == "--concurrency" { ": set `workers`" } else { ": remove it" };
-            problems.push((format!("{place}/flags/{index}"), format!("hoptax sets `{name}` itself{instead}")));
+            problems
+                .push((format!("{place}/flags/{index}"), format!("hoptax sets `{name}` itself{instead}")));
         }
     }
     if section.proxy != ProxyWord::Envoy {
@@ -223,7 +220,8 @@ fn tls(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Vec<Option<Tls
     let mut problems = Vec::new();
     let mut stated = Vec::new();
     for number in 0..=hops.len() {
-        let before = number.checked_sub(1).and_then(|before| Some((hops.get(before)?, sections.get(before)?)));
+        let before =
+            number.checked_sub(1).and_then(|before| Some((hops.get(before)?, sections.get(before)?)));
         let behind = hops.get(number).zip(sections.get(number));
         let of_before = before.and_then(|(_, (_, section))| section.tls.upstream);
         let of_behind = behind.and_then(|(_, (_, section))| section.tls.downstream);
@@ -233,8 +231,9 @@ fn tls(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Vec<Option<Tls
         {
             let (first, second) = (&first.name, &second.name);
             let (one, other) = (one.as_str(), other.as_str());
-            let message =
-                format!("`{first}` connects to `{second}` with `{one}`, and `{second}` accepts `{other}`: write the same");
+            let message = format!(
+                "`{first}` connects to `{second}` with `{one}`, and `{second}` accepts `{other}`: write the same"
+            );
             problems.push((format!("{place}/tls/downstream"), message));
         }
         let word = of_before.or(of_behind);
@@ -244,7 +243,10 @@ fn tls(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Vec<Option<Tls
         ];
         let by_functions: Vec<(&Hop, &String)> = by_functions.into_iter().flatten().collect();
         if let Some((hop, place)) = by_functions.first().filter(|_| word.is_some()) {
-            let message = format!("a function of `{}` sets up TLS of this connection itself: remove one of the two", hop.name);
+            let message = format!(
+                "a function of `{}` sets up TLS of this connection itself: remove one of the two",
+                hop.name
+            );
             problems.push((format!("{place}/tls"), message));
         }
         if let [(first, _), (second, place)] = by_functions.as_slice()
@@ -304,8 +306,9 @@ pub(super) fn summary(entry: &ChainEntry) -> String {
         [(_, one)] => in_words(one, "One proxy"),
         several => {
             let name = |section: &HopSection| section.name.clone().unwrap_or_default();
-            let described =
-                several.iter().map(|(_, section)| format!("`{}`, {}", name(section), in_words(section, "Envoy")));
+            let described = several
+                .iter()
+                .map(|(_, section)| format!("`{}`, {}", name(section), in_words(section, "Envoy")));
             format!("{} proxies: {}", several.len(), described.collect::<Vec<_>>().join("; "))
         }
     }

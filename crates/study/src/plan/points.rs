@@ -8,8 +8,8 @@ use std::fmt;
 
 use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
 
-use super::chain::{Chain, Hop};
 use super::Conditions;
+use super::chain::{Chain, Hop};
 use super::conditions::USUAL_BYTES;
 use crate::file::{ConditionsSection, OneOrMore, Protocol, TlsWord};
 
@@ -299,11 +299,10 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
         )
     })?;
     let own_envoy = brings.envoy.as_deref();
-    let envoy =
-        choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
-            let own = own_envoy.unwrap_or_default();
-            format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
-        })?;
+    let envoy = choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
+        let own = own_envoy.unwrap_or_default();
+        format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
+    })?;
     let more_headers = by_arm.headers.or(by_study.headers);
 
     // Defaults are not part of the name: a plain arm keeps its plain id.

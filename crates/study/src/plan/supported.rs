@@ -55,7 +55,8 @@ pub(super) fn check(
 /// compared with it.
 fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
     let is_by_proxies = arm.kind == ArmKind::Position || (arm.kind == ArmKind::Baseline && !arm.has_proxy());
-    let is_it = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.to_string() == arm.id);
+    let is_it =
+        |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.to_string() == arm.id);
     let index = file.arms.iter().position(is_it).filter(|_| is_by_proxies)?;
     Some(format!("/arms/{index}"))
 }

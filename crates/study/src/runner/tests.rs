@@ -41,7 +41,8 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         let names = Names::new(directory, &next, companion);
         let place = (Ipv4Addr::LOCALHOST.into(), [0].as_slice());
         let own = folder(&setting, arm, 0);
-        let spec = proxy_spec(arm, (0, &arm.chain.hops[0]), (&setting, own), place, (next, companion), None).unwrap();
+        let spec = proxy_spec(arm, (0, &arm.chain.hops[0]), (&setting, own), place, (next, companion), None)
+            .unwrap();
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
         found.insert(arm.id.clone(), (envoy_hash(&spec, &names).unwrap(), requests));

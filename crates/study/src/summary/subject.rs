@@ -99,8 +99,10 @@ mod tests {
                      - {name: limited, loop: open, rate: 100, expect: [200, 429]}\n";
         let (file, positions) = file::read("test.yaml", &format!("name: test\n{text}{loads}")).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let build = |version: &str| Build { version: Some(version.to_owned()), sha256: format!("hash of {version}") };
-        let others = [("Envoy 1.39.3".to_owned(), build("1.39.3")), ("haproxy".to_owned(), build("3.2"))].into();
+        let build =
+            |version: &str| Build { version: Some(version.to_owned()), sha256: format!("hash of {version}") };
+        let others =
+            [("Envoy 1.39.3".to_owned(), build("1.39.3")), ("haproxy".to_owned(), build("3.2"))].into();
         let environment = Environment {
             proxy_version: Some("1.40.0".to_owned()),
             proxy_sha256: Some("hash of 1.40.0".to_owned()),
@@ -199,7 +201,8 @@ mod tests {
             let hops = of(&subjects, id).hops.iter();
             hops.map(|hop| (hop.version.clone().unwrap(), hop.sha256.clone().unwrap())).collect::<Vec<_>>()
         };
-        let [new, old] = ["1.40.0", "1.39.3"].map(|version| (version.to_owned(), format!("hash of {version}")));
+        let [new, old] =
+            ["1.40.0", "1.39.3"].map(|version| (version.to_owned(), format!("hash of {version}")));
         assert_eq!(programs("baseline"), [new.clone()]);
         assert_eq!(programs("lua @ envoy=1.39.3"), [old.clone()]);
         assert_eq!(programs("baseline @ envoy=1.39.3"), [old.clone()]);

@@ -7,7 +7,8 @@ fn functions(arm: &Arm) -> Vec<Vec<&str>> {
     let names = |hop: &'_ Hop| hop.functions.components().len();
     assert_eq!(arm.chain.hops.iter().map(names).sum::<usize>(), arm.functions.components().len());
     let hops = arm.chain.hops.iter();
-    hops.map(|hop| hop.functions.components().iter().map(|component| component.name.as_str()).collect()).collect()
+    hops.map(|hop| hop.functions.components().iter().map(|component| component.name.as_str()).collect())
+        .collect()
 }
 
 fn envoys<'a>(plan: &'a Plan, id: &str) -> Vec<Option<&'a str>> {
@@ -71,7 +72,9 @@ fn a_release_of_an_arm_is_compared_with_the_usual_one_and_a_release_of_condition
 
 #[test]
 fn an_arm_is_the_same_only_with_the_same_envoy() {
-    let arms = |second: &str| format!("baseline, {{name: a, functions: [lua]}}, {{name: b, functions: [lua]{second}}}");
+    let arms = |second: &str| {
+        format!("baseline, {{name: a, functions: [lua]}}, {{name: b, functions: [lua]{second}}}")
+    };
     for second in [", envoy: 1.39.3", ", env: {A: b}", ", flags: [--x]"] {
         plan(&arms(second)).unwrap();
     }

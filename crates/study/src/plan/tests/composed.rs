@@ -19,7 +19,8 @@ fn an_arm_has_the_functions_that_it_lists() {
     assert_eq!(names(edge), ["jwt", "rbac{rules=50}", "access-log/json"]);
     assert_eq!((edge.kind, edge.compared_with), (ArmKind::Function, Some(0)));
     // A failure of one of several proofs names its function.
-    let prefixes = |arm: &Arm| arm.proofs(&arm.chain.hops[0]).into_iter().map(|(prefix, _)| prefix).collect::<Vec<_>>();
+    let prefixes =
+        |arm: &Arm| arm.proofs(&arm.chain.hops[0]).into_iter().map(|(prefix, _)| prefix).collect::<Vec<_>>();
     assert_eq!(prefixes(edge), ["`jwt`: ", "`rbac{rules=50}`: ", "`access-log/json`: "]);
     assert_eq!(prefixes(lua), [""]);
     for header in ["authorization", "x-hoptax-role"] {
