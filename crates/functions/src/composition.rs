@@ -59,10 +59,16 @@ impl Component {
         self.function.request.query.as_ref().filter(|_| self.response_bytes().is_none())
     }
 
+    /// The body of its request.
+    fn body(&self) -> Option<Vec<u8>> {
+        // Functions of the catalogue were rendered when it was loaded.
+        self.function.body(&self.knobs).ok().flatten()
+    }
+
     /// Whether its request determines a condition of a study.
     fn determines(&self, condition: &str) -> bool {
         match condition {
-            "request_bytes" => self.function.request.body().is_some(),
+            "request_bytes" => self.body().is_some(),
             "response_bytes" => self.response_bytes().is_some(),
             _ => true,
         }
@@ -215,7 +221,7 @@ impl Composition {
 
     /// The body of its requests.
     pub fn body(&self) -> Option<Vec<u8>> {
-        self.functions().find_map(|function| function.request.body())
+        self.components.iter().find_map(Component::body)
     }
 
     /// Environment variables of the proxy's process.
@@ -293,7 +299,7 @@ fn obstacle(first: &Component, second: &Component) -> Option<String> {
 fn traffic_obstacle(first: &Component, second: &Component) -> Option<String> {
     let differ = |what: &str| Some(format!("their requests need different {what}"));
     let (one, other) = (&first.function.request, &second.function.request);
-    if both_differ(one.body(), other.body()) {
+    if both_differ(first.body(), second.body()) {
         return differ("bodies");
     }
     if both_differ(first.response_bytes(), second.response_bytes()) {

@@ -7,7 +7,6 @@ mod arm;
 mod conditions;
 mod hop;
 mod link;
-mod nodes;
 mod problem;
 mod subject;
 mod syntax;

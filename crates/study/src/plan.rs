@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use hoptax_functions::{Catalogue, Composition, Context, KeyExchangeGroup, KnobValue, Proof, Tls};
+use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
@@ -229,6 +229,13 @@ impl Plan {
     }
 }
 
+/// What the functions of a proxy add to it, without the addresses and folders of a run.
+fn fragment(hop: &Hop) -> Fragment {
+    let context = Context { directory: Path::new("."), companion: None };
+    // Functions of the catalogue were rendered when it was loaded.
+    hop.functions.render(&context).unwrap_or_default()
+}
+
 impl Arm {
     /// Whether it is measured under `load`. An arm without a proxy has neither CPU time nor a maximum rate of a proxy,
     /// so it is left out of closed loops.
@@ -273,12 +280,25 @@ impl Arm {
 
     /// The key exchange group of its TLS connections; none if it has none.
     pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
-        let context = Context { directory: Path::new("."), companion: None };
-        // Functions of the catalogue were rendered when it was loaded.
-        let group = |hop: &Hop| Some(hop.functions.render(&context).ok()?.key_exchange_group);
-        let mut groups = self.chain.hops.iter().filter_map(group);
+        let mut groups = self.chain.hops.iter().map(|hop| fragment(hop).key_exchange_group);
         let chosen = groups.find(|group| *group != KeyExchangeGroup::default()).unwrap_or_default();
         self.is_secured().then_some(chosen)
+    }
+
+    /// Whether the connections of its callers use QUIC, and so HTTP/3.
+    pub fn has_quic_callers(&self) -> bool {
+        self.chain.hops.first().is_some_and(|hop| fragment(hop).quic_downstream)
+    }
+
+    /// Whether connections of one of its proxies use QUIC.
+    pub fn uses_quic(&self) -> bool {
+        let uses_quic = |fragment: Fragment| fragment.quic_downstream || fragment.quic_upstream;
+        self.chain.hops.iter().any(|hop| uses_quic(fragment(hop)))
+    }
+
+    /// Whether a function has the proxy at the origin's end use HTTP/2 to the origin.
+    pub fn uses_http2_to_origin(&self) -> bool {
+        self.chain.hops.last().is_some_and(|hop| fragment(hop).uses_http2_to_origin())
     }
 
     /// The lowest limit that its functions enforce: requests per second, and the burst size.

@@ -37,7 +37,7 @@ use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::origin::OriginError;
 
 use crate::event::Event;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Block, Plan};
 use crate::record::RoundRecord;
 use measure::Meter;
 use quiet::Quiet;
@@ -244,24 +244,25 @@ fn all_rounds(
             capacities = meter.capacities(&mut subjects, stop)?;
         }
         meter.set_capacities(&capacities);
-        for block in plan::blocks(plan, round) {
+        let blocks = plan::blocks(plan, round);
+        for block in &blocks {
             for &subject in &block.subjects {
-                let mut is_again = true;
-                while is_again {
-                    if stop.load(Ordering::Relaxed) {
-                        return Ok(());
-                    }
-                    let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
-                    let slice = meter.measure(&mut subjects, (&mut quiet, waited), &block, subject, stop)?;
-                    if stop.load(Ordering::Relaxed) {
-                        return Ok(());
-                    }
-                    is_again = quiet.repeats(&slice);
-                    on_event(&Event::SliceEnded { slice: &slice, is_again });
-                    subjects.check(plan, &[subject])?;
+                let tools = (&mut meter, &mut subjects, &mut quiet);
+                if !measure_slice(plan, tools, (block, subject), false, (stop, on_event))? {
+                    return Ok(());
                 }
             }
             subjects.check(plan, &block.subjects)?;
+        }
+        // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
+        for (block, subject) in quiet::lost(&blocks, plan, meter.slices()) {
+            if !quiet.has_time_for(block, plan) {
+                break;
+            }
+            let tools = (&mut meter, &mut subjects, &mut quiet);
+            if !measure_slice(plan, tools, (block, subject), true, (stop, on_event))? {
+                return Ok(());
+            }
         }
         let record = meter.finish(&subjects)?;
         subjects.end()?;
@@ -269,4 +270,30 @@ fn all_rounds(
         rounds.push(record);
     }
     Ok(())
+}
+
+/// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
+/// whether the slice was measured with its block before. Returns false if the run is to stop.
+fn measure_slice(
+    plan: &Plan,
+    (meter, subjects, quiet): (&mut Meter<'_>, &mut Subjects, &mut Quiet),
+    (block, subject): (&Block, usize),
+    is_late: bool,
+    (stop, on_event): (&AtomicBool, &mut dyn FnMut(&Event<'_>)),
+) -> Result<bool, RunError> {
+    let mut repeats = true;
+    while repeats {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
+        let slice = meter.measure(subjects, (quiet, waited), block, subject, stop)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        repeats = quiet.repeats(&slice);
+        on_event(&Event::SliceEnded { slice: &slice, is_again: repeats || is_late });
+        subjects.check(plan, &[subject])?;
+    }
+    Ok(true)
 }

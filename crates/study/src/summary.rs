@@ -12,6 +12,7 @@ mod histogram;
 mod limits;
 mod memory;
 mod numbers;
+mod once;
 mod parts;
 mod response;
 mod samples;
@@ -121,6 +122,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         machine,
         speeds,
         rounds,
+        sittings: Vec::new(),
     };
     fill(&mut result);
     result
@@ -185,16 +187,24 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm, proxies: Proxies<'_>) -> Arm
     }
 }
 
-/// The known answer of an arm: of response time at the default knobs, of CPU time at all knobs.
+/// The known answer of an arm: of response time at the default knobs, of CPU time at all knobs. Of several functions,
+/// those without a known answer take an unknown time as well, so they leave only a lower limit of response time.
 fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
+    let times = |component: &Component| {
+        let function = &component.function;
+        function.known_answer.filter(|_| component.knobs == function.default_knobs())
+    };
+    let known: Vec<_> = arm.functions.components().iter().filter_map(times).collect();
+    let sum = |limit: fn(&hoptax_functions::KnownAnswer) -> u64| {
+        (!known.is_empty()).then(|| known.iter().map(limit).sum::<u64>() as f64)
+    };
     // A chain costs more than its function does at one proxy.
-    let Component { function, knobs, .. } = arm.functions.only().filter(|_| arm.chain.hops.len() == 1)?;
-    let times = function.known_answer.filter(|_| *knobs == function.default_knobs());
+    let only = arm.functions.only().filter(|_| arm.chain.hops.len() == 1);
     // Functions of the catalogue were rendered when it was loaded.
-    let cpu_us = function.known_cpu_us(knobs).ok().flatten();
-    (times.is_some() || cpu_us.is_some()).then(|| KnownAnswer {
-        response_p50_low_us: times.map(|known| known.response_p50_us.0 as f64),
-        response_p50_high_us: times.map(|known| known.response_p50_us.1 as f64),
+    let cpu_us = only.and_then(|only| only.function.known_cpu_us(&only.knobs).ok().flatten());
+    (!known.is_empty() || cpu_us.is_some()).then(|| KnownAnswer {
+        response_p50_low_us: sum(|known| known.response_p50_us.0),
+        response_p50_high_us: only.and_then(|_| sum(|known| known.response_p50_us.1)),
         cpu_us,
     })
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_certs::{Authority, CertificateError, Request};
+use hoptax_certs::{Authority, CertificateError, KeyKind, Request};
 use hoptax_host::link::FAR;
 
 use crate::envoy::bootstrap::TlsSettings;
@@ -55,7 +55,8 @@ impl Lab {
         for name in [GENERATOR, ORIGIN].into_iter().chain(proxies) {
             let signed = authority.sign(&Request {
                 names: vec![name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned(), FAR.to_string()],
-                spiffe: Some(spiffe(name)),
+                spiffe: vec![spiffe(name)],
+                key: KeyKind::P256,
                 seconds: SECONDS,
             })?;
             fs::write(folder.join(format!("{name}.pem")), signed.certificate).map_err(file)?;

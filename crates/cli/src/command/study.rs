@@ -57,8 +57,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if !arguments.combine.is_empty() {
         return sittings::combine_stored(arguments);
     }
-    let limits = load::thresholds(&arguments.thresholds)?;
     let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
+    let thresholds = thresholds(stored.as_ref().map(|(_, manifest)| manifest), &arguments.thresholds);
+    let limits = load::thresholds(&thresholds)?;
     let (name, text) = match &stored {
         Some((text, manifest)) => (manifest.file_name.clone(), text.clone()),
         None => library::read(&arguments.study)?,
@@ -107,6 +108,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
 
     let mut manifest = Manifest::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
     manifest.speeds = speeds;
+    manifest.thresholds = thresholds.into_iter().collect();
     let (folder, manifest, rounds) = match &stored {
         Some((_, then)) => resume(arguments, &directory, then, &manifest)?,
         None => start(arguments, &directory, &text, (manifest, plan.rounds))?,
@@ -212,6 +214,7 @@ fn resume(
     let (folder, rounds) = RunFolder::resume(directory, then, now)?;
     let measured = rounds.ended_s.len() as u32;
     let mut manifest = then.clone();
+    manifest.thresholds.clone_from(&now.thresholds);
     manifest.set_length(&session::length_of_more(arguments, then, &rounds)?);
     if measured < manifest.rounds {
         manifest.resumed_after_rounds.push(measured);
@@ -220,6 +223,13 @@ fn resume(
     }
     folder.write(&manifest)?;
     Ok((folder, manifest, rounds))
+}
+
+/// The thresholds that a study sets: those of its run folder, overridden by those of the arguments.
+fn thresholds(stored: Option<&Manifest>, arguments: &[(String, f64)]) -> Vec<(String, f64)> {
+    let mut set = stored.map(|manifest| manifest.thresholds.clone()).unwrap_or_default();
+    set.extend(arguments.iter().cloned());
+    set.into_iter().collect()
 }
 
 /// Prints a plan and its expected duration and memory. Probes the machine only if the study file leaves choices to it.

@@ -8,7 +8,7 @@ use hoptax_result::ArmKind;
 
 use super::chain::Chain;
 use super::hops;
-use super::points::{self, Requested, Settled};
+use super::points::{self, Requested, Resolved};
 use super::positions::subject_arm;
 use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, DIRECT, SAME};
@@ -31,10 +31,10 @@ pub(super) fn plan(
     }
     let mut planned = Planned { file, positions, catalogue, arms: Vec::new(), named: BTreeMap::new() };
     if has_names {
-        for asked in planned.asked(&ConditionsSection::default()) {
-            match points::plain(BASELINE, &asked) {
-                Ok(settled) => {
-                    planned.baseline(&settled);
+        for requested in planned.requested(&ConditionsSection::default()) {
+            match points::plain(BASELINE, &requested) {
+                Ok(resolved) => {
+                    planned.baseline(&resolved);
                 }
                 Err(message) => problems.push(positions.problem(CONDITIONS, message)),
             }
@@ -87,7 +87,7 @@ fn name_of(entry: &ArmEntry) -> String {
 
 impl Planned<'_> {
     /// The conditions requested for an arm with its own `at`.
-    fn asked(&self, at: &ConditionsSection) -> Vec<Requested> {
+    fn requested(&self, at: &ConditionsSection) -> Vec<Requested> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
         Requested::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
     }
@@ -122,18 +122,20 @@ impl Planned<'_> {
             _ => false,
         };
         let mut messages = Vec::new();
-        for asked in self.asked(at) {
+        for requested in self.requested(at) {
             // Impossible conditions of the study are reported once, where the study states them.
-            if asked.is_of_study() && points::plain(BASELINE, &asked).is_err() {
+            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }
             let added = match name.as_str() {
-                BASELINE => points::plain(BASELINE, &asked).map_err(|message| vec![message]).map(|settled| {
-                    self.baseline(&settled);
-                }),
-                DIRECT => self.direct((DIRECT, hops::NO_PROXY.to_owned()), &asked, index),
-                same if number_of_same(same).is_some() => self.same(same, &asked, index),
-                call => self.functions(call, &asked, index, (is_unloaded, has_points)),
+                BASELINE => {
+                    points::plain(BASELINE, &requested).map_err(|message| vec![message]).map(|resolved| {
+                        self.baseline(&resolved);
+                    })
+                }
+                DIRECT => self.direct((DIRECT, hops::NO_PROXY.to_owned()), &requested, index),
+                same if number_of_same(same).is_some() => self.same(same, &requested, index),
+                call => self.functions(call, &requested, index, (is_unloaded, has_points)),
             };
             messages.extend(added.err().into_iter().flatten());
         }
@@ -141,25 +143,26 @@ impl Planned<'_> {
     }
 
     /// The baseline under these conditions, added if it does not exist yet.
-    fn baseline(&mut self, settled: &Settled) -> usize {
-        let conditions = &settled.conditions;
+    fn baseline(&mut self, resolved: &Resolved) -> usize {
+        let conditions = &resolved.conditions;
         let is_it =
             |arm: &Arm| arm.kind == ArmKind::Baseline && arm.has_proxy() && arm.conditions == *conditions;
         if let Some(place) = self.arms.iter().position(is_it) {
             return place;
         }
-        let brought = settled.brought();
-        let plain = if brought.is_empty() { BASELINE.to_owned() } else { format!("{BASELINE}{{{brought}}}") };
-        let id = settled.named(&plain);
+        let required = resolved.required();
+        let plain =
+            if required.is_empty() { BASELINE.to_owned() } else { format!("{BASELINE}{{{required}}}") };
+        let id = resolved.named(&plain);
         let summary = match id.strip_prefix(BASELINE) {
             None | Some("") => "A plain proxy".to_owned(),
-            Some(_) if settled.named("").is_empty() => {
-                format!("A plain proxy with `{brought}`, like the arms compared with it")
+            Some(_) if resolved.named("").is_empty() => {
+                format!("A plain proxy with `{required}`, like the arms compared with it")
             }
             Some(rest) => format!("A plain proxy `{}`, like the arms compared with it", rest.trim_start()),
         };
         let id = self.unique(&id);
-        self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, settled) });
+        self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, resolved) });
         self.arms.len() - 1
     }
 
@@ -200,33 +203,33 @@ impl Planned<'_> {
     fn direct(
         &mut self,
         (name, summary): (&str, String),
-        asked: &Requested,
+        requested: &Requested,
         index: usize,
     ) -> Result<(), Vec<String>> {
-        let settled = points::without_proxy(name, asked).map_err(|message| vec![message])?;
-        let id = settled.named(name);
+        let resolved = points::without_proxy(name, requested).map_err(|message| vec![message])?;
+        let id = resolved.named(name);
         if let Some(place) = self.arms.iter().position(|arm| arm.id == id) {
             return self.name_again(place, &id, Some(index));
         }
-        let baseline = self.baseline(&settled);
-        let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &settled);
+        let baseline = self.baseline(&resolved);
+        let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &resolved);
         self.push(Arm { chain: Chain::none(), summary, ..arm }, Some(index));
         Ok(())
     }
 
-    fn same(&mut self, spelling: &str, asked: &Requested, index: usize) -> Result<(), Vec<String>> {
+    fn same(&mut self, spelling: &str, requested: &Requested, index: usize) -> Result<(), Vec<String>> {
         let name = match number_of_same(spelling) {
             Some(number) if number > 1 => format!("{SAME}#{number}"),
             _ => SAME.to_owned(),
         };
-        let settled = points::plain(&name, asked).map_err(|message| vec![message])?;
-        let baseline = self.baseline(&settled);
-        let id = settled.named(&name);
+        let resolved = points::plain(&name, requested).map_err(|message| vec![message])?;
+        let baseline = self.baseline(&resolved);
+        let id = resolved.named(&name);
         if let Some(place) = self.arms.iter().position(|arm| arm.id == id) {
-            return self.name_again(place, &settled.named(spelling), Some(index));
+            return self.name_again(place, &resolved.named(spelling), Some(index));
         }
         let summary = "A copy of the baseline, whose true cost is zero".to_owned();
-        self.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &settled) }, Some(index));
+        self.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &resolved) }, Some(index));
         Ok(())
     }
 
@@ -234,7 +237,7 @@ impl Planned<'_> {
     fn functions(
         &mut self,
         name: &str,
-        asked: &Requested,
+        requested: &Requested,
         index: usize,
         (is_unloaded, has_points): (bool, bool),
     ) -> Result<(), Vec<String>> {
@@ -244,11 +247,11 @@ impl Planned<'_> {
             let hint = hint(name, [BASELINE, DIRECT, SAME]);
             errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
         })?;
-        self.function(&call, function, asked, (Some(index), is_unloaded))?;
+        self.function(&call, function, requested, (Some(index), is_unloaded))?;
         for (name, values) in function.points.iter().filter(|_| has_points) {
             for value in values {
-                if let Some((call, asked)) = at_point(&call, function, asked, name, value) {
-                    self.function(&call, function, &asked, (None, false))?;
+                if let Some((call, requested)) = at_point(&call, function, requested, name, value) {
+                    self.function(&call, function, &requested, (None, false))?;
                 }
             }
         }
@@ -260,7 +263,7 @@ impl Planned<'_> {
         &mut self,
         call: &FunctionCall,
         function: &Function,
-        asked: &Requested,
+        requested: &Requested,
         (index, is_unloaded): (Option<usize>, bool),
     ) -> Result<(), Vec<String>> {
         let knobs = function
@@ -276,7 +279,7 @@ impl Planned<'_> {
         let described = (called.as_str(), function.summary.clone());
         let functions = Composition::one(component);
         let resolved = hops::Resolved { chain: Chain::of_functions(functions.clone()), functions };
-        self.with_functions(described, resolved, asked, (index, is_unloaded))
+        self.with_functions(described, resolved, requested, (index, is_unloaded))
     }
 
     /// Adds the arms of a chain of proxies, one for each combination of conditions. Returns the problems of the entry with
@@ -291,15 +294,15 @@ impl Planned<'_> {
             Err(found) => return found,
         };
         let mut messages = Vec::new();
-        for asked in self.asked(&entry.at) {
-            if asked.is_of_study() && points::plain(BASELINE, &asked).is_err() {
+        for requested in self.requested(&entry.at) {
+            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }
             let described = (entry.name.as_str(), hops::summary(entry));
             let added = if resolved.chain.hops.is_empty() {
-                self.direct(described, &asked, index)
+                self.direct(described, &requested, index)
             } else {
-                self.with_functions(described, resolved.clone(), &asked, (Some(index), false))
+                self.with_functions(described, resolved.clone(), &requested, (Some(index), false))
             };
             messages.extend(added.err().into_iter().flatten());
         }
@@ -312,11 +315,12 @@ impl Planned<'_> {
         &mut self,
         (name, mut summary): (&str, String),
         hops::Resolved { chain, functions }: hops::Resolved,
-        asked: &Requested,
+        requested: &Requested,
         (index, is_unloaded): (Option<usize>, bool),
     ) -> Result<(), Vec<String>> {
-        let settled = points::of_chain(name, (&chain, &functions), asked).map_err(|message| vec![message])?;
-        let mut id = settled.named(name);
+        let resolved =
+            points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
+        let mut id = resolved.named(name);
         if is_unloaded {
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");
@@ -326,19 +330,19 @@ impl Planned<'_> {
             arm.kind == ArmKind::Function
                 && arm.chain.is_same(&chain)
                 && arm.is_unloaded == is_unloaded
-                && arm.conditions == settled.conditions
+                && arm.conditions == resolved.conditions
         };
         if let Some(place) = self.arms.iter().position(is_it) {
             return self.name_again(place, &id, index);
         }
-        let baseline = self.baseline(&settled);
+        let baseline = self.baseline(&resolved);
         let arm = Arm {
             upstreams: usize::from(functions.upstreams()),
             chain,
             functions,
             is_unloaded,
             summary,
-            ..plain_arm(id, ArmKind::Function, Some(baseline), &settled)
+            ..plain_arm(id, ArmKind::Function, Some(baseline), &resolved)
         };
         // Functions that the application performs need an application that supports them.
         let is_missing = self.file.application != Application::Go && !arm.application().is_empty();
@@ -353,29 +357,29 @@ impl Planned<'_> {
 fn at_point(
     call: &FunctionCall,
     function: &Function,
-    asked: &Requested,
+    requested: &Requested,
     name: &str,
     value: &KnobValue,
 ) -> Option<(FunctionCall, Requested)> {
     let Some(knob) = function.knobs.get(name) else {
-        return Some((call.clone(), asked.clone().at(name, value)?));
+        return Some((call.clone(), requested.clone().at(name, value)?));
     };
     if call.knobs.contains_key(name) || knob.default == *value {
         return None;
     }
     let mut call = call.clone();
     call.knobs.insert(name.to_owned(), value.clone());
-    Some((call, asked.clone()))
+    Some((call, requested.clone()))
 }
 
 /// An arm whose proxy has no function.
-fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, settled: &Settled) -> Arm {
+fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: &Resolved) -> Arm {
     Arm {
         id,
         kind,
         functions: Composition::default(),
         compared_with,
-        conditions: settled.conditions.clone(),
+        conditions: resolved.conditions.clone(),
         chain: Chain::of_functions(Composition::default()),
         upstreams: 1,
         is_unloaded: false,

@@ -83,7 +83,7 @@ impl Arm {
         if load.open.is_some() {
             return load.connections;
         }
-        let asked = self.conditions.connections.map_or(load.connections, |number| number as usize);
-        asked.max(self.conditions.min_connections.unwrap_or(0) as usize)
+        let requested = self.conditions.connections.map_or(load.connections, |number| number as usize);
+        requested.max(self.conditions.min_connections.unwrap_or(0) as usize)
     }
 }

@@ -37,9 +37,9 @@ pub(super) struct Requested {
 
 /// The conditions of an arm, and which of them were requested and differ from the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Settled {
+pub(super) struct Resolved {
     pub(super) conditions: Conditions,
-    pub(super) asked: Point,
+    pub(super) requested: Point,
 }
 
 impl Requested {
@@ -141,8 +141,8 @@ impl fmt::Display for Point {
 ///
 /// # Errors
 /// The requested conditions exclude each other.
-pub(super) fn plain(name: &str, asked: &Requested) -> Result<Settled, String> {
-    settle(name, &Brings::default(), asked)
+pub(super) fn plain(name: &str, requested: &Requested) -> Result<Resolved, String> {
+    resolve(name, &Requirements::default(), requested)
 }
 
 /// The conditions without a proxy: there is no Envoy and there are no workers, and nothing in front of the origin terminates
@@ -150,9 +150,16 @@ pub(super) fn plain(name: &str, asked: &Requested) -> Result<Settled, String> {
 ///
 /// # Errors
 /// The requested conditions exclude each other.
-pub(super) fn without_proxy(name: &str, asked: &Requested) -> Result<Settled, String> {
+pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolved, String> {
     let less = |point: &Point| Point { tls: None, workers: None, envoy: None, ..point.clone() };
-    plain(name, &Requested { by_study: less(&asked.by_study), by_arm: less(&asked.by_arm), ..asked.clone() })
+    plain(
+        name,
+        &Requested {
+            by_study: less(&requested.by_study),
+            by_arm: less(&requested.by_arm),
+            ..requested.clone()
+        },
+    )
 }
 
 /// The conditions of a chain of proxies, whose functions all work on the same requests.
@@ -162,14 +169,14 @@ pub(super) fn without_proxy(name: &str, asked: &Requested) -> Result<Settled, St
 pub(super) fn of_chain(
     name: &str,
     (chain, functions): (&Chain, &Composition),
-    asked: &Requested,
-) -> Result<Settled, String> {
-    settle(name, &Brings::of(chain, functions), asked)
+    requested: &Requested,
+) -> Result<Resolved, String> {
+    resolve(name, &Requirements::of(chain, functions), requested)
 }
 
 /// The conditions that an arm sets itself.
 #[derive(Default)]
-struct Brings {
+struct Requirements {
     conditions: Conditions,
     /// Worker threads of the first proxy, if all proxies set their own; the baseline then has the usual number.
     workers: Option<u64>,
@@ -183,7 +190,7 @@ struct Brings {
     points: Vec<&'static str>,
 }
 
-impl Brings {
+impl Requirements {
     fn of(chain: &Chain, functions: &Composition) -> Self {
         let workers: Option<Vec<u64>> = chain.hops.iter().map(Hop::own_workers).collect();
         let envoys: Option<Vec<&String>> = chain.hops.iter().map(|hop| hop.envoy.as_ref()).collect();
@@ -223,34 +230,34 @@ impl Brings {
 /// Chooses between the values of the arm, the function and the study, in this order. An error if the arm requests
 /// another value than the function sets, unless the function `may` have it.
 fn choose<T: Copy + PartialEq>(
-    asked: (Option<T>, Option<T>),
-    brought: Option<T>,
+    requested: (Option<T>, Option<T>),
+    required: Option<T>,
     may: bool,
     clash: impl Fn(T) -> String,
 ) -> Result<Option<T>, String> {
-    match (asked, brought) {
-        ((Some(by_arm), _), Some(brought)) if !may && by_arm != brought => Err(clash(by_arm)),
+    match (requested, required) {
+        ((Some(by_arm), _), Some(required)) if !may && by_arm != required => Err(clash(by_arm)),
         ((Some(by_arm), _), _) => Ok(Some(by_arm)),
         (_, Some(_)) => Ok(None),
         ((None, by_study), None) => Ok(by_study),
     }
 }
 
-fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, String> {
-    let Requested { by_study, by_arm, usual_connections } = asked;
-    let own = &brings.conditions;
-    let may = |condition: &str| brings.points.contains(&condition);
+fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result<Resolved, String> {
+    let Requested { by_study, by_arm, usual_connections } = requested;
+    let own = &required.conditions;
+    let may = |condition: &str| required.points.contains(&condition);
     let protocol = by_arm.protocol.or(by_study.protocol).unwrap_or_default();
     let is_grpc = protocol == Protocol::Grpc;
-    if let Some(why) = brings.against_grpc().filter(|_| is_grpc) {
-        let instead = if brings.are_several {
+    if let Some(why) = required.against_grpc().filter(|_| is_grpc) {
+        let instead = if required.are_several {
             "add `at: {protocol: http1}` to it".to_owned()
         } else {
             format!("write `{{function: '{name}', at: {{protocol: http1}}}}`")
         };
         return Err(format!("`{name}` does not support `protocol: grpc`, since it {why}: {instead}"));
     }
-    let secured = brings.secures.then_some(TlsWord::None);
+    let secured = required.secures.then_some(TlsWord::None);
     let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
         format!(
             "`{name}` configures TLS of these connections itself and does not support `tls: {}`: remove it",
@@ -292,13 +299,13 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
         ));
     }
     let connections = by_arm.connections.or(by_study.connections).filter(|number| *number >= least);
-    let workers = choose((by_arm.workers, by_study.workers), brings.workers, false, |number| {
+    let workers = choose((by_arm.workers, by_study.workers), required.workers, false, |number| {
         format!(
             "`{name}` sets {} workers and does not support `workers: {number}`: remove it",
-            brings.workers.unwrap_or_default()
+            required.workers.unwrap_or_default()
         )
     })?;
-    let own_envoy = brings.envoy.as_deref();
+    let own_envoy = required.envoy.as_deref();
     let envoy = choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
         let own = own_envoy.unwrap_or_default();
         format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
@@ -307,7 +314,7 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
 
     // Defaults are not part of the name: a plain arm keeps its plain id.
     let usual_request = if is_grpc { USUAL_BYTES } else { 0 };
-    let asked = Point {
+    let requested = Point {
         protocol: Some(protocol).filter(|protocol| *protocol != Protocol::default()),
         tls: tls.filter(|tls| *tls != TlsWord::None),
         request_bytes: request_bytes
@@ -318,36 +325,36 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
         workers: workers.filter(|number| *number != 1),
         envoy: envoy.map(str::to_owned),
     };
-    let body = asked.request_bytes.map(|bytes| vec![b'x'; bytes as usize]);
+    let body = requested.request_bytes.map(|bytes| vec![b'x'; bytes as usize]);
     let conditions = Conditions {
         protocol,
-        tls: asked.tls.unwrap_or_default(),
+        tls: requested.tls.unwrap_or_default(),
         body: body.or_else(|| own.body.clone()),
-        response_bytes: asked.response_bytes.or(own.response_bytes),
-        more_headers: asked.headers.unwrap_or_default(),
-        connections: asked.connections,
-        min_connections: own.min_connections.filter(|_| asked.connections.is_none()),
-        workers: asked.workers,
-        envoy: asked.envoy.clone(),
+        response_bytes: requested.response_bytes.or(own.response_bytes),
+        more_headers: requested.headers.unwrap_or_default(),
+        connections: requested.connections,
+        min_connections: own.min_connections.filter(|_| requested.connections.is_none()),
+        workers: requested.workers,
+        envoy: requested.envoy.clone(),
         ..own.clone()
     };
-    Ok(Settled { conditions, asked })
+    Ok(Resolved { conditions, requested })
 }
 
-impl Settled {
+impl Resolved {
     /// The id of an arm under these conditions, given its name without them.
     pub(super) fn named(&self, name: &str) -> String {
-        let asked = self.asked.to_string();
-        if asked.is_empty() { name.to_owned() } else { format!("{name} @ {asked}") }
+        let requested = self.requested.to_string();
+        if requested.is_empty() { name.to_owned() } else { format!("{name} @ {requested}") }
     }
 
     /// The conditions that functions set, which the name of a baseline has in braces.
-    pub(super) fn brought(&self) -> String {
-        let asked = &self.asked;
+    pub(super) fn required(&self) -> String {
+        let requested = &self.requested;
         let conditions = &self.conditions;
         Conditions {
-            body: conditions.body.clone().filter(|_| asked.request_bytes.is_none()),
-            response_bytes: conditions.response_bytes.filter(|_| asked.response_bytes.is_none()),
+            body: conditions.body.clone().filter(|_| requested.request_bytes.is_none()),
+            response_bytes: conditions.response_bytes.filter(|_| requested.response_bytes.is_none()),
             ..conditions.clone()
         }
         .to_string()

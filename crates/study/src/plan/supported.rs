@@ -66,6 +66,7 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
     if file.application == Application::Go {
         lacks.extend(not_of_go(arm));
     }
+    lacks.extend(not_of_quic(arm));
     if let Some(other) = arms.iter().find(|other| clashes(arm, other)) {
         lacks.push(Lack {
             needs: "an origin that takes TLS without a client certificate".to_owned(),
@@ -128,10 +129,22 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
         let does = format!("always responds with {USUAL_BYTES}");
         lacks.push(lack(format!("responses of {bytes} bytes"), &does));
     }
+    if arm.uses_http2_to_origin() {
+        lacks.push(lack("HTTP/2 to the application".to_owned(), "serves HTTP/1.1 only"));
+    }
     if let Some(query) = &conditions.query {
         lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));
     }
     lacks
+}
+
+/// A protocol that a function over QUIC, which is HTTP/3, does not have.
+fn not_of_quic(arm: &Arm) -> Option<Lack> {
+    let protocol = arm.conditions.protocol;
+    (arm.uses_quic() && protocol != Protocol::Http1).then(|| Lack {
+        needs: format!("`protocol: {}`", protocol.as_str()),
+        but: "its function uses HTTP/3 on one side of the proxy: remove the protocol".to_owned(),
+    })
 }
 
 /// What an arm needs of its callers that those in PHP do not do.
@@ -144,6 +157,8 @@ fn not_of_php(arm: &Arm, load: &Load) -> Vec<Lack> {
     let mut lacks = Vec::new();
     if conditions.protocol != Protocol::Http1 {
         lacks.push(lack(format!("`protocol: {}`", conditions.protocol.as_str()), "use HTTP/1.1 only"));
+    } else if arm.has_quic_callers() {
+        lacks.push(lack("callers over HTTP/3".to_owned(), "use HTTP/1.1 only"));
     } else if let Some(body) = &conditions.body {
         lacks.push(lack(format!("a request body of {} bytes", body.len()), "send none"));
     }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use hoptax_functions::{Context, Tls};
-use hoptax_host::accounting::memory_bytes;
+use hoptax_host::accounting::{memory_bytes, process_use};
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
 use hoptax_result::Opened;
@@ -43,6 +43,7 @@ const AFTER_OPENING: Duration = Duration::from_millis(50);
 pub const FILES: &str = "files";
 
 /// The processes and connections of a round.
+#[derive(Default)]
 pub(super) struct Subjects {
     /// By their index in the plan.
     pub(super) all: Vec<Subject>,
@@ -54,13 +55,18 @@ pub(super) struct Subjects {
 }
 
 /// One running copy of an arm.
+#[derive(Default)]
 pub(super) struct Subject {
+    /// Whether one of its functions calls the companion.
+    pub(super) asks_companion: bool,
     /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) workers: Vec<Option<Worker>>,
     /// The URL for external callers, and the authority to verify its certificate.
     pub(super) target: Option<(String, Option<PathBuf>)>,
+    /// CPU time of each proxy until it was live, us.
+    pub(super) start_cpu_us: Vec<u64>,
     /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
     pub(super) opened: Option<Opened>,
     /// The hash of what its proxies were started with; none without proxies.
@@ -91,6 +97,7 @@ impl Subjects {
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let mut files = Vec::new();
         let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
+        let mut starts: Vec<Vec<u64>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.hops.len()).max().unwrap_or(0);
@@ -122,6 +129,7 @@ impl Subjects {
                     let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                     let names = names.with(live.address, "OWN");
                     keep(&mut configurations, index, file_hash(&front.config_file(&directory), &names)?);
+                    keep(&mut starts, index, cpu_us(&live)?);
                     keep(&mut proxies, index, live);
                     continue;
                 }
@@ -149,6 +157,7 @@ impl Subjects {
                     let number = arm.chain.hops.len().saturating_sub(from_origin + 1);
                     let live = at(link, arm.chain.is_near(number), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
+                    keep(&mut starts, index, cpu_us(&live)?);
                     if let Some((_, spec)) = unloading.iter().find(|(subject, _)| *subject == index) {
                         unload(plan, arm, (spec, &live, number), link, lab.as_ref(), stop)?;
                     }
@@ -157,9 +166,11 @@ impl Subjects {
             }
         }
         let mut all = Vec::with_capacity(plan.subjects.len());
-        for (index, (mut proxies, configured)) in proxies.into_iter().zip(configurations).enumerate() {
+        let started = proxies.into_iter().zip(starts).zip(configurations);
+        for (index, ((mut proxies, mut start_cpu_us), configured)) in started.enumerate() {
             let Some(arm) = plan.arm_of(index) else { continue };
             proxies.reverse();
+            start_cpu_us.reverse();
             let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
             let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
             let (workers, target) = match address {
@@ -169,7 +180,16 @@ impl Subjects {
             let connections = open_connections(plan, arm, &workers);
             let before = proxies.first().filter(|_| connections > 0).zip(before);
             let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-            all.push(Subject { proxies, workers, target, opened, configuration: arm_hash(&configured) });
+            let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
+            all.push(Subject {
+                asks_companion,
+                proxies,
+                workers,
+                target,
+                start_cpu_us,
+                opened,
+                configuration,
+            });
         }
         // To the generator, a connection is open before the proxy has accepted it.
         thread::sleep(AFTER_OPENING);
@@ -238,6 +258,11 @@ impl Drop for Subjects {
             let _ = fs::remove_dir_all(folder);
         }
     }
+}
+
+/// CPU time of a proxy since its start, us.
+fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
+    Ok(process_use(proxy.id())?.cpu_ns() / 1000)
 }
 
 fn keep<T>(all: &mut [Vec<T>], subject: usize, one: T) {

@@ -66,6 +66,9 @@ impl Request {
         let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
         let (scheme, path, protocol) = match (conditions.protocol, arm.caller_security().is_some()) {
             (Protocol::Http1, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http1),
+            (Protocol::Http1, true) if arm.has_quic_callers() => {
+                ("https", REQUEST_PATH, hoptax_load::Protocol::Http3)
+            }
             (Protocol::Http1, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http1),
             (Protocol::Http2, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http2),
             (Protocol::Http2, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http2),
