@@ -263,10 +263,15 @@ impl IntervalRecorder {
         self.end_ns = self.end_ns.min(end_ns);
     }
 
+    /// End of the interval in progress, on the engine's clock.
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.interval.record_from_ns.saturating_add(self.interval.to_ns)
+    }
+
     /// Sends the intervals that ended before `now_ns`.
     pub(crate) fn advance(&mut self, now_ns: u64) {
         let record_from_ns = self.interval.record_from_ns;
-        while now_ns >= record_from_ns.saturating_add(self.interval.to_ns) {
+        while now_ns >= self.due_ns() {
             let from_ns = self.interval.to_ns;
             self.number += 1;
             let next = Interval::new(record_from_ns, from_ns, from_ns.saturating_add(self.length_ns));

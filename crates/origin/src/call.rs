@@ -59,15 +59,15 @@ pub(crate) enum Step {
     End(Status),
 }
 
-/// The method of a path, if its messages are answered one by one.
-fn method(path: &str) -> Option<Method> {
-    let path = path.split('?').next().unwrap_or_default();
-    if path == ECHO { Some(Method::Echo) } else { services::streaming(path).map(Method::Service) }
+/// The method of a call, if its messages are answered one by one.
+fn method(head: &Head) -> Option<Method> {
+    let path = head.path.split('?').next().unwrap_or_default();
+    if path == ECHO { Some(Method::Echo) } else { services::streaming(head).map(Method::Service) }
 }
 
 /// Whether a request is a call whose messages are answered one by one.
 pub(crate) fn is_streaming(head: &Head) -> bool {
-    head.is_grpc() && method(&head.path).is_some()
+    head.is_grpc() && method(head).is_some()
 }
 
 impl Call {
@@ -88,7 +88,7 @@ impl Call {
         let drawn = behaviour.draw(context.tables, context.random);
         let served = context.plan_at_once(connection);
         let failed = |response| Err(Box::new(Planned { response, plan: Some(served), closes: drawn.close }));
-        match (grpc::failure(&drawn), method(&head.path)) {
+        match (grpc::failure(&drawn), method(head)) {
             (Some(response), _) => failed(response),
             (None, Some(method)) => Ok((Self::new(method, behaviour, served), drawn.close)),
             (None, None) => failed(grpc::unknown_path()),

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hoptax_certs::{Authority, Request};
+use hoptax_certs::{Authority, KeyKind, Request};
 use hoptax_wire::grpc::{Messages, framed};
 use hoptax_wire::http2::{Body, Head, ServerEvent};
 use hoptax_wire::http3::{ALPN, Http3, RequestId, Server, Setup};
@@ -28,7 +28,12 @@ impl Pair {
     fn new() -> Self {
         let authority = Authority::new("test", 3_600).unwrap();
         let signed = authority
-            .sign(&Request { names: vec!["localhost".to_owned()], spiffe: None, seconds: 3_600 })
+            .sign(&Request {
+                names: vec!["localhost".to_owned()],
+                spiffe: Vec::new(),
+                key: KeyKind::P256,
+                seconds: 3_600,
+            })
             .unwrap();
         let server = server_config(ServerSecurity {
             identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),

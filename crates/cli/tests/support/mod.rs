@@ -3,6 +3,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod proxied;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};

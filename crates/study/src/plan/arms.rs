@@ -6,13 +6,14 @@ use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall
 use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
-use super::composed;
+use super::chain::Chain;
+use super::hops;
 use super::points::{self, Requested, Resolved};
+use super::positions::subject_arm;
 use super::supported::CONDITIONS;
-use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
+use super::{Arm, BASELINE, DIRECT, SAME};
 use crate::file::{
-    Application, ArmEntry, ComposedEntry, ConditionsSection, LoopWord, Position, Positions, Problem,
-    Protocol, StudyFile, SubjectEntry, SubjectSection,
+    Application, ArmEntry, ChainEntry, ConditionsSection, LoopWord, Positions, Problem, StudyFile,
 };
 
 /// Plans the arms of `file`, with the place in the file that each comes from. Problems with them are added to `problems`.
@@ -80,7 +81,7 @@ fn name_of(entry: &ArmEntry) -> String {
         ArmEntry::Subject(entry) => entry.subject.to_string(),
         ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
         ArmEntry::Function(entry) => entry.function.clone(),
-        ArmEntry::Composed(entry) => entry.name.clone(),
+        ArmEntry::Chain(entry) => entry.name.clone(),
     }
 }
 
@@ -109,7 +110,7 @@ impl Planned<'_> {
                     Err(message) => placed(pointer, vec![message]),
                 };
             }
-            ArmEntry::Composed(entry) => return self.composed(index, entry, pointer),
+            ArmEntry::Chain(entry) => return self.chain(index, entry, pointer),
             ArmEntry::Name(name) => (name, &none),
             ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
             ArmEntry::Function(entry) => (&entry.function, &entry.at),
@@ -132,7 +133,7 @@ impl Planned<'_> {
                         self.baseline(&resolved);
                     })
                 }
-                DIRECT => self.direct(&requested, index),
+                DIRECT => self.direct((DIRECT, hops::NO_PROXY.to_owned()), &requested, index),
                 same if number_of_same(same).is_some() => self.same(same, &requested, index),
                 call => self.functions(call, &requested, index, (is_unloaded, has_points)),
             };
@@ -199,20 +200,20 @@ impl Planned<'_> {
         self.arms.push(arm);
     }
 
-    fn direct(&mut self, requested: &Requested, index: usize) -> Result<(), Vec<String>> {
-        let resolved = points::without_proxy(DIRECT, requested).map_err(|message| vec![message])?;
-        let id = resolved.named(DIRECT);
+    fn direct(
+        &mut self,
+        (name, summary): (&str, String),
+        requested: &Requested,
+        index: usize,
+    ) -> Result<(), Vec<String>> {
+        let resolved = points::without_proxy(name, requested).map_err(|message| vec![message])?;
+        let id = resolved.named(name);
         if let Some(place) = self.arms.iter().position(|arm| arm.id == id) {
             return self.name_again(place, &id, Some(index));
         }
         let baseline = self.baseline(&resolved);
         let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &resolved);
-        let direct = Arm {
-            subject: SubjectSection { position: Position::Direct, ..arm.subject },
-            summary: "No proxy: the generator connects to the origin".to_owned(),
-            ..arm
-        };
-        self.push(direct, Some(index));
+        self.push(Arm { chain: Chain::none(), summary, ..arm }, Some(index));
         Ok(())
     }
 
@@ -276,18 +277,20 @@ impl Planned<'_> {
         }
         let component = Component { name: called.clone(), function: function.clone(), knobs };
         let described = (called.as_str(), function.summary.clone());
-        self.with_functions(described, Composition::one(component), requested, (index, is_unloaded))
+        let functions = Composition::one(component);
+        let resolved = hops::Resolved { chain: Chain::of_functions(functions.clone()), functions };
+        self.with_functions(described, resolved, requested, (index, is_unloaded))
     }
 
-    /// Adds the arms of several functions, one for each combination of conditions. Returns the problems of the entry with
+    /// Adds the arms of a chain of proxies, one for each combination of conditions. Returns the problems of the entry with
     /// their places.
-    fn composed(&mut self, index: usize, entry: &ComposedEntry, pointer: &str) -> Vec<(String, String)> {
+    fn chain(&mut self, index: usize, entry: &ChainEntry, pointer: &str) -> Vec<(String, String)> {
         let taken = self.file.arms.iter().take(index).position(|other| name_of(other) == entry.name);
         if let Some(earlier) = taken {
             return placed(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
         }
-        let functions = match composed::functions(entry, self.catalogue, pointer) {
-            Ok(functions) => functions,
+        let resolved = match hops::resolve(entry, self.catalogue, pointer) {
+            Ok(resolved) => resolved,
             Err(found) => return found,
         };
         let mut messages = Vec::new();
@@ -295,23 +298,28 @@ impl Planned<'_> {
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }
-            let described = (entry.name.as_str(), composed::summary(entry));
-            let added = self.with_functions(described, functions.clone(), &requested, (Some(index), false));
+            let described = (entry.name.as_str(), hops::summary(entry));
+            let added = if resolved.chain.hops.is_empty() {
+                self.direct(described, &requested, index)
+            } else {
+                self.with_functions(described, resolved.clone(), &requested, (Some(index), false))
+            };
             messages.extend(added.err().into_iter().flatten());
         }
         placed(pointer, messages)
     }
 
-    /// Adds an arm with these functions, called by a name and described by a line; `index` is that of the entry that names
-    /// it.
+    /// Adds an arm with these proxies and their functions, called by a name and described by a line; `index` is that of the
+    /// entry that names it.
     fn with_functions(
         &mut self,
         (name, mut summary): (&str, String),
-        functions: Composition,
+        hops::Resolved { chain, functions }: hops::Resolved,
         requested: &Requested,
         (index, is_unloaded): (Option<usize>, bool),
     ) -> Result<(), Vec<String>> {
-        let resolved = points::of_functions(name, &functions, requested).map_err(|message| vec![message])?;
+        let resolved =
+            points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
         let mut id = resolved.named(name);
         if is_unloaded {
             id = format!("{id} unloaded");
@@ -320,7 +328,7 @@ impl Planned<'_> {
         // Compared by what they are: a knob may be stated at its default, so equal arms may differ in their ids.
         let is_it = |arm: &Arm| {
             arm.kind == ArmKind::Function
-                && arm.functions.is_same(&functions)
+                && arm.chain.is_same(&chain)
                 && arm.is_unloaded == is_unloaded
                 && arm.conditions == resolved.conditions
         };
@@ -330,6 +338,7 @@ impl Planned<'_> {
         let baseline = self.baseline(&resolved);
         let arm = Arm {
             upstreams: usize::from(functions.upstreams()),
+            chain,
             functions,
             is_unloaded,
             summary,
@@ -353,14 +362,14 @@ fn at_point(
     value: &KnobValue,
 ) -> Option<(FunctionCall, Requested)> {
     let Some(knob) = function.knobs.get(name) else {
-        return Some((call.clone(), requested.at(name, value)?));
+        return Some((call.clone(), requested.clone().at(name, value)?));
     };
     if call.knobs.contains_key(name) || knob.default == *value {
         return None;
     }
     let mut call = call.clone();
     call.knobs.insert(name.to_owned(), value.clone());
-    Some((call, *requested))
+    Some((call, requested.clone()))
 }
 
 /// An arm whose proxy has no function.
@@ -371,7 +380,7 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
         functions: Composition::default(),
         compared_with,
         conditions: resolved.conditions.clone(),
-        subject: SubjectSection { protocol: resolved.conditions.protocol, ..SubjectSection::default() },
+        chain: Chain::of_functions(Composition::default()),
         upstreams: 1,
         is_unloaded: false,
         summary: String::new(),
@@ -400,75 +409,4 @@ fn number_of_same(name: &str) -> Option<u32> {
         "" => Some(1),
         rest => rest.strip_prefix('#')?.parse().ok().filter(|number| *number > 1),
     }
-}
-
-/// An arm defined by its proxies, compared with the arm without a proxy and with the same protocol, which is added if
-/// it does not exist yet. None for that arm itself.
-fn subject_arm(
-    subject: SubjectSection,
-    entries: &[ArmEntry],
-    arms: &mut Vec<Arm>,
-) -> Result<Option<Arm>, String> {
-    let direct = SubjectSection {
-        position: Position::Direct,
-        protocol: subject.protocol,
-        ..SubjectSection::default()
-    };
-    let is_plain_front =
-        subject.position == Position::Gateway && subject.protocol == Protocol::Http1 && !subject.is_secure();
-    if let Some(front) = subject.proxy.front().filter(|_| !is_plain_front) {
-        return Err(format!(
-            "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
-            front.program()
-        ));
-    }
-    if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
-        return Err(format!(
-            "`arms` has no `subject: {{position: direct, protocol: {}}}`, which this is compared with: add it",
-            direct.protocol.as_str()
-        ));
-    }
-    let arm = |subject: SubjectSection, kind, compared_with| Arm {
-        id: subject.to_string(),
-        kind,
-        functions: Composition::default(),
-        compared_with,
-        conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
-        subject,
-        upstreams: 1,
-        is_unloaded: false,
-        summary: summary(subject),
-        folder: String::new(),
-    };
-    let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.subject == direct);
-    let baseline = baseline.unwrap_or_else(|| {
-        arms.push(arm(direct, ArmKind::Baseline, None));
-        arms.len() - 1
-    });
-    Ok((subject != direct).then(|| arm(subject, ArmKind::Position, Some(baseline))))
-}
-
-fn summary(subject: SubjectSection) -> String {
-    let proxies = match subject.position {
-        Position::Direct => "No proxy",
-        Position::Client => "A sidecar at the caller",
-        Position::Server => "A sidecar at the origin",
-        Position::Both => "A sidecar at the caller and one at the origin",
-        Position::Gateway => "A front proxy",
-        Position::GatewayAndBoth => "A front proxy, followed by a sidecar at each end",
-    };
-    let protocol = match subject.protocol {
-        Protocol::Http1 => "HTTP/1.1",
-        Protocol::Http2 => "HTTP/2",
-        Protocol::Grpc => "gRPC",
-        Protocol::WebSocket => "WebSocket",
-        Protocol::Tcp => "TCP",
-    };
-    let secure = match (subject.mtls, subject.tls) {
-        (true, _) => ", mutual TLS on every network link",
-        (false, true) => ", TLS on every network link",
-        (false, false) => "",
-    };
-    let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.program()));
-    format!("{proxies}, {protocol}{secure}{which}")
 }

@@ -37,6 +37,8 @@ pub struct Conditions {
     pub environment: BTreeMap<String, String>,
     /// Worker threads of its proxy. Default: one per processor of the proxy, which is one.
     pub workers: Option<u64>,
+    /// Envoy of its proxies that have none of their own, as in a study file. Default: that of the study.
+    pub envoy: Option<String>,
 }
 
 impl Conditions {

@@ -9,11 +9,12 @@ use std::fmt;
 use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
 
 use super::Conditions;
+use super::chain::{Chain, Hop};
 use super::conditions::USUAL_BYTES;
 use crate::file::{ConditionsSection, OneOrMore, Protocol, TlsWord};
 
 /// One combination of conditions; None where nothing is requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
     protocol: Option<Protocol>,
     tls: Option<TlsWord>,
@@ -22,10 +23,11 @@ pub(super) struct Point {
     headers: Option<u64>,
     connections: Option<u64>,
     workers: Option<u64>,
+    envoy: Option<String>,
 }
 
 /// The conditions requested for an arm by the study and by the arm itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Requested {
     by_study: Point,
     by_arm: Point,
@@ -51,8 +53,11 @@ impl Requested {
         let by_study = Point::all(&study.without(arm));
         let by_arm = Point::all(arm);
         let with = |by_study: &Point| {
-            let by_study = *by_study;
-            let with = move |by_arm: &Point| Self { by_study, by_arm: *by_arm, usual_connections };
+            let with = |by_arm: &Point| Self {
+                by_study: by_study.clone(),
+                by_arm: by_arm.clone(),
+                usual_connections,
+            };
             by_arm.iter().map(with).collect::<Vec<_>>()
         };
         by_study.iter().flat_map(with).collect()
@@ -96,18 +101,18 @@ impl Point {
         let points = each(&points, section.headers.as_ref(), |point, value| point.headers = Some(value));
         let points =
             each(&points, section.connections.as_ref(), |point, value| point.connections = Some(value));
-        each(&points, section.workers.as_ref(), |point, value| point.workers = Some(value))
+        let points = each(&points, section.workers.as_ref(), |point, value| point.workers = Some(value));
+        each(&points, section.envoy.as_ref(), |point, value| point.envoy = Some(value))
     }
 }
 
 /// Each point with each value.
-fn each<T: Copy>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
+fn each<T: Clone>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
     let Some(values) = values else { return points.to_vec() };
     let with = |point: &Point| {
-        let point = *point;
-        let at = move |value: &T| {
-            let mut point = point;
-            set(&mut point, *value);
+        let at = |value: &T| {
+            let mut point = point.clone();
+            set(&mut point, value.clone());
             point
         };
         values.all().iter().map(at).collect::<Vec<Point>>()
@@ -127,7 +132,8 @@ impl fmt::Display for Point {
             ("workers", self.workers),
         ];
         let numbers = numbers.iter().filter_map(|(name, number)| Some(format!("{name}={}", (*number)?)));
-        f.write_str(&words.map(str::to_owned).chain(numbers).collect::<Vec<_>>().join(", "))
+        let envoy = self.envoy.iter().map(|envoy| format!("envoy={envoy}"));
+        f.write_str(&words.map(str::to_owned).chain(numbers).chain(envoy).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -139,36 +145,43 @@ pub(super) fn plain(name: &str, requested: &Requested) -> Result<Resolved, Strin
     resolve(name, &Requirements::default(), requested)
 }
 
-/// The conditions without a proxy: there are no workers, and nothing in front of the origin that terminates TLS.
+/// The conditions without a proxy: there is no Envoy and there are no workers, and nothing in front of the origin terminates
+/// TLS.
 ///
 /// # Errors
 /// The requested conditions exclude each other.
 pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolved, String> {
-    let less = |point: Point| Point { tls: None, workers: None, ..point };
+    let less = |point: &Point| Point { tls: None, workers: None, envoy: None, ..point.clone() };
     plain(
         name,
-        &Requested { by_study: less(requested.by_study), by_arm: less(requested.by_arm), ..*requested },
+        &Requested {
+            by_study: less(&requested.by_study),
+            by_arm: less(&requested.by_arm),
+            ..requested.clone()
+        },
     )
 }
 
-/// The conditions of a proxy with functions.
+/// The conditions of a chain of proxies, whose functions all work on the same requests.
 ///
 /// # Errors
-/// The requested conditions exclude each other or a function.
-pub(super) fn of_functions(
+/// The requested conditions exclude each other, a function or a proxy.
+pub(super) fn of_chain(
     name: &str,
-    functions: &Composition,
+    (chain, functions): (&Chain, &Composition),
     requested: &Requested,
 ) -> Result<Resolved, String> {
-    resolve(name, &Requirements::of(functions), requested)
+    resolve(name, &Requirements::of(chain, functions), requested)
 }
 
-/// The conditions that functions set themselves.
+/// The conditions that an arm sets itself.
 #[derive(Default)]
 struct Requirements {
     conditions: Conditions,
-    /// Worker threads, if they are the function itself; its baseline then has the usual number.
+    /// Worker threads of the first proxy, if all proxies set their own; the baseline then has the usual number.
     workers: Option<u64>,
+    /// Envoy of the first proxy, if all proxies have their own; the baseline then has the usual one.
+    envoy: Option<String>,
     secures: bool,
     looks_at_path: bool,
     /// Whether there are several functions.
@@ -178,7 +191,9 @@ struct Requirements {
 }
 
 impl Requirements {
-    fn of(functions: &Composition) -> Self {
+    fn of(chain: &Chain, functions: &Composition) -> Self {
+        let workers: Option<Vec<u64>> = chain.hops.iter().map(Hop::own_workers).collect();
+        let envoys: Option<Vec<&String>> = chain.hops.iter().map(|hop| hop.envoy.as_ref()).collect();
         Self {
             conditions: Conditions {
                 query: functions.query(),
@@ -189,8 +204,9 @@ impl Requirements {
                 environment: functions.environment(),
                 ..Conditions::default()
             },
-            workers: functions.workers().map(u64::from),
-            secures: functions.secured().downstream.is_some(),
+            workers: workers.and_then(|all| all.first().copied()),
+            envoy: envoys.and_then(|all| all.first().map(|envoy| (*envoy).clone())),
+            secures: chain.tls().first().is_some_and(Option::is_some),
             looks_at_path: functions.looks_at_path(),
             are_several: functions.components().len() > 1,
             points: NUMBERED_CONDITIONS.into_iter().filter(|name| functions.permits(name)).collect(),
@@ -289,6 +305,11 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
             required.workers.unwrap_or_default()
         )
     })?;
+    let own_envoy = required.envoy.as_deref();
+    let envoy = choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
+        let own = own_envoy.unwrap_or_default();
+        format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
+    })?;
     let more_headers = by_arm.headers.or(by_study.headers);
 
     // Defaults are not part of the name: a plain arm keeps its plain id.
@@ -302,6 +323,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         headers: more_headers.filter(|number| *number != 0),
         connections: connections.filter(|number| Some(*number) != *usual_connections),
         workers: workers.filter(|number| *number != 1),
+        envoy: envoy.map(str::to_owned),
     };
     let body = requested.request_bytes.map(|bytes| vec![b'x'; bytes as usize]);
     let conditions = Conditions {
@@ -313,6 +335,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         connections: requested.connections,
         min_connections: own.min_connections.filter(|_| requested.connections.is_none()),
         workers: requested.workers,
+        envoy: requested.envoy.clone(),
         ..own.clone()
     };
     Ok(Resolved { conditions, requested })
