@@ -1,8 +1,7 @@
 //! The generator counts the messages in what a server of gRPC sends, and times each.
 #![no_main]
 
-use hoptax_wire::grpc::framed;
-use hoptax_wire::grpc::Messages;
+use hoptax_wire::grpc::{Messages, framed};
 use hoptax_wire::http2::{Server, ServerEvent, Settings};
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event};
 use libfuzzer_sys::fuzz_target;

@@ -68,7 +68,7 @@ fn offer(
     processors::pin(&placement.generator)?;
     processors::set_min_timer_slack()?;
     let target = Target::new(url, "GET", Vec::new(), Vec::new())?;
-    let mut worker = Worker::connect(&WorkerSpec::alone(target, spec.connections, DRAIN, seed))?;
+    let mut worker = Worker::connect(&WorkerSpec::single(target, spec.connections, DRAIN, seed))?;
     let release = match &spec.load {
         Load::Closed(None) => Release::Closed,
         Load::Closed(Some(think)) => Release::Thinking(*think),

@@ -107,8 +107,8 @@ Examples:
 
 Each connection may speak HTTP/1.1, HTTP/2, WebSocket (messages are echoed) or gRPC
 (/hoptax.echo.v1.Echo: Unary, ClientStream, ServerStream, Bidirectional). With --cert, each may
-begin with TLS, and HTTP/3 is served on the UDP port of the same number. Bidirectional answers each
-message as it arrives; delays apply to each message.")]
+begin with TLS, and HTTP/3 (also with gRPC) is served on the UDP port of the same number.
+Bidirectional answers each message as it arrives, and each message has its own delay.")]
 pub(crate) struct OriginArguments {
     /// Listen address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]

@@ -192,19 +192,12 @@ fn the_csv_of_the_log_has_every_request() {
 #[test]
 fn the_loss_of_the_origin_appears_in_the_book() {
     let (origin, url) = origin(&[]);
-    let load = hoptax()
-        .args(["load", "-q", "200", "-d", "2s", "--warmup", "0s", "--timeout", "1s", "--json", "-", &url])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut load = Guarded(load);
-    thread::sleep(Duration::from_millis(700));
+    let mut load = Watched::start(&["-q", "200", "-d", "1h", "--warmup", "0s", &url]);
+    load.wait_for(|line| line["answered"].as_u64() > Some(0));
     origin.signal("KILL");
-    let mut text = String::new();
-    load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    assert_eq!(load.0.wait().unwrap().code(), Some(4));
-    let result = checked("load", &text);
+    load.wait_for(|line| line["failures"]["refused"].as_u64() > Some(0));
+    let result = load.interrupt();
+    assert_eq!(result["verdict"], "void", "{result:#}");
     assert!(result["book"]["failed"].as_u64().unwrap() > 0, "{result:#}");
     assert!(result["failures"].get("refused").is_some(), "{result:#}");
     assert!(result["rate"]["achieved"].is_null() && result["latency"]["response"]["p50_us"].is_null());

@@ -165,7 +165,7 @@ fn every_protocol_reconnects_after_the_server_closes() {
         let may_lose = url.starts_with("tcp") && lost < answered;
         assert!(all_answered(&result) || may_lose && answered + lost == REQUESTS, "{url}: {result}");
         assert_eq!(
-            result["retired"]["no-error"].as_u64().unwrap_or_default() > 50,
+            result["drained"]["no-error"].as_u64().unwrap_or_default() > 50,
             goodbyes,
             "{url}: {result}"
         );

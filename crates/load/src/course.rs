@@ -55,19 +55,52 @@ struct InFlight {
     length_ns: Option<u64>,
 }
 
-/// A window, and the times in it. At first there are none.
+/// The division of a record into windows.
+#[derive(Clone, Copy, Debug)]
+struct Division {
+    /// Start of the record.
+    from_ns: u64,
+    /// Its planned length.
+    length_ns: u64,
+}
+
+/// A window, and the times in it. At first there are none. Nearly every lookup is in the same window as the one before.
 #[derive(Clone, Debug, Default)]
 struct LastLookup {
     number: usize,
     times_ns: Range<u64>,
 }
 
+impl LastLookup {
+    /// The number of the window that contains a time. Times before the record are in the first window, times after it in the
+    /// last.
+    fn number(&mut self, at_ns: u64, record: Division) -> usize {
+        if !self.times_ns.contains(&at_ns) {
+            *self = record.look_up(at_ns);
+        }
+        self.number
+    }
+}
+
+impl Division {
+    fn look_up(self, at_ns: u64) -> LastLookup {
+        let since_ns = u128::from(at_ns.saturating_sub(self.from_ns));
+        let number = (since_ns * WINDOWS as u128 / u128::from(self.length_ns)) as usize;
+        let number = number.min(WINDOWS - 1);
+        let start_ns = |number: usize| {
+            let since_ns = (u128::from(self.length_ns) * number as u128).div_ceil(WINDOWS as u128);
+            self.from_ns.saturating_add(since_ns as u64)
+        };
+        let first_ns = if number == 0 { 0 } else { start_ns(number) };
+        let end_ns = if number == WINDOWS - 1 { u64::MAX } else { start_ns(number + 1) };
+        LastLookup { number, times_ns: first_ns..end_ns }
+    }
+}
+
 /// The course of the record of one worker, or of all workers.
 #[derive(Clone, Debug)]
 pub struct Course {
-    from_ns: u64,
-    /// The planned length, which the windows divide.
-    length_ns: u64,
+    record: Division,
     /// End of the record.
     until_ns: u64,
     pub(crate) windows: Vec<Window>,
@@ -88,8 +121,7 @@ pub struct Course {
     pub(crate) connections: Vec<LogHistogram>,
     /// The last window that has started.
     window: Option<usize>,
-    /// The windows of the last lookups: nearly every lookup is in the same window as the one before. With a backlog, intended
-    /// starts lag behind the present, so each has its own.
+    /// The windows of the last lookups. With a backlog, intended starts lag behind the present, so each has its own.
     intended: LastLookup,
     present: LastLookup,
 }
@@ -98,8 +130,7 @@ impl Course {
     /// The course of a record from `from_ns` to `end_ns` on a number of connections.
     pub fn new(from_ns: u64, end_ns: u64, connections: usize, seed: u64) -> Self {
         Self {
-            from_ns,
-            length_ns: end_ns.saturating_sub(from_ns).max(1),
+            record: Division { from_ns, length_ns: end_ns.saturating_sub(from_ns).max(1) },
             until_ns: end_ns.max(from_ns + 1),
             windows: vec![Window::new(); WINDOWS],
             releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
@@ -119,17 +150,17 @@ impl Course {
 
     /// Length of the record, nanoseconds.
     fn recorded_ns(&self) -> u64 {
-        self.until_ns.saturating_sub(self.from_ns)
+        self.until_ns.saturating_sub(self.record.from_ns)
     }
 
     /// Ends the record earlier than planned.
     pub(crate) fn truncate(&mut self, until_ns: u64) {
-        self.until_ns = self.until_ns.min(until_ns.max(self.from_ns + 1));
+        self.until_ns = self.until_ns.min(until_ns.max(self.record.from_ns + 1));
     }
 
     /// The complete windows: all of them, unless the record ended early.
     pub(crate) fn complete_windows(&self) -> &[Window] {
-        let complete = u128::from(self.recorded_ns()) * WINDOWS as u128 / u128::from(self.length_ns);
+        let complete = u128::from(self.recorded_ns()) * WINDOWS as u128 / u128::from(self.record.length_ns);
         self.windows.get(..complete as usize).unwrap_or(&self.windows)
     }
 
@@ -158,36 +189,6 @@ impl Course {
         windows.chunks_exact((windows.len() / BATCHES).max(1)).map(sum).collect()
     }
 
-    /// The window that contains a time. Times before the record are in the first window, times after it in the last.
-    fn look_up(&self, at_ns: u64) -> LastLookup {
-        let since_ns = u128::from(at_ns.saturating_sub(self.from_ns));
-        let number = (since_ns * WINDOWS as u128 / u128::from(self.length_ns)) as usize;
-        let number = number.min(WINDOWS - 1);
-        let start_ns = |number: usize| {
-            let since_ns = (u128::from(self.length_ns) * number as u128).div_ceil(WINDOWS as u128);
-            self.from_ns.saturating_add(since_ns as u64)
-        };
-        let first_ns = if number == 0 { 0 } else { start_ns(number) };
-        let end_ns = if number == WINDOWS - 1 { u64::MAX } else { start_ns(number + 1) };
-        LastLookup { number, times_ns: first_ns..end_ns }
-    }
-
-    /// The number of the window of an intended start.
-    fn number_of_intended(&mut self, intended_ns: u64) -> usize {
-        if !self.intended.times_ns.contains(&intended_ns) {
-            self.intended = self.look_up(intended_ns);
-        }
-        self.intended.number
-    }
-
-    /// The number of the window of the present.
-    fn number_at_present(&mut self, now_ns: u64) -> usize {
-        if !self.present.times_ns.contains(&now_ns) {
-            self.present = self.look_up(now_ns);
-        }
-        self.present.number
-    }
-
     /// When [`Self::sample`] next has anything to do, at the earliest. Until then, calls have no effect.
     pub(crate) fn sample_due_ns(&self) -> u64 {
         self.sample_due_ns
@@ -195,7 +196,7 @@ impl Course {
 
     /// Samples the requests in flight, whose number has been constant since the last call.
     pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
-        if now_ns < self.sample_due_ns || now_ns < self.from_ns || now_ns >= self.until_ns {
+        if now_ns < self.sample_due_ns || now_ns < self.record.from_ns || now_ns >= self.until_ns {
             return;
         }
         // Samples at random times are unbiased (Poisson arrivals see time averages, Wolff 1982). Samples in step with the
@@ -208,7 +209,7 @@ impl Course {
             let gap_ns = -(1.0 - self.random.random::<f64>()).ln() * SAMPLE_INTERVAL_NS;
             self.next_sample_ns += gap_ns as u64 + 1;
         }
-        let number = self.number_at_present(now_ns);
+        let number = self.present.number(now_ns, self.record);
         if self.window != Some(number) {
             self.window = Some(number);
             if let Some(window) = self.windows.get_mut(number) {
@@ -219,14 +220,14 @@ impl Course {
     }
 
     pub(crate) fn plan(&mut self, intended_ns: u64) {
-        let number = self.number_of_intended(intended_ns);
+        let number = self.intended.number(intended_ns, self.record);
         if let Some(window) = self.windows.get_mut(number) {
             window.planned += 1;
         }
     }
 
     pub(crate) fn send(&mut self, intended_ns: u64, started_ns: u64) {
-        let number = self.number_at_present(started_ns);
+        let number = self.present.number(started_ns, self.record);
         if let Some(window) = self.windows.get_mut(number) {
             window.sent += 1;
         }
@@ -242,7 +243,7 @@ impl Course {
     }
 
     pub(crate) fn record_response(&mut self, intended_ns: u64, response_ns: u64, connection: usize) {
-        let number = self.number_of_intended(intended_ns);
+        let number = self.intended.number(intended_ns, self.record);
         if let Some(window) = self.windows.get_mut(number) {
             window.response.saturating_record(response_ns);
         }
@@ -258,7 +259,7 @@ impl Course {
     pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
         let until_ns = ended_ns.min(self.until_ns);
         if let Some(worker) = self.in_flight.first_mut() {
-            worker.total_ns += until_ns.saturating_sub(started_ns.max(self.from_ns));
+            worker.total_ns += until_ns.saturating_sub(started_ns.max(self.record.from_ns));
         }
     }
 
@@ -298,14 +299,13 @@ mod tests {
             length_ns in 1_u64..2_000,
             times_ns in prop::collection::vec(0_u64..1_003_000, 1..50),
         ) {
-            let mut course = Course::new(from_ns, from_ns + length_ns, 0, 1);
+            let (mut last, record) = (LastLookup::default(), Division { from_ns, length_ns });
             // Times within the record too, also where it is short.
             let inside = times_ns.iter().map(|at_ns| from_ns + at_ns % (length_ns + 1)).collect::<Vec<_>>();
             for at_ns in times_ns.into_iter().chain(inside).chain([u64::MAX, 0]) {
                 let since_ns = u128::from(at_ns.saturating_sub(from_ns));
                 let expected = (since_ns * 100 / u128::from(length_ns)).min(99) as usize;
-                prop_assert_eq!(course.number_of_intended(at_ns), expected);
-                prop_assert_eq!(course.number_at_present(at_ns), expected);
+                prop_assert_eq!(last.number(at_ns, record), expected);
             }
         }
     }

@@ -475,7 +475,7 @@ mod tests {
             current.record_waiting(1_999, 50);
             current.record_waiting(2_000, 3);
         });
-        assert_eq!((recording.retired, recording.max_waiting), ([(2, 1)].into(), 3));
+        assert_eq!((recording.drained, recording.max_waiting), ([(2, 1)].into(), 3));
     }
 
     #[test]

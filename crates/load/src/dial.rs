@@ -35,7 +35,7 @@ pub struct Dial {
 
 /// Dialling parameters of one connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way<'a> {
+pub(crate) struct DialTarget<'a> {
     pub(crate) dial: &'a Dial,
     /// The server.
     pub(crate) address: SocketAddr,
@@ -171,11 +171,11 @@ impl Dial {
     /// # Errors
     /// Those of the socket; `WouldBlock` after the timeout.
     pub(crate) fn connected(&self, address: SocketAddr, timeout: Duration) -> io::Result<File> {
-        let way = Way { dial: self, address, number: 0 };
-        let socket = way.socket(SocketType::STREAM)?;
+        let target = DialTarget { dial: self, address, number: 0 };
+        let socket = target.socket(SocketType::STREAM)?;
         rustix::io::ioctl_fionbio(&socket, false)?;
         set_timeout(&socket, timeout)?;
-        way.connect(&socket)?;
+        target.connect(&socket)?;
         // The connect has blocked for the timeout if it is still in progress.
         if rustix::net::getpeername(&socket) == Err(Errno::NOTCONN) {
             return Err(Errno::AGAIN.into());
@@ -187,7 +187,7 @@ impl Dial {
     }
 }
 
-impl Way<'_> {
+impl DialTarget<'_> {
     /// A non-blocking socket that is not connected yet.
     pub(crate) fn socket(self, kind: SocketType) -> Result<OwnedFd, Errno> {
         if self.dial.unix_socket.is_some() {

@@ -47,7 +47,7 @@ impl Addresses {
 
     /// The server address of the connection with this number, and the number that selects its source address. Together, every
     /// source is used with every address.
-    pub(crate) fn way(&self, number: usize) -> (SocketAddr, usize) {
+    pub(crate) fn select(&self, number: usize) -> (SocketAddr, usize) {
         let unspecified = || SocketAddr::from(([0, 0, 0, 0], 0));
         let count = self.used.len().max(1);
         (self.used.get(number % count).copied().unwrap_or_else(unspecified), number / count)
@@ -203,7 +203,7 @@ mod tests {
         for _ in 0..2 {
             shared.refresh(&rules, &names);
             let hosts = shared.hosts();
-            assert_eq!((hosts[0].way(5), hosts[1].way(0)), ((address(2), 5), (address(1), 0)));
+            assert_eq!((hosts[0].select(5), hosts[1].select(0)), ((address(2), 5), (address(1), 0)));
             assert!(hosts[0].contains(address(1)), "connections to the address that is second now stay");
         }
         assert_eq!((count(&shared.done), count(&shared.failed), shared.changes()), (4, 2, 1));

@@ -153,8 +153,8 @@ pub struct Recording {
     pub course: Option<Box<Course>>,
     /// TLS handshakes, including those of the warm-up.
     pub handshakes: Handshakes,
-    /// Connections on which the server sent GOAWAY, by HTTP/2 error code.
-    pub retired: BTreeMap<u32, u64>,
+    /// Connections that the server drained, by HTTP/2 error code.
+    pub drained: BTreeMap<u32, u64>,
     /// Response times by status, if enabled.
     pub by_status: Option<BTreeMap<u16, Distribution>>,
     /// Times between the messages of gRPC responses, if enabled.
@@ -194,7 +194,7 @@ impl Recording {
             warmup_responses: 0,
             course: None,
             handshakes: Handshakes::default(),
-            retired: BTreeMap::new(),
+            drained: BTreeMap::new(),
             messages: None,
             stamps: None,
             by_status: None,
@@ -235,8 +235,8 @@ impl Recording {
             }
         }
         self.handshakes.merge(&other.handshakes);
-        for (&code, count) in &other.retired {
-            *self.retired.entry(code).or_default() += count;
+        for (&code, count) in &other.drained {
+            *self.drained.entry(code).or_default() += count;
         }
         if let (Some(ours), Some(theirs)) = (&mut self.by_status, &other.by_status) {
             for (&status, theirs) in theirs {
@@ -267,7 +267,7 @@ impl Recording {
         self.outcomes.clear();
         (self.censored, self.course, self.stamps, self.messages) = (None, None, None, None);
         self.handshakes = Handshakes::default();
-        self.retired.clear();
+        self.drained.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
         (self.last_response_ns, self.warmup_responses) = (0, 0);
         self.recent_status = (0, 0);
@@ -317,7 +317,7 @@ impl Recording {
 
     /// Counts a GOAWAY.
     pub(crate) fn record_goaway(&mut self, code: u32) {
-        *self.retired.entry(code).or_default() += 1;
+        *self.drained.entry(code).or_default() += 1;
     }
 
     pub(crate) fn record_status(&mut self, status: u16) {

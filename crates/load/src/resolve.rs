@@ -263,7 +263,7 @@ mod tests {
 
     impl Resolver {
         fn address(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
-            self.addresses(host, port).map(|addresses| addresses.way(0).0)
+            self.addresses(host, port).map(|addresses| addresses.select(0).0)
         }
     }
 

@@ -212,7 +212,7 @@ impl Target {
                 Protocol::Tcp | Protocol::WebSocket => String::new(),
                 _ => spec.method.to_owned(),
             },
-            address: addresses.way(0).0,
+            address: addresses.select(0).0,
             addresses,
             name: spec.resolver.and_then(|resolver| resolver.refreshed_name(&url.host, port)),
             protocol,

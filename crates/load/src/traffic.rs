@@ -232,7 +232,7 @@ impl Traffic {
     /// A host that requires TLS while no TLS configuration is set.
     pub(crate) fn unsecured(&self) -> Option<SocketAddr> {
         let is_unsecured = |host: &&Host| host.server_name.is_some() && host.tls.is_none();
-        self.hosts.iter().find(is_unsecured).map(|host| host.addresses.way(0).0)
+        self.hosts.iter().find(is_unsecured).map(|host| host.addresses.select(0).0)
     }
 
     /// The protocol client of a new connection to an address of a host.
@@ -300,7 +300,7 @@ impl Traffic {
     }
 
     /// Divides connections among hosts by their shares, with at least one each.
-    pub(crate) fn share_out(&self, connections: usize) -> Vec<usize> {
+    pub(crate) fn divide_connections(&self, connections: usize) -> Vec<usize> {
         let spare = connections.saturating_sub(self.hosts.len());
         let mut shares: Vec<usize> =
             self.hosts.iter().map(|host| 1 + (host.share * spare as f64) as usize).collect();
@@ -450,8 +450,8 @@ mod tests {
         let mut picker = Picker::new(1, 0, 1);
         let first = (0..10_000).filter(|_| picker.pick(&traffic).target == 0).count();
         assert!((7_300..7_700).contains(&first), "{first}");
-        assert_eq!(traffic.share_out(10), [7, 3]);
-        assert_eq!(traffic.share_out(2), [1, 1]);
-        assert_eq!(traffic.share_out(101).iter().sum::<usize>(), 101);
+        assert_eq!(traffic.divide_connections(10), [7, 3]);
+        assert_eq!(traffic.divide_connections(2), [1, 1]);
+        assert_eq!(traffic.divide_connections(101).iter().sum::<usize>(), 101);
     }
 }

@@ -12,7 +12,7 @@ use rustix::net::{SendFlags, SocketType, sockopt};
 use thiserror::Error;
 
 use crate::connection::{ConnectionId, StreamId};
-use crate::dial::{Dial, Way};
+use crate::dial::{Dial, DialTarget};
 use crate::kernel::{self, Stamped};
 use crate::traffic::Host;
 
@@ -94,16 +94,16 @@ impl Transport {
     pub(crate) fn open(
         epoll: &OwnedFd,
         connection: ConnectionId,
-        way: Way<'_>,
+        target: DialTarget<'_>,
         client: Client,
         stamped: bool,
         now_ns: u64,
     ) -> Result<Self, Errno> {
         let kind = if has_datagrams(&client) { SocketType::DGRAM } else { SocketType::STREAM };
-        let socket = way.socket(kind)?;
+        let socket = target.socket(kind)?;
         // Kernel timestamps are optional.
         let stamped = stamped && kernel::enable(&socket).is_ok();
-        way.connect(&socket)?;
+        target.connect(&socket)?;
         epoll::add(epoll, &socket, epoll::EventData::new_u64(connection.token()), INTEREST)?;
         Ok(Self {
             socket,
@@ -123,7 +123,7 @@ impl Transport {
     }
 
     /// Re-arms the edge-triggered events: pending ones are reported again.
-    pub(crate) fn look_again(&self, epoll: &OwnedFd, connection: ConnectionId) {
+    pub(crate) fn rearm(&self, epoll: &OwnedFd, connection: ConnectionId) {
         let data = epoll::EventData::new_u64(connection.token());
         match epoll::modify(epoll, &self.socket, data, INTEREST) {
             // On failure, the next request finds them.

@@ -174,7 +174,7 @@ fn a_pinned_request_waits_for_its_own_connection() {
 fn late_requests_are_sent_or_skipped_as_configured() {
     for (when_late, skipped) in [(WhenLate::Send, false), (WhenLate::Skip, true)] {
         let pooling = Pooling { when_late, ..Pooling::default() };
-        let alone = WorkerSpec::alone(target(answering(OK)), 64, Duration::from_secs(5), 1);
+        let alone = WorkerSpec::single(target(answering(OK)), 64, Duration::from_secs(5), 1);
         let mut worker = Worker::connect(&WorkerSpec { pooling, ..alone }).unwrap();
         // As if the worker had stalled for 200 ms: 20 requests are due, all but the last more than 10 ms late.
         let now = now_ns();
@@ -192,7 +192,7 @@ fn late_requests_are_sent_or_skipped_as_configured() {
 fn a_polling_worker_never_sleeps() {
     let address = slow_server(Duration::from_millis(20));
     let awake_share = |polls| {
-        let spec = WorkerSpec::alone(target(address), 4, Duration::from_secs(5), 1);
+        let spec = WorkerSpec::single(target(address), 4, Duration::from_secs(5), 1);
         let mut worker = Worker::connect(&spec).unwrap();
         let now = now_ns();
         let run = Run { polls, ..Run::new(Release::Closed, now, now + 200_000_000, 5_000_000_000) };

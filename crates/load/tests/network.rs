@@ -324,7 +324,7 @@ fn connections_that_are_ready_do_not_time_out_because_the_generator_is_slow_to_l
     rustix::net::listen(&silent, 2048).unwrap();
     let address = TcpListener::from(silent.try_clone().unwrap()).local_addr().unwrap();
     // More connections than one wait returns events for, and a time limit below the time to open them.
-    let mut spec = WorkerSpec::alone(support::target(address), 700, Duration::from_millis(3), 1);
+    let mut spec = WorkerSpec::single(support::target(address), 700, Duration::from_millis(3), 1);
     Worker::connect(&spec).unwrap();
     // A connection that does time out is still reported: the settings of HTTP/2 never arrive.
     spec.traffic = Arc::new(support::http2_spec(address, 1, 1).traffic);
@@ -356,7 +356,7 @@ fn a_connection_that_the_server_closed_during_the_ramp_up_is_opened_again_and_lo
             while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
         }
     });
-    let alone = WorkerSpec::alone(support::target(address), 2, Duration::from_secs(5), 1);
+    let alone = WorkerSpec::single(support::target(address), 2, Duration::from_secs(5), 1);
     let spec = WorkerSpec { ramp_up: Duration::from_millis(400), ..alone };
     assert_eq!(spec.pooling.lifetime.connect, Connect::Ahead);
     let mut worker = Worker::connect(&spec).unwrap();

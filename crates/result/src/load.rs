@@ -130,8 +130,9 @@ pub struct LoadResult {
     pub kernel: Option<KernelStamps>,
     /// TLS handshakes; null without TLS.
     pub tls: Option<TlsResult>,
-    /// Connections that the server closed for further requests (GOAWAY of HTTP/2, close of WebSocket), by its reason.
-    pub retired: BTreeMap<String, u64>,
+    /// Connections that the server drained (GOAWAY of HTTP/2 or HTTP/3, Close of WebSocket), by its reason.
+    #[serde(alias = "retired")]
+    pub drained: BTreeMap<String, u64>,
     /// Lookups of host names during the load; null unless `--resolve-every` is given.
     #[serde(default)]
     pub lookups: Option<Lookups>,

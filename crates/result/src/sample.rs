@@ -76,7 +76,7 @@ pub fn load() -> LoadResult {
         apart: Vec::new(),
         kernel: None,
         tls: None,
-        retired: BTreeMap::new(),
+        drained: BTreeMap::new(),
         lookups: None,
         stages: Vec::new(),
         drift: Some(Drift { first_third_p50_us: 100.0, last_third_p50_us: 101.0 }),

@@ -70,7 +70,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         apart: Vec::new(),
         kernel: None,
         tls: None,
-        retired: BTreeMap::new(),
+        drained: BTreeMap::new(),
         lookups: None,
         stages: Vec::new(),
         drift: None,

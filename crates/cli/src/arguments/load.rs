@@ -38,7 +38,7 @@ Exit codes:
   4    the result is void
   130  interrupted
 
-Checks judge whether the result is valid, including the load generator itself (`hoptax checks`).
+Checks decide whether the result is valid. They examine the load generator too (`hoptax checks`).
 docs/load.md has more examples, and describes conditions, metrics, and early ends.")]
 pub(crate) struct LoadArguments {
     /// Target, `SCHEME://HOST:PORT/PATH`; several URLs are requested in turn
@@ -67,7 +67,7 @@ pub(crate) struct LoadArguments {
     /// Spread connections over all addresses of a host, in turn [default: its first address]
     #[arg(long, help_heading = CONNECTIONS)]
     pub(crate) resolve_all: bool,
-    /// Look up host names again at this interval (100ms or more) during the load, with or without --resolve-all [default: once before it]
+    /// Look up host names again during the load, at this interval of 100ms or more [default: once, before the load]
     ///
     /// New connections use the new addresses. Connections to addresses that a name no longer has are drained: requests in
     /// flight finish, and later ones open new connections. A failed lookup changes nothing. Hosts of --resolve keep their
@@ -259,7 +259,7 @@ pub(crate) struct LoadArguments {
     /// `auto` has no effect if the server is on this machine.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
-    /// Record kernel timestamps on one connection in sixteen, to show the time between the generator and the wire
+    /// Record kernel timestamps on one connection in sixteen: they show the time between generator and wire
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) kernel_stamps: bool,
     /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax log FILE` prints CSV

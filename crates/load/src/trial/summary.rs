@@ -64,7 +64,7 @@ pub(super) fn result(
         apart: course.as_ref().map(|course| outliers(course, &recordings)).unwrap_or_default(),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
         tls: all.handshakes.summary(),
-        retired: retired(&all),
+        drained: drained(&all),
         lookups: None,
         stages: stages(spec, &recordings, recorded.time),
         drift: course.as_ref().and_then(|course| drift(course)),
@@ -156,10 +156,10 @@ fn failures(recording: &Recording) -> BTreeMap<String, u64> {
     recording.failures.iter().map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect()
 }
 
-fn retired(recording: &Recording) -> BTreeMap<String, u64> {
+fn drained(recording: &Recording) -> BTreeMap<String, u64> {
     let word =
         |code: u32| ERROR_CODES.get(code as usize).map_or_else(|| code.to_string(), ToString::to_string);
-    recording.retired.iter().map(|(code, count)| (word(*code), *count)).collect()
+    recording.drained.iter().map(|(code, count)| (word(*code), *count)).collect()
 }
 
 fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {

@@ -84,7 +84,7 @@ impl Worker {
             }
         }
         if !ramp_up.is_zero() {
-            self.look_again();
+            self.rearm();
         }
         Ok(())
     }
@@ -113,10 +113,10 @@ impl Worker {
 
     /// Re-arms the events of all connections. Those during the ramp-up were dropped, and a server may have closed an idle
     /// connection meanwhile.
-    fn look_again(&self) {
+    fn rearm(&self) {
         for connection in self.connections.live() {
             if let Some(transport) = self.transports.get(connection) {
-                transport.look_again(&self.epoll, connection);
+                transport.rearm(&self.epoll, connection);
             }
         }
     }

@@ -17,7 +17,7 @@ use thiserror::Error;
 use super::lead::Lead;
 use super::{HostPool, Lane, Worker};
 use crate::connection::{ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
-use crate::dial::{Peer, Way};
+use crate::dial::{DialTarget, Peer};
 use crate::handshakes::Handshakes;
 use crate::kernel::SAMPLE_ONE_IN;
 use crate::lifetime::Connect;
@@ -161,7 +161,7 @@ pub struct WorkerSpec {
 
 impl WorkerSpec {
     /// A load with a single worker.
-    pub fn alone(traffic: impl Into<Traffic>, connections: usize, timeout: Duration, seed: u64) -> Self {
+    pub fn single(traffic: impl Into<Traffic>, connections: usize, timeout: Duration, seed: u64) -> Self {
         Self {
             traffic: Arc::new(traffic.into()),
             connections,
@@ -214,7 +214,7 @@ impl Worker {
         let expected = spec.traffic.expectation.shared_headers();
         let protocol = &spec.traffic.protocol;
         let streams = protocol.streams();
-        for (host, share) in spec.traffic.share_out(spec.connections).into_iter().enumerate() {
+        for (host, share) in spec.traffic.divide_connections(spec.connections).into_iter().enumerate() {
             let pool = Pool::new(
                 spec.pooling.order,
                 spec.pooling.when_busy,
@@ -222,7 +222,7 @@ impl Worker {
                 seed.wrapping_add(host as u64),
             );
             let addresses = Arc::clone(&spec.traffic.hosts[host].addresses);
-            let address = addresses.way(0).0;
+            let address = addresses.select(0).0;
             hosts.push(HostPool { first: SlotId(lanes.len() as u32 * streams), pool, addresses });
             for _ in 0..share {
                 // Kernel timestamps identify a request only if the socket carries one at a time.
@@ -270,11 +270,11 @@ impl Worker {
         self.next_number = number.wrapping_add(self.workers);
         let lane = &mut self.lanes[self.connections.lane(connection).index()];
         let Lane { host, is_stamped, .. } = *lane;
-        let (address, number) = self.hosts[host].addresses.way(number);
+        let (address, number) = self.hosts[host].addresses.select(number);
         lane.address = address;
         let client = self.traffic.client(host, address, &self.expected);
-        let way = Way { dial: &self.traffic.dial, address, number };
-        let transport = Transport::open(&self.epoll, connection, way, client, is_stamped, now)?;
+        let target = DialTarget { dial: &self.traffic.dial, address, number };
+        let transport = Transport::open(&self.epoll, connection, target, client, is_stamped, now)?;
         self.transports.insert(connection, transport);
         Ok(())
     }

@@ -72,7 +72,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
             grouped(plan.connections.into(), 0)
         },
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
-        way(&plan.network),
+        network_note(&plan.network),
         plan.workers,
         match (result.ended_by, plan.request_limit) {
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
@@ -91,7 +91,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
 }
 
 /// How connections reach the servers, if not in the default way.
-fn way(network: &NetworkPlan) -> String {
+fn network_note(network: &NetworkPlan) -> String {
     let mut text = String::new();
     if let Some(path) = &network.unix_socket {
         text += &format!(" through {path}");
@@ -183,9 +183,9 @@ fn accounts(result: &LoadResult) -> String {
             count(lookups.changes)
         );
     }
-    if !result.retired.is_empty() {
-        let retired = result.retired.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
-        text += &format!("retired    connections closed by the server: {}\n", listed(retired.collect()));
+    if !result.drained.is_empty() {
+        let drained = result.drained.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
+        text += &format!("drained    connections drained by the server: {}\n", listed(drained.collect()));
     }
     if let Some(tls) = &result.tls {
         text += &tls_line(tls);

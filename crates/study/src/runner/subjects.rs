@@ -360,7 +360,7 @@ fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Re
             if !arm.takes_part(load) || load.caller != Caller::Hoptax {
                 return Ok(None);
             }
-            let mut spec = WorkerSpec::alone(traffic, arm.connections(load), TIMEOUT, plan.seed);
+            let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);
             spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
             Ok(Some(Worker::connect(&spec)?))
         })
@@ -422,7 +422,7 @@ fn send_before_unloading(
     stop: &AtomicBool,
 ) -> Result<(), ArmError> {
     let traffic = traffic(plan, arm, load, address, lab)?;
-    let mut worker = Worker::connect(&WorkerSpec::alone(traffic, 1, TIMEOUT, plan.seed))?;
+    let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
     let start_ns = now_ns();
     let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
     let sent = worker.run(run, &mut Recording::new(), stop);

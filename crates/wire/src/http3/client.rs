@@ -11,7 +11,7 @@ use quinn_proto::{
 };
 use quinn_proto::{FinishError, StreamEvent, StreamId, VarInt};
 
-use super::frame::{OneWay, kind, opening, put_head, put_with_cookies};
+use super::frame::{UniStream, kind, opening, put_head, put_with_cookies};
 use super::quic::{self, ReadEnd};
 use super::response::ResponseReader;
 use super::{REQUEST_CANCELLED, code_of_http2};
@@ -56,7 +56,7 @@ pub struct Http3 {
     /// If messages are timed.
     messages: Option<Messages>,
     streams: Box<[Stream]>,
-    one_way: Vec<(StreamId, OneWay)>,
+    uni_streams: Vec<(StreamId, UniStream)>,
     /// A pending datagram of the endpoint itself.
     reply: Vec<u8>,
     /// Buffer of the streams that one datagram made readable.
@@ -91,7 +91,7 @@ impl Http3 {
             cookies: None,
             messages: None,
             streams: (0..setup.streams).map(|_| Stream::default()).collect(),
-            one_way: Vec::new(),
+            uni_streams: Vec::new(),
             reply: Vec::new(),
             readable: Vec::new(),
         }
@@ -225,7 +225,7 @@ impl Http3 {
 
     /// Polls for events.
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
-        let Self { connection, endpoint, streams, one_way, .. } = self;
+        let Self { connection, endpoint, streams, uni_streams, .. } = self;
         let Some((handle, connection)) = connection else {
             return Err(ProtocolError::Quic(QuicError::Version));
         };
@@ -251,7 +251,7 @@ impl Http3 {
                 QuicEvent::ConnectionLost { reason } => return Err(quic::broken(&reason)),
                 QuicEvent::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
                     while let Some(id) = connection.streams().accept(Dir::Uni) {
-                        one_way.push((id, OneWay::default()));
+                        uni_streams.push((id, UniStream::default()));
                         self.readable.push(id);
                     }
                 }
@@ -266,7 +266,7 @@ impl Http3 {
         }
         let readable = std::mem::take(&mut self.readable);
         for &id in &readable {
-            if id.dir() == Dir::Uni { self.read_one_way(id, events)? } else { self.read(id, events)? }
+            if id.dir() == Dir::Uni { self.read_uni_stream(id, events)? } else { self.read(id, events)? }
         }
         self.readable = readable;
         if let Some((handle, connection)) = &mut self.connection {
@@ -275,9 +275,9 @@ impl Http3 {
         Ok(())
     }
 
-    fn read_one_way(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
+    fn read_uni_stream(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let (Some((_, connection)), Some((_, stream))) =
-            (&mut self.connection, self.one_way.iter_mut().find(|(one, _)| *one == id))
+            (&mut self.connection, self.uni_streams.iter_mut().find(|(one, _)| *one == id))
         else {
             return Ok(());
         };

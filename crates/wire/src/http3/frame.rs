@@ -150,13 +150,13 @@ fn is_used(kind: u64) -> bool {
 
 /// A unidirectional stream of the peer: its type, followed by frames if it is the control stream.
 #[derive(Debug, Default)]
-pub(super) struct OneWay {
+pub(super) struct UniStream {
     kind: Option<u64>,
     begun: Vec<u8>,
     frames: FrameReader,
 }
 
-impl OneWay {
+impl UniStream {
     /// Processes bytes of the stream. Returns the id of the last GOAWAY, if any.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Option<u64>, ProtocolError> {
         while self.kind.is_none() {
@@ -261,12 +261,12 @@ mod tests {
         let (data, whole) = read(&several(), &[]);
         assert_eq!((data, whole.len()), (100, 2));
         assert_eq!(whole[1], (kind::GOAWAY, vec![4]));
-        let mut stream = OneWay::default();
+        let mut stream = UniStream::default();
         let mut bytes = opening();
         put_head(&mut bytes, kind::GOAWAY, 1);
         bytes.push(8);
         assert_eq!(stream.feed(&bytes).unwrap(), Some(8));
-        assert_eq!(OneWay::default().feed(&[2, 7, 1, 8]).unwrap(), None);
+        assert_eq!(UniStream::default().feed(&[2, 7, 1, 8]).unwrap(), None);
         let huge = [1, 0xc0, 0, 0, 0, 0xff, 0, 0, 0];
         assert!(FrameReader::default().feed(&huge, |_| Ok(())).is_err());
     }

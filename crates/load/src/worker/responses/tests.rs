@@ -27,7 +27,7 @@ fn an_event_of_a_closed_socket_does_not_reach_its_successor() {
     let lifetime = Lifetime { connect: Connect::OnDemand, ..Lifetime::default() };
     let spec = WorkerSpec {
         pooling: Pooling { lifetime, ..Pooling::default() },
-        ..WorkerSpec::alone(target, 1, Duration::from_secs(5), 1)
+        ..WorkerSpec::single(target, 1, Duration::from_secs(5), 1)
     };
     let mut worker = Worker::connect(&spec).unwrap();
     let mut recording = Recording::new();

@@ -15,7 +15,7 @@ fn the_summary_of_a_load_over_tls() {
         ramp_up_s: 2.5,
         ..NetworkPlan::default()
     };
-    result.retired = [("no-error".to_owned(), 3)].into();
+    result.drained = [("no-error".to_owned(), 3)].into();
     result.tls = Some(TlsResult {
         version: "1.3".to_owned(),
         cipher: "TLS13_AES_256_GCM_SHA384".to_owned(),
@@ -30,7 +30,7 @@ fn the_summary_of_a_load_over_tls() {
     let text = load(&result, Style { width: 100, colour: false });
     let lines: Vec<&str> = text
         .lines()
-        .filter(|line| ["HTTP/2", "open", "retired", "TLS"].iter().any(|word| line.starts_with(word)))
+        .filter(|line| ["HTTP/2", "open", "drained", "TLS"].iter().any(|word| line.starts_with(word)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -128,4 +128,14 @@ fn a_void_load_states_no_rate_of_responses_and_no_times() {
 #[test]
 fn the_summary_of_a_load() {
     insta::assert_snapshot!(load(&fixture::load(), Style { width: 100, colour: false }));
+}
+
+#[test]
+fn a_stored_result_with_the_former_name_of_drained_connections_is_read() {
+    let mut result = fixture::load();
+    result.drained = [("no-error".to_owned(), 3)].into();
+    let text = serde_json::to_string(&result).unwrap();
+    let stored = text.replace("\"drained\"", "\"retired\"");
+    assert_ne!(stored, text);
+    assert_eq!(serde_json::from_str::<LoadResult>(&stored).unwrap(), result);
 }
