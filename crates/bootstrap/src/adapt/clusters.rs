@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Context, described_address, socket_address};
+use super::{Context, described_address, described_server, socket_address};
 use crate::tree::{self, items, join, last_step, text};
 
 /// The name of the cluster that stands for gRPC services that are given by address.
@@ -99,7 +99,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
         node["type"] = "STATIC".into();
         node["load_assignment"] = assignment;
     }
-    context.list(pointer, &what, &format!("{address}, {role}"));
+    context.list(pointer, &what, &described_server(address, role));
     let checks: Vec<String> = items(&context.tree, &join(pointer, "health_checks"))
         .into_iter()
         .map(|(pointer, _)| pointer)
@@ -147,7 +147,7 @@ fn replace_google_grpc(context: &mut Context<'_>) {
             .pointer(&pointer)
             .map(|node| text(node, "/target_uri").to_owned())
             .unwrap_or_default();
-        let with = format!("{}, the companion, through cluster `{COMPANION}`", context.lab.companion);
+        let with = described_server(context.lab.companion, "the companion, through a cluster of its own");
         context.replace(&pointer, Value::Null, &format!("gRPC service `{target}`"), &with);
         if let Some(service) = context.tree.pointer_mut(&parent) {
             service["envoy_grpc"] = json!({"cluster_name": COMPANION});
