@@ -196,9 +196,15 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             let hint = instance.as_str().map(|word| hint(word, words.iter().copied())).unwrap_or_default();
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
+        ValidationErrorKind::AnyOf { .. } if pointer.contains("/hops/") => {
+            format!(
+                "{what} must be the name of a plain proxy, or a mapping such as `{{functions: [jwt]}}`, not {}",
+                shown(instance)
+            )
+        }
         ValidationErrorKind::AnyOf { .. } => {
             format!(
-                "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, not {}",
+                "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, `envoy: RELEASE` or `hops: [...]`, not {}",
                 shown(instance)
             )
         }
