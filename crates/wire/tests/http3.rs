@@ -5,8 +5,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hoptax_wire::grpc::{Messages, framed};
 use hoptax_certs::{Authority, KeyKind, Request};
+use hoptax_wire::grpc::{Messages, framed};
 use hoptax_wire::http2::{Body, Head, ServerEvent};
 use hoptax_wire::http3::{ALPN, Http3, RequestId, Server, Setup};
 use hoptax_wire::tls::{

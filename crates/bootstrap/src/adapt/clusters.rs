@@ -36,10 +36,10 @@ const DISCOVERY: [&str; 19] = [
 ];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
+    let given = items(&context.tree, "/static_resources/clusters");
+    let pointers: Vec<String> = given.into_iter().map(|(pointer, _)| pointer).collect();
     replace_google_grpc(context);
     let services = service_clusters(&context.tree);
-    let pointers: Vec<String> =
-        items(&context.tree, "/static_resources/clusters").into_iter().map(|(pointer, _)| pointer).collect();
     for pointer in pointers {
         adapt_cluster(context, &pointer, &services);
     }

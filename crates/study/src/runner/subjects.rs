@@ -181,7 +181,15 @@ impl Subjects {
             let before = proxies.first().filter(|_| connections > 0).zip(before);
             let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
             let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
-            all.push(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration });
+            all.push(Subject {
+                asks_companion,
+                proxies,
+                workers,
+                target,
+                start_cpu_us,
+                opened,
+                configuration,
+            });
         }
         // To the generator, a connection is open before the proxy has accepted it.
         thread::sleep(AFTER_OPENING);
