@@ -149,9 +149,9 @@ pub(crate) fn study() -> StudyResult {
             wall_seconds: 431.2,
             ended_early: None,
             resumed_after_rounds: Vec::new(),
-            sittings: Vec::new(),
             max_error_share: 0.001,
         },
+        sittings: Vec::new(),
         generator: vec![GeneratorUse {
             load: "saturation".to_owned(),
             own_lag_p50_us: None,

@@ -3,7 +3,7 @@
 mod numbers;
 
 use hoptax_result::{
-    ArmResult, CostMeasure, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate, SittingRecord,
+    ArmResult, CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord,
     SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
@@ -169,7 +169,7 @@ fn estimate(
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
-    use hoptax_result::{ArmLoad, Cost, Finding, Loosened, Measure, Severity};
+    use hoptax_result::{ArmLoad, Cost, Finding, Interval, Loosened, Measure, Severity};
 
     use super::*;
     use crate::file;

@@ -12,7 +12,7 @@ use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
-use super::subjects::{Subject, Subjects, is_near};
+use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
 
 /// Measurements per subject; their median is used. Subjects alternate.
@@ -110,9 +110,11 @@ fn busy_share(
 ) -> Option<f64> {
     let at_end = |is_at_near: bool| {
         let processors = if is_at_near { &placement.generator } else { &placement.proxy }.len();
-        let is_there = |(hop, _): &(usize, &u64)| (has_link && is_near(arm, *hop)) == is_at_near;
+        let is_there = |(number, _): &(usize, &u64)| (has_link && arm.chain.is_near(*number)) == is_at_near;
         let hops = || hops_cpu_ns.iter().enumerate().filter(is_there);
-        let workers = hops().count() * arm.workers().unwrap_or(processors);
+        let workers_of =
+            |number| arm.chain.hops.get(number).and_then(|hop| arm.workers(hop)).unwrap_or(processors);
+        let workers: usize = hops().map(|(number, _)| workers_of(number)).sum();
         let usable = workers.min(processors);
         let cpu_ns: u64 = hops().map(|(_, cpu_ns)| cpu_ns).sum();
         (usable > 0).then(|| cpu_ns as f64 / 1e9 / seconds / usable as f64)
@@ -234,8 +236,7 @@ mod tests {
         let text = "name: test\narms: [baseline, {subject: {position: direct}}, {subject: {position: both}}]\nloads: [{name: a, loop: closed}]\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let arm =
-            |hops: usize| plan.arms.iter().find(|arm| arm.subject.position.hops().len() == hops).unwrap();
+        let arm = |hops: usize| plan.arms.iter().find(|arm| arm.chain.hops.len() == hops).unwrap();
         let placement = |proxy: &[u32]| Placement { proxy: proxy.to_vec(), generator: vec![0] };
         let of = |hops_cpu_ns: &[u64], proxy: &[u32], has_link: bool| {
             busy_share(arm(hops_cpu_ns.len()), hops_cpu_ns, 2.0, (&placement(proxy), has_link))

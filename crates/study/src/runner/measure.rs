@@ -367,6 +367,7 @@ mod tests {
 
     use hoptax_functions::Catalogue;
     use hoptax_host::processors::Placement;
+    use hoptax_subject::envoy::chosen::Envoys;
     use hoptax_subject::envoy::release::Envoy;
 
     use super::*;
@@ -378,11 +379,11 @@ mod tests {
         let text = "name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed}]\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let envoy = Envoy { program: "envoy".into(), version: String::new() };
+        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
         let placement = Placement { proxy: vec![0], generator: vec![0] };
         let setting = Setting {
             program: "hoptax".as_ref(),
-            envoy: &envoy,
+            envoys: &envoys,
             directory: "/".as_ref(),
             placement: &placement,
             spinner: None,
