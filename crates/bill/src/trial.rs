@@ -146,7 +146,8 @@ impl Trial<'_> {
         if output.status.success() {
             return Ok(());
         }
-        let message = last_lines_of(&output.text, LOG_LINES);
+        // The reason comes first; what follows is the message that was refused.
+        let message = output.text.lines().take(LOG_LINES).collect::<Vec<_>>().join("\n");
         Err(TrialError::Refused { config, message })
     }
 

@@ -251,6 +251,11 @@ fn socket_address(address: SocketAddr) -> Value {
     json!({"socket_address": {"address": address.ip().to_string(), "port_value": address.port()}})
 }
 
+/// An address of the lab for a list of replacements. Before the servers run, their ports are not known.
+fn described_server(address: SocketAddr, role: &str) -> String {
+    if address.port() == 0 { role.to_owned() } else { format!("{address}, {role}") }
+}
+
 /// An address of the user for a list of replacements: `host:port`, a path, or the name of an internal listener.
 fn described_address(address: &Value) -> String {
     let text = |pointer| tree::text(address, pointer);

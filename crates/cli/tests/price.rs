@@ -24,7 +24,7 @@ fn the_whole_and_every_variant_answer_and_the_parts_act() {
     let ran = run(["price", &edge(), "--out", folder.path().to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
     let variants = section(&ran.stdout, "Variants of listener edge");
-    assert_eq!(variants.len(), 11, "{variants:#?}");
+    assert_eq!(variants.len(), 12, "{variants:#?}");
     for variant in &variants {
         assert!(variant.ends_with("10 of status 200"), "{variants:#?}");
     }

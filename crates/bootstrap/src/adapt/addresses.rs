@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{Context, described_address, socket_address};
+use super::{Context, described_address, described_server, socket_address};
 use crate::outside;
 use crate::tree::join;
 
 pub(super) fn adapt(context: &mut Context<'_>) {
     let folder = context.lab.folder.clone();
     let companion = context.lab.companion;
-    let with = format!("{companion}, the companion");
+    let with = described_server(companion, "the companion");
     for pointer in context.find(&|_, node| outside::is_address(node) && !outside::is_local(node, &folder)) {
         let Some(node) = context.tree.pointer(&pointer) else { continue };
         let what = match node.get("port_value").or_else(|| node.get("address")) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Context, described_address, socket_address};
+use super::{Context, described_address, described_server, socket_address};
 use crate::tree::{self, items, join, last_step, text};
 
 /// The name of the cluster that stands for gRPC services that are given by address.
@@ -36,10 +36,10 @@ const DISCOVERY: [&str; 19] = [
 ];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
+    let given = items(&context.tree, "/static_resources/clusters");
+    let pointers: Vec<String> = given.into_iter().map(|(pointer, _)| pointer).collect();
     replace_google_grpc(context);
     let services = service_clusters(&context.tree);
-    let pointers: Vec<String> =
-        items(&context.tree, "/static_resources/clusters").into_iter().map(|(pointer, _)| pointer).collect();
     for pointer in pointers {
         adapt_cluster(context, &pointer, &services);
     }
@@ -99,7 +99,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
         node["type"] = "STATIC".into();
         node["load_assignment"] = assignment;
     }
-    context.list(pointer, &what, &format!("{address}, {role}"));
+    context.list(pointer, &what, &described_server(address, role));
     let checks: Vec<String> = items(&context.tree, &join(pointer, "health_checks"))
         .into_iter()
         .map(|(pointer, _)| pointer)
@@ -147,7 +147,7 @@ fn replace_google_grpc(context: &mut Context<'_>) {
             .pointer(&pointer)
             .map(|node| text(node, "/target_uri").to_owned())
             .unwrap_or_default();
-        let with = format!("{}, the companion, through cluster `{COMPANION}`", context.lab.companion);
+        let with = described_server(context.lab.companion, "the companion, through a cluster of its own");
         context.replace(&pointer, Value::Null, &format!("gRPC service `{target}`"), &with);
         if let Some(service) = context.tree.pointer_mut(&parent) {
             service["envoy_grpc"] = json!({"cluster_name": COMPANION});

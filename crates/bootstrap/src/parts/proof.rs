@@ -13,7 +13,7 @@ const HTTP: [(&str, &[&str]); 26] = [
     ("api_key_auth.", &["http.{prefix}.api_key_auth.*"]),
     ("bandwidth_limit.", &["{own}.http_bandwidth_limit.*"]),
     ("basic_auth.", &["http.{prefix}.basic_auth.*"]),
-    ("compressor.", &["http.{prefix}.compressor.*compressed"]),
+    ("compressor.", &["http.{prefix}.compressor.*.compressed"]),
     ("cors.", &["http.{prefix}.cors.*"]),
     ("csrf.", &["http.{prefix}.csrf.*"]),
     ("decompressor.", &["http.{prefix}.decompressor.*.decompressed"]),

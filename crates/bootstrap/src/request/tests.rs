@@ -52,8 +52,8 @@ fn each_kind_of_match_gets_a_request_that_it_accepts() {
 
 #[test]
 fn methods_headers_and_grpc_follow_the_match() {
-    let hosts = "[{domains: [a.example], routes: [{match: {prefix: /s, grpc: {}, headers: [
-        {name: ':method', string_match: {exact: PUT}}, {name: x-n, range_match: {start: 5, end: 9}},
+    let hosts = "[{domains: [a.example], routes: [{match: {prefix: /s, grpc: {}, headers: [\
+        {name: ':method', string_match: {exact: PUT}}, {name: x-n, range_match: {start: 5, end: 9}}, \
         {name: x-none, present_match: true, invert_match: true}]}, route: {cluster: c}}]}]";
     let request = derived(&with_hosts(hosts)).unwrap();
     assert_eq!(request.method, "PUT");
