@@ -209,7 +209,7 @@ fn rate_limits_pass_the_configured_number_of_requests() {
 #[test]
 fn a_limit_of_connections_admits_as_many_as_configured() {
     let folder = tempfile::tempdir().unwrap();
-    let proxy = start("rate-limit/connections{per_second=3}", folder.path(), &[Witness::start()]);
+    let proxy = start("connection-rate-limit{per_second=3}", folder.path(), &[Witness::start()]);
     let began = Instant::now();
     let responses: Vec<String> =
         (0..30).map(|_| get(proxy.address, REQUEST_PATH, &BTreeMap::new())).collect();
