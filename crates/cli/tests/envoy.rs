@@ -125,7 +125,7 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
     for arm in arms {
         assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
-        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", arm["id"]);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}: {}", arm["id"], ran.stderr);
     }
     let deprecated: Vec<String> =
         logs(&out).lines().filter(|line| line.contains("eprecated")).map(str::to_owned).collect();
