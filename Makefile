@@ -78,7 +78,7 @@ filters-check: filters ## Rebuild the WebAssembly filters and run their tests
 	$(CARGO) test --package hoptax --test envoy --test mechanisms
 
 .PHONY: price-list
-price-list: build ## Measure the price list and write docs/price-list (40 minutes)
+price-list: build ## Measure the price list in three sittings and write docs/price-list (1 to 2 hours)
 	tools/price-list
 
 .PHONY: crosscheck-tools

@@ -310,7 +310,7 @@ fn envoy_has_the_workers_of_the_plan() {
 #[test]
 fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     let folder = tempfile::tempdir().unwrap();
-    let lab = Lab::create(&folder.path().join("lab")).unwrap();
+    let lab = Lab::create(&folder.path().join("lab"), ["gateway"]).unwrap();
     let ca = lab.authority().display().to_string();
     for (group, registered, counted_as) in [
         ("x25519", "X25519", "X25519"),
@@ -322,9 +322,9 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
         spec.plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
         let proxy = started(&spec);
         let url = format!("https://{}{REQUEST_PATH}", proxy.address);
-        let load = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];
+        let load = ["load", "-q", "200", "-n", "80", "--warmup", "0s", "-c", "2", "--json", "-"];
         let more = ["--requests-per-connection", "1", "--ca", &ca, &url];
-        let ran = support::run(load.into_iter().chain(more));
+        let ran = support::run(load.into_iter().chain(support::UNHURRIED).chain(more));
         let result = support::checked("load", &ran.stdout);
         let tls = &result["tls"];
         assert_eq!(tls["key_exchange_group"], registered, "{tls}");

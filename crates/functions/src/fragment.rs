@@ -55,6 +55,20 @@ pub struct Fragment {
     pub files: Vec<(PathBuf, &'static [u8])>,
 }
 
+impl Fragment {
+    /// Whether the proxy uses HTTP/2 to the origin.
+    pub fn uses_http2_to_origin(&self) -> bool {
+        let options = self.cluster.get("typed_extension_protocol_options");
+        options
+            .and_then(|options| options.get(HTTP_PROTOCOL_OPTIONS))
+            .and_then(|http| http.pointer("/explicit_http_config/http2_protocol_options"))
+            .is_some()
+    }
+}
+
+/// The name of a cluster's extension that chooses the HTTP protocol.
+const HTTP_PROTOCOL_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+
 /// A key exchange group of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

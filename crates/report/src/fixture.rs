@@ -83,6 +83,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
             Vec::new()
         },
         proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: None }),
+        capacity: None,
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
         failures: BTreeMap::new(),
     }
@@ -150,6 +151,7 @@ pub(crate) fn study() -> StudyResult {
             resumed_after_rounds: Vec::new(),
             max_error_share: 0.001,
         },
+        sittings: Vec::new(),
         generator: vec![GeneratorUse {
             load: "saturation".to_owned(),
             own_lag_p50_us: None,
@@ -291,6 +293,20 @@ pub(crate) fn loaded() -> StudyResult {
                 ..ArmLoad::default()
             };
             arm.loads.push(under);
+        }
+    }
+    result
+}
+
+/// The loaded study, with loads that are shares of the capacity of each arm.
+pub(crate) fn shares() -> StudyResult {
+    let mut result = loaded();
+    for (load, share) in result.plan.loads.iter_mut().skip(1).zip([0.25, 0.5]) {
+        (load.rate, load.utilisation) = (None, Some(share));
+    }
+    for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
+        for (load, busy) in arm.loads.iter_mut().zip([0.98, 0.39, 0.62]) {
+            load.proxy_core_share = Some(busy);
         }
     }
     result

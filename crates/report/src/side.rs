@@ -71,9 +71,10 @@ fn percent(share: f64) -> String {
 type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 
 /// Columns of a load; those without any value are left out.
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("rate ratio", |load| load.rate_ratio.as_ref().map(level)),
+    ("proxy busy", |load| load.proxy_core_share.map(in_use::percent)),
     ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
     ("p99 us", |load| load.response_us.p99.as_ref().map(level)),
     ("within 1 ms", |load| load.within_1_ms_share.map(percent)),
@@ -100,7 +101,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
         columns.iter().map(|column| column.1(load).unwrap_or_else(|| "-".to_owned())).collect()
     };
     SideTable {
-        title: format!("{}, {}", load.name, words::loop_of(load)),
+        title: format!("{}, {}", load.name, words::loop_of(result, load)),
         header: std::iter::once("arm")
             .chain(columns.iter().map(|column| column.0))
             .map(str::to_owned)
@@ -130,7 +131,7 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
         }
     }
     SideTable {
-        title: format!("responses by status under {}, {}", load.name, words::loop_of(load)),
+        title: format!("responses by status under {}, {}", load.name, words::loop_of(result, load)),
         header: ["arm", "status", "per second", "p50 us", "p99 us", "admitted/expected"]
             .map(str::to_owned)
             .to_vec(),
@@ -242,6 +243,15 @@ fn null(result: &StudyResult) -> Option<SideTable> {
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn each_arm_under_a_load_has_how_busy_its_proxy_was() {
+        let result = fixture::shares();
+        let table = under(&result, &result.plan.loads[1]);
+        let column = table.header.iter().position(|name| name == "proxy busy").unwrap();
+        let of = |id: &str| &table.rows.iter().find(|(name, _)| name == id).unwrap().1[column - 1];
+        assert_eq!([of("lua"), of("direct")], ["39 %", "-"]);
+    }
 
     #[test]
     fn many_identical_arms_summarise_the_coverage() {

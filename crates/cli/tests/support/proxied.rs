@@ -170,6 +170,7 @@ pub(crate) fn spec_with(
             watched: None,
         },
         environment,
+        flags: Vec::new(),
         workers: 1,
         processors: Vec::new(),
     }

@@ -9,7 +9,7 @@ use hoptax_functions::Tls;
 use hoptax_result::ArmKind;
 
 use super::{Arm, Load, USUAL_BYTES};
-use crate::file::{Application, ArmEntry, Caller, Positions, Problem, Protocol, StudyFile};
+use crate::file::{Application, ArmEntry, Caller, Positions, Problem, Protocol, ProxyWord, StudyFile};
 
 /// The place of conditions that all arms share.
 pub(super) const CONDITIONS: &str = "/conditions";
@@ -55,7 +55,8 @@ pub(super) fn check(
 /// compared with it.
 fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
     let is_by_proxies = arm.kind == ArmKind::Position || (arm.kind == ArmKind::Baseline && !arm.has_proxy());
-    let is_it = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject == arm.subject);
+    let is_it =
+        |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.to_string() == arm.id);
     let index = file.arms.iter().position(is_it).filter(|_| is_by_proxies)?;
     Some(format!("/arms/{index}"))
 }
@@ -74,6 +75,31 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
     }
     for load in loads.iter().filter(|load| load.caller == Caller::Php && arm.takes_part(load)) {
         lacks.extend(not_of_php(arm, load));
+    }
+    lacks.extend(not_of_other_proxies(arm));
+    lacks
+}
+
+/// What an arm needs of its proxies that those other than Envoy do not do.
+fn not_of_other_proxies(arm: &Arm) -> Vec<Lack> {
+    let tls = arm.tls();
+    let mut lacks = Vec::new();
+    for (number, hop) in arm.chain.hops.iter().enumerate().filter(|(_, hop)| hop.proxy != ProxyWord::Envoy) {
+        let proxy = hop.proxy.as_str();
+        let lack = |needs: String, does: &str| Lack {
+            needs,
+            but: format!("{proxy} {does} in a study: remove it, or use Envoy"),
+        };
+        let protocol = arm.conditions.protocol;
+        if protocol != Protocol::Http1 {
+            lacks.push(lack(format!("`protocol: {}`", protocol.as_str()), "serves HTTP/1.1 only"));
+        }
+        if tls.iter().skip(number).take(2).any(Option::is_some) {
+            lacks.push(lack(format!("TLS at `{}`", hop.name), "serves plaintext only"));
+        }
+        if arm.workers(hop).is_some_and(|workers| workers > 1) {
+            lacks.push(lack("several workers".to_owned(), "has one thread"));
+        }
     }
     lacks
 }
@@ -102,6 +128,9 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
     if let Some(bytes) = other_bytes {
         let does = format!("always responds with {USUAL_BYTES}");
         lacks.push(lack(format!("responses of {bytes} bytes"), &does));
+    }
+    if arm.uses_http2_to_origin() {
+        lacks.push(lack("HTTP/2 to the application".to_owned(), "serves HTTP/1.1 only"));
     }
     if let Some(query) = &conditions.query {
         lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));

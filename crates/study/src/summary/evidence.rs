@@ -91,6 +91,7 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
         start_cpu_us: record.start_cpu_us.get(&arm).cloned().unwrap_or_default(),
         opened: record.opened.get(&arm).copied(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
+        capacity: record.capacities.get(&arm).copied(),
     }
 }
 

@@ -93,6 +93,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let rounds_of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
     let unproven: BTreeSet<String> = rounds_of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
+    arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
     let core_share = of(&rate_load).and_then(|load| load.proxy_core_share);
     arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
     let hop = |(number, hop): (usize, &HopUse)| {
@@ -177,6 +178,9 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         admitted_ratio: level(&measure::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),
         over_10_ms_share: response::share_within(&times, 10_000_000).map(|share| 1.0 - share),
+        cost_p99_half_width_us: other
+            .filter(|_| is_open)
+            .and_then(|_| response::p99_half_width(&times, rounds.confidence)),
         responses: response::responses(&times),
         book,
         failures: failures(samples.into_iter()),

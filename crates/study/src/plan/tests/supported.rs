@@ -29,6 +29,7 @@ arms:
   - tls/originate
   - compress/gzip
   - {{function: lua, at: {{protocol: http2}}}}
+  - grpc-json
   - subject: {{position: direct}}
   - subject: {{position: both, mtls: true}}
   - subject: {{position: gateway, tls: true}}
@@ -47,8 +48,12 @@ arms:
                 "`compress/gzip` needs responses of 4096 bytes, but the application in Go always responds with 64",
             ),
             (7, "`lua @ http2` needs `protocol: http2`, but the application in Go serves HTTP/1.1 only"),
-            (10, "`gateway http1 tls` needs TLS to the application"),
-            (11, "`direct tcp` needs `protocol: tcp`"),
+            (
+                8,
+                "`grpc-json` needs HTTP/2 to the application, but the application in Go serves HTTP/1.1 only",
+            ),
+            (11, "`gateway http1 tls` needs TLS to the application"),
+            (12, "`direct tcp` needs `protocol: tcp`"),
         ],
     );
     assert!(lines(&text).iter().all(|line| line.ends_with("remove it, or set `application: origin`")));
