@@ -125,7 +125,7 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
     for arm in arms {
         assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
-        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", arm["id"]);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}: {}", arm["id"], ran.stderr);
     }
     let deprecated: Vec<String> =
         logs(&out).lines().filter(|line| line.contains("eprecated")).map(str::to_owned).collect();
@@ -209,7 +209,7 @@ fn rate_limits_pass_the_configured_number_of_requests() {
 #[test]
 fn a_limit_of_connections_admits_as_many_as_configured() {
     let folder = tempfile::tempdir().unwrap();
-    let proxy = start("rate-limit/connections{per_second=3}", folder.path(), &[Witness::start()]);
+    let proxy = start("connection-rate-limit{per_second=3}", folder.path(), &[Witness::start()]);
     let began = Instant::now();
     let responses: Vec<String> =
         (0..30).map(|_| get(proxy.address, REQUEST_PATH, &BTreeMap::new())).collect();

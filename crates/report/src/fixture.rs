@@ -349,6 +349,7 @@ pub(crate) fn void() -> StudyResult {
         for hop in &mut arm.hops {
             hop.memory_bytes = None;
             hop.memory_per_connection_bytes = None;
+            hop.start_cpu_us = None;
         }
     }
     result

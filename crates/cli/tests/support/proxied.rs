@@ -119,11 +119,11 @@ pub(crate) fn respond(
     let mut stream = TcpStream::connect(address).unwrap();
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-    write!(stream, "{method} {path} HTTP/1.1\r\nhost: a\r\n{headers}{length}connection: close\r\n\r\n")
-        .unwrap();
-    stream.write_all(body).unwrap();
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: a\r\n{headers}{length}connection: close\r\n\r\n");
     let mut response = Vec::new();
-    stream.read_to_end(&mut response).unwrap();
+    // A proxy that refuses may reset the connection before it has read everything.
+    let _ = stream.write_all(&[head.as_bytes(), body].concat());
+    let _ = stream.read_to_end(&mut response);
     String::from_utf8_lossy(&response).into_owned()
 }
 

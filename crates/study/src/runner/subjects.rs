@@ -191,13 +191,7 @@ impl Subjects {
                 configuration,
             });
         }
-        // To the generator, a connection is open before the proxy has accepted it.
-        thread::sleep(AFTER_OPENING);
-        for subject in &mut all {
-            if let (Some(opened), Some(proxy)) = (&mut subject.opened, subject.proxies.first()) {
-                opened.after_bytes = memory_bytes(proxy.id())?;
-            }
-        }
+        read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, companion, files })
     }
 
@@ -258,6 +252,18 @@ impl Drop for Subjects {
             let _ = fs::remove_dir_all(folder);
         }
     }
+}
+
+/// Reads the memory of proxies after connections to them were opened.
+fn read_memory_after_opening(all: &mut [Subject]) -> io::Result<()> {
+    // To the generator, a connection is open before the proxy has accepted it.
+    thread::sleep(AFTER_OPENING);
+    for subject in all {
+        if let (Some(opened), Some(proxy)) = (&mut subject.opened, subject.proxies.first()) {
+            opened.after_bytes = memory_bytes(proxy.id())?;
+        }
+    }
+    Ok(())
 }
 
 /// CPU time of a proxy since its start, us.
