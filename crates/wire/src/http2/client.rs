@@ -454,11 +454,11 @@ impl State {
         stream.body.begin();
         stream.call = None;
         let stream = slot as u32;
-        events.push(if wrong_length {
-            Event::Lost { stream, loss: Loss::Malformed }
+        if wrong_length {
+            events.push(Event::Lost { stream, loss: Loss::Malformed });
         } else {
-            Event::Answered { stream, response }
-        });
+            Event::push_answered(events, stream, response);
+        }
     }
 
     fn lose(&mut self, slot: usize, loss: Loss, events: &mut Vec<Event>) {

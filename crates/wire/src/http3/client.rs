@@ -296,20 +296,21 @@ impl Http3 {
         if !had_begun && stream.response.has_begun() {
             events.push(Event::Begun { stream: slot });
         }
-        let event = match ended {
+        match ended {
             Ended::No | Ended::Unread => return Ok(()),
-            Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
+            Ended::Reset(code) => {
+                events.push(Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) });
+            }
             Ended::Whole => match stream.response.end(stream.is_head, expected) {
-                Some(response) => Event::Answered { stream: slot, response },
-                None => Event::Lost { stream: slot, loss: Loss::Malformed },
+                Some(response) => Event::push_answered(events, slot, response),
+                None => events.push(Event::Lost { stream: slot, loss: Loss::Malformed }),
             },
-        };
+        }
         if !stream.unsent.is_empty() {
             // The server answered without the rest of the request. Errors of closed streams are irrelevant.
             let _ = connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
         }
         *stream = Stream::default();
-        events.push(event);
         Ok(())
     }
 }
