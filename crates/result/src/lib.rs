@@ -5,6 +5,7 @@
 //! contract: the JSON Schemas in `schemas/` are generated from these types.
 
 mod calibration;
+mod comparison;
 mod crosscheck;
 mod digits;
 mod environment;
@@ -24,6 +25,7 @@ pub use calibration::{
     Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
     RateError, RateTried, Recorder,
 };
+pub use comparison::{ComparedMeasure, ComparedSubject, ComparisonResult, Decision};
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use digits::grouped;
 pub use environment::Environment;
@@ -42,9 +44,9 @@ pub use sittings::{
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
-    ArmKind, ArmLoad, ArmResult, ArmRound, ConnectionTls, Cost, Disturbance, GeneratorUse, Histogram, HopUse,
-    HostUse, Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Place,
-    PlannedFunction, PlannedHop, PlannedSubject, ProxyUse, ResponseCost, Sample, SequentialPlan, Slices,
-    StatusResult, StudyPlan, StudyResult, StudyRound,
+    ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, Cost, Disturbance, GeneratorUse,
+    Histogram, HopUse, HostUse, Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Opened,
+    PartCounts, Parts, Place, PlannedFunction, PlannedHop, PlannedSubject, ProxyUse, ResponseCost, Sample,
+    SequentialPlan, Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
 };
 pub use tune::{TuneResult, TuneStep};

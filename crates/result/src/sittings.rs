@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Interval, Verdict};
+use crate::{Cost, Interval, Verdict};
 
 /// The combined results of one study from several sittings on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -166,6 +166,20 @@ impl CostMeasure {
     /// The measures that results have for each load as well.
     pub const BY_LOAD: [Self; 5] =
         [Self::CpuUs, Self::CpuShare, Self::ResponseP50Us, Self::ResponseP90Us, Self::ResponseP99Us];
+
+    /// This measure of a cost.
+    pub fn of(self, cost: &Cost) -> Option<Interval> {
+        match self {
+            Self::CpuUs => cost.cpu_us_per_request,
+            Self::CpuShare => cost.cpu_share,
+            Self::ResponseP50Us => cost.response_us.p50,
+            Self::ResponseP90Us => cost.response_us.p90,
+            Self::ResponseP99Us => cost.response_us.p99,
+            Self::MaxRate => cost.max_rate,
+            Self::MemoryBytes => cost.memory_bytes,
+            Self::MemoryPerConnectionBytes => cost.memory_per_connection_bytes,
+        }
+    }
 
     /// Its name with the unit of tables, as in their headings. Tables show a share in percent and bytes in MiB or kB.
     pub fn words(self) -> &'static str {

@@ -44,6 +44,7 @@
 mod batches;
 mod chance;
 mod critical;
+mod decision;
 mod exponential;
 mod hodges_lehmann;
 mod meets;
@@ -61,6 +62,7 @@ mod steady_state;
 
 pub use batches::quantile_ranks;
 pub use chance::{chance_of_difference, standard_error};
+pub use decision::{DECISIVE, decide};
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;
@@ -68,7 +70,7 @@ pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
 pub use paired::{paired_cost, paired_cost_of_copies};
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
-pub use quantile_cost::{RoundTimes, quantile_cost, quantile_level};
+pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
 pub use sequential::{LOOK_CONFIDENCE, half_width_after, looks, precise_enough, rounds_needed};

@@ -8,7 +8,6 @@ mod fields;
 mod frame;
 pub(crate) mod hpack;
 mod huffman;
-mod messages;
 mod request;
 mod server;
 mod session;
@@ -16,7 +15,6 @@ mod session;
 pub use client::{Http2, Settings};
 pub use frame::MAX_PAYLOAD_BYTES;
 pub use hpack::TABLE_BYTES;
-pub use messages::Messages;
 pub(crate) use request::Field;
 pub use server::Server;
 

@@ -42,7 +42,7 @@ impl Tcp {
     /// When there are more bytes than the response has.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         if !self.has_begun() {
-            events.push(Event::Begun { stream: 0 });
+            events.push(Event::FirstByte { stream: 0 });
         }
         self.read += bytes.len() as u64;
         if self.read > self.response_bytes {
@@ -71,7 +71,7 @@ mod tests {
             tcp.feed(bytes, &mut events).map(|()| events)
         };
         let answered = Event::Answered { stream: 0, response: Response::of_bytes(5) };
-        assert_eq!(feed(b"abc"), Ok(vec![Event::Begun { stream: 0 }]));
+        assert_eq!(feed(b"abc"), Ok(vec![Event::FirstByte { stream: 0 }]));
         assert_eq!(feed(b"de"), Ok(vec![answered]));
         // One read has both its first byte and its last.
         assert_eq!(feed(b"abcde"), Ok(vec![answered]));

@@ -1,7 +1,7 @@
 //! Handles epoll events and performs the actions of the connection state machine.
 
 use hoptax_host::clock::now_ns;
-use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, Quic, Response};
+use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, QuicError, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
@@ -182,7 +182,7 @@ impl Worker {
         now: u64,
     ) {
         match event {
-            ProtocolEvent::Begun { stream } => {
+            ProtocolEvent::FirstByte { stream } => {
                 if let Some(slot) = self.connections.in_flight_on(connection, StreamId(stream)) {
                     self.request(slot).first_byte_ns = now;
                 }
@@ -432,7 +432,7 @@ impl Worker {
 pub(super) fn failure_of(error: &ConnectionError) -> Failure {
     match error {
         ConnectionError::Socket(error) => failure_of_socket(*error),
-        ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(Quic::Alert(_))) => {
+        ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Alert(_))) => {
             Failure::Tls
         }
         ConnectionError::Alpn(_)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::fields::{FieldReader, Fields};
-use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
+use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
-use super::messages::{Call, Messages};
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
+use crate::grpc::{Call, Messages};
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
 /// Maximum size of buffered bodies.
@@ -306,7 +306,7 @@ impl State {
 
     fn take(
         &mut self,
-        piece: &Piece<'_>,
+        piece: &FramePart<'_>,
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), ProtocolError> {
@@ -417,7 +417,7 @@ impl State {
             }
             stream.status = status;
             stream.length = length;
-            events.push(Event::Begun { stream: slot as u32 });
+            events.push(Event::FirstByte { stream: slot as u32 });
         } else if !end {
             return Err(ProtocolError::Http2("trailers that do not end their stream"));
         }

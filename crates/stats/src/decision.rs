@@ -1,0 +1,112 @@
+//! Whether two subjects differ, are equivalent, or have not been measured precisely enough to say.
+
+use hoptax_result::{Decision, Interval};
+
+use crate::chance::standard_error;
+use crate::critical::two_sided_t;
+
+/// Half-width of an interval, as a share of the margin, at which [`decide`] always decides.
+pub const DECISIVE: f64 = 0.5;
+
+/// Decides about a difference with the interval `difference` over `rounds` rounds. `confidence` is that of the
+/// interval, and `margin` is the largest difference that does not matter, in the unit of the interval.
+///
+/// **Method.** *Equivalent* if two one-sided tests reject both that the difference is below `-margin` and that it is
+/// above `margin`, each at the level `1 - confidence`. That is the case if the interval of confidence
+/// `2 confidence - 1` lies within the margins: the 90 % interval for a confidence of 95 %. Otherwise *different* if
+/// the interval itself excludes zero, and *undecided* if it does not. A difference that is certain but smaller than
+/// the margin is equivalent.
+///
+/// An interval whose half-width is at most [`DECISIVE`] times the margin always decides: with an estimate within half
+/// of the margin, the narrower interval ends before the margin; with a larger estimate, the interval excludes zero. A
+/// study may therefore measure until its interval is that narrow. The rule looks at the width only, never at the
+/// estimate, so stopping by it favours neither decision (see [`crate::LOOK_CONFIDENCE`]).
+///
+/// **Error rates.** `tests/decision_errors.rs` simulates them, with a fixed number of rounds and with stopping. With
+/// stopping, equal subjects are called different in 1 to 2 %, subjects that differ by the margin equivalent in at
+/// most 5 %, and subjects that differ by one and a half margins different in more than 99 %.
+///
+/// **Source.** D. J. Schuirmann, "A Comparison of the Two One-Sided Tests Procedure and the Power Approach for
+/// Assessing the Equivalence of Average Bioavailability", *Journal of Pharmacokinetics and Biopharmaceutics* 15(6),
+/// 1987.
+///
+/// **Degenerate cases.** `None` with fewer than two rounds, an interval without a width, a confidence that is not
+/// between one half and one, or a margin that is not positive.
+pub fn decide(difference: &Interval, rounds: u32, confidence: f64, margin: f64) -> Option<Decision> {
+    if !(margin > 0.0 && margin.is_finite()) {
+        return None;
+    }
+    let error = standard_error(difference, rounds, confidence)?;
+    let reach = error * two_sided_t(f64::from(rounds) - 1.0, 2.0 * confidence - 1.0)?;
+    Some(if difference.estimate.abs() + reach <= margin {
+        Decision::Equivalent
+    } else if difference.low > 0.0 || difference.high < 0.0 {
+        Decision::Different
+    } else {
+        Decision::Undecided
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn interval(estimate: f64, half_width: f64) -> Interval {
+        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    }
+
+    #[test]
+    fn decisions_are_those_of_the_two_tests() {
+        // Student's t with 9 degrees of freedom: 2.262157 at 0.95, 1.833113 at 0.90.
+        let narrower = 1.833_113 / 2.262_157;
+        for (estimate, half_width, expected) in [
+            (0.0, 1.0, Decision::Equivalent),
+            (0.0, 2.0 / narrower - 1e-4, Decision::Equivalent),
+            (0.0, 2.0 / narrower + 1e-4, Decision::Undecided),
+            (1.5, 1.0, Decision::Different),
+            (-1.5, 1.0, Decision::Different),
+            (1.0, 0.9, Decision::Equivalent),
+            (1.5, 1.6, Decision::Undecided),
+            (3.0, 2.9, Decision::Different),
+        ] {
+            let decision = decide(&interval(estimate, half_width), 10, 0.95, 2.0);
+            assert_eq!(decision, Some(expected), "{estimate} +-{half_width}");
+        }
+    }
+
+    #[test]
+    fn degenerate_input_decides_nothing() {
+        assert_eq!(decide(&interval(1.0, 0.5), 1, 0.95, 1.0), None);
+        assert_eq!(decide(&interval(1.0, 0.0), 10, 0.95, 1.0), None);
+        assert_eq!(decide(&interval(1.0, 0.5), 10, 0.4, 1.0), None);
+        for margin in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(decide(&interval(1.0, 0.5), 10, 0.95, margin), None, "{margin}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_decisive_interval_always_decides(
+            estimate in -10.0..10.0_f64, width in 0.001..=1.0_f64, margin in 0.01..5.0_f64, rounds in 2_u32..200,
+        ) {
+            let difference = interval(estimate, DECISIVE * margin * width);
+            for confidence in [0.95, 0.96] {
+                let decision = decide(&difference, rounds, confidence, margin);
+                prop_assert_ne!(decision, Some(Decision::Undecided));
+                prop_assert!(decision.is_some());
+            }
+        }
+
+        #[test]
+        fn sign_and_unit_do_not_matter(
+            estimate in -10.0..10.0_f64, half_width in 0.01..10.0_f64, margin in 0.01..5.0_f64, unit in 0.1..100.0_f64,
+        ) {
+            let decision = decide(&interval(estimate, half_width), 8, 0.95, margin);
+            prop_assert_eq!(decide(&interval(-estimate, half_width), 8, 0.95, margin), decision);
+            let scaled = decide(&interval(unit * estimate, unit * half_width), 8, 0.95, unit * margin);
+            prop_assert_eq!(scaled, decision);
+        }
+    }
+}

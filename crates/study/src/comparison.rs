@@ -1,0 +1,189 @@
+//! Decides which arms of a study differ from a reference arm, measure by measure.
+
+use hoptax_result::{
+    ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
+    StudyResult,
+};
+use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error};
+
+/// The compared measures. CPU time is compared once, in us and as a share.
+const MEASURES: [CostMeasure; 7] = [
+    CostMeasure::CpuUs,
+    CostMeasure::MaxRate,
+    CostMeasure::ResponseP50Us,
+    CostMeasure::ResponseP90Us,
+    CostMeasure::ResponseP99Us,
+    CostMeasure::MemoryBytes,
+    CostMeasure::MemoryPerConnectionBytes,
+];
+
+/// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
+/// the reference do not matter. Withheld numbers have no decision.
+///
+/// **Method.** [`decide`] for each measure. The share of CPU time has an interval of its own, in which reference and
+/// arm both vary; the shares of the other measures treat the level of the reference as known.
+pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonResult {
+    let of = result.arms.iter().find(|arm| arm.id == reference);
+    let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
+    let subject = |arm: &ArmResult| ComparedSubject {
+        arm: arm.id.clone(),
+        is_same: arm.kind == ArmKind::Same,
+        measures: of.map_or_else(Vec::new, |of| {
+            MEASURES
+                .into_iter()
+                .filter_map(|measure| compared(result, (of, arm), measure, margin_share))
+                .collect()
+        }),
+    };
+    ComparisonResult {
+        format: ComparisonResult::FORMAT.to_owned(),
+        study: result.name.clone(),
+        verdict: result.verdict,
+        reference: reference.to_owned(),
+        margin_share,
+        confidence: result.plan.confidence,
+        rounds: result.plan.rounds_completed,
+        subjects: others.map(subject).collect(),
+    }
+}
+
+/// One measure of an arm in comparison with the reference. None if a number is missing or withheld.
+fn compared(
+    result: &StudyResult,
+    (reference, arm): (&ArmResult, &ArmResult),
+    measure: CostMeasure,
+    margin_share: f64,
+) -> Option<ComparedMeasure> {
+    let level = level(reference, measure).filter(|level| *level > 0.0)?;
+    let difference = measure.of(&arm.cost)?;
+    let difference_share = match measure {
+        CostMeasure::CpuUs => arm.cost.cpu_share?,
+        _ => Interval {
+            estimate: difference.estimate / level,
+            low: difference.low / level,
+            high: difference.high / level,
+        },
+    };
+    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+    let decision = decide(&difference_share, rounds, confidence, margin_share)?;
+    let needed = || {
+        // Measuring until decided uses intervals of the confidence of looks.
+        let error = standard_error(&difference_share, rounds, confidence)?;
+        let unit = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+        let half_width = error / standard_error(&unit, rounds, LOOK_CONFIDENCE)?;
+        rounds_needed(half_width, rounds, DECISIVE * margin_share)
+    };
+    Some(ComparedMeasure {
+        measure,
+        reference: level,
+        difference,
+        difference_share,
+        decision,
+        rounds_until_decided: if decision == Decision::Undecided { needed() } else { None },
+    })
+}
+
+/// The level of an arm in the unit of `measure`.
+fn level(arm: &ArmResult, measure: CostMeasure) -> Option<f64> {
+    let of_hops = |of: fn(&hoptax_result::HopUse) -> Option<Interval>| {
+        arm.hops.iter().map(|hop| Some(of(hop)?.estimate)).sum::<Option<f64>>()
+    };
+    let estimate = |interval: Option<Interval>| Some(interval?.estimate);
+    match measure {
+        CostMeasure::CpuUs | CostMeasure::CpuShare => estimate(arm.cpu_us_per_request),
+        CostMeasure::ResponseP50Us => estimate(arm.response_us.p50),
+        CostMeasure::ResponseP90Us => estimate(arm.response_us.p90),
+        CostMeasure::ResponseP99Us => estimate(arm.response_us.p99),
+        CostMeasure::MaxRate => estimate(arm.max_rate),
+        CostMeasure::MemoryBytes => of_hops(|hop| hop.memory_bytes),
+        CostMeasure::MemoryPerConnectionBytes => of_hops(|hop| hop.memory_per_connection_bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+    use crate::file;
+    use crate::plan::Plan;
+    use crate::summary::{Conditions, summarise};
+
+    const TEXT: &str = "
+name: test
+rounds: 10
+arms: [baseline, same, lua]
+loads:
+  - {name: saturation, loop: closed, blocks: 2, slice: 200ms}
+";
+
+    fn interval(estimate: f64, half_width: f64) -> Interval {
+        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    }
+
+    /// A result with a baseline of 50 us and 20,000 requests/s, and the given costs of `same` and `lua` as shares.
+    fn result(same: Option<Interval>, lua: Option<Interval>) -> StudyResult {
+        let (file, positions) = file::read("test.yaml", TEXT).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let mut result = summarise(&plan, &[], Conditions::default());
+        result.plan.rounds_completed = 10;
+        for arm in &mut result.arms {
+            let share = match arm.id.as_str() {
+                "same" => same,
+                "lua" => lua,
+                _ => None,
+            };
+            arm.cpu_us_per_request = Some(interval(50.0, 1.0));
+            arm.max_rate = Some(interval(20_000.0, 100.0));
+            arm.cost.cpu_share = share;
+            arm.cost.cpu_us_per_request =
+                share.map(|share| interval(50.0 * share.estimate, 50.0 * share.half_width()));
+        }
+        result
+    }
+
+    fn measure(subject: &ComparedSubject, measure: CostMeasure) -> Option<&ComparedMeasure> {
+        subject.measures.iter().find(|one| one.measure == measure)
+    }
+
+    #[test]
+    fn arms_are_judged_by_their_share_of_the_reference() {
+        let result = result(Some(interval(0.001, 0.005)), Some(interval(0.15, 0.01)));
+        let found = compare(&result, "baseline", 0.02);
+        let names: Vec<&str> = found.subjects.iter().map(|subject| subject.arm.as_str()).collect();
+        assert_eq!(names, ["same", "lua"]);
+        assert!(found.subjects[0].is_same && !found.subjects[1].is_same);
+        let [same, lua] = [0, 1].map(|index| measure(&found.subjects[index], CostMeasure::CpuUs).unwrap());
+        assert_eq!(same.decision, Decision::Equivalent);
+        assert_eq!((lua.decision, lua.rounds_until_decided), (Decision::Different, None));
+        assert!((lua.difference.estimate - 7.5).abs() < 1e-9 && (lua.reference - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_wide_interval_is_undecided_and_says_how_many_rounds_it_takes() {
+        let found = compare(&result(Some(interval(0.01, 0.04)), None), "baseline", 0.02);
+        let same = measure(&found.subjects[0], CostMeasure::CpuUs).unwrap();
+        assert_eq!(same.decision, Decision::Undecided);
+        let needed = same.rounds_until_decided.unwrap();
+        // A quarter of the half-width takes sixteen times as many rounds, and fewer as Student's quantile shrinks.
+        assert!((100..=160).contains(&needed), "{needed}");
+    }
+
+    #[test]
+    fn other_measures_are_shares_of_the_level_of_the_reference() {
+        let mut result = result(None, Some(interval(0.15, 0.01)));
+        result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap().cost.max_rate =
+            Some(interval(-2_000.0, 100.0));
+        let found = compare(&result, "baseline", 0.02);
+        let rate = measure(&found.subjects[1], CostMeasure::MaxRate).unwrap();
+        assert_eq!(rate.decision, Decision::Different);
+        assert!((rate.difference_share.estimate + 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn withheld_numbers_have_no_decision() {
+        let found = compare(&result(None, None), "baseline", 0.02);
+        assert!(found.subjects.iter().all(|subject| subject.measures.is_empty()));
+        assert_eq!(compare(&result(None, None), "nothing", 0.02).subjects, []);
+    }
+}
