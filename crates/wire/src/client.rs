@@ -193,7 +193,8 @@ impl Client {
         }
     }
 
-    /// Processes the bytes of one read. Replies of the protocol itself are appended to `output`, events to `events`.
+    /// Processes the bytes of one read. Replies of the protocol itself are appended to `output`, events to `events`, which
+    /// must hold none of earlier reads.
     ///
     /// # Errors
     /// When the bytes violate the protocol; the connection is then unusable.
@@ -205,12 +206,14 @@ impl Client {
     ) -> Result<(), ProtocolError> {
         match self {
             Self::Http1 { reader, has_begun } => {
-                if !std::mem::replace(has_begun, true) {
+                let had_begun = std::mem::replace(has_begun, true);
+                let progress = reader.feed(bytes);
+                if let Ok(Progress::Complete(response)) = progress {
+                    events.push(Event::Answered { stream: 0, response });
+                } else if !had_begun {
                     events.push(Event::FirstByte { stream: 0 });
                 }
-                if let Progress::Complete(response) = reader.feed(bytes)? {
-                    events.push(Event::Answered { stream: 0, response });
-                }
+                progress?;
                 Ok(())
             }
             Self::Http2(client) => client.feed(bytes, output, events),

@@ -4,6 +4,7 @@
 //! server push are omitted: priorities are meaningless to a server with a single client, and push is no longer in use.
 
 mod client;
+mod fields;
 mod frame;
 pub(crate) mod hpack;
 mod huffman;

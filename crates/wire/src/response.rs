@@ -47,7 +47,7 @@ impl ExpectedHeader {
 /// streams has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first byte of a response has arrived.
+    /// The first byte of a response has arrived. Left out if the same read completes the response.
     FirstByte {
         /// Its stream.
         stream: u32,
@@ -76,6 +76,16 @@ pub enum Event {
         /// The server's reason: an HTTP/2 error code, or 0.
         code: u32,
     },
+}
+
+impl Event {
+    /// Appends the end of a response to the events of a read. If the response also began in it, the beginning is left out.
+    pub(crate) fn push_answered(events: &mut Vec<Self>, stream: u32, response: Response) {
+        if matches!(events.last(), Some(Self::FirstByte { stream: begun }) if *begun == stream) {
+            events.pop();
+        }
+        events.push(Self::Answered { stream, response });
+    }
 }
 
 /// Why no response will arrive.

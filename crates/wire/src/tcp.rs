@@ -52,7 +52,7 @@ impl Tcp {
         if self.read == self.response_bytes {
             let is_as_expected = self.body.is_as_expected();
             let response = Response { is_as_expected, ..Response::of_bytes(self.read) };
-            events.push(Event::Answered { stream: 0, response });
+            Event::push_answered(events, 0, response);
             self.begin();
         }
         Ok(())
@@ -65,13 +65,16 @@ mod tests {
 
     #[test]
     fn a_response_has_its_size() {
-        let (mut tcp, mut events) = (Tcp::new(5), Vec::new());
-        tcp.feed(b"abc", &mut events).unwrap();
-        tcp.feed(b"de", &mut events).unwrap();
-        assert_eq!(
-            events,
-            [Event::FirstByte { stream: 0 }, Event::Answered { stream: 0, response: Response::of_bytes(5) }]
-        );
-        assert_eq!(tcp.feed(b"abcdef", &mut events), Err(ProtocolError::Excess));
+        let mut tcp = Tcp::new(5);
+        let mut feed = |bytes: &[u8]| {
+            let mut events = Vec::new();
+            tcp.feed(bytes, &mut events).map(|()| events)
+        };
+        let answered = Event::Answered { stream: 0, response: Response::of_bytes(5) };
+        assert_eq!(feed(b"abc"), Ok(vec![Event::FirstByte { stream: 0 }]));
+        assert_eq!(feed(b"de"), Ok(vec![answered]));
+        // One read has both its first byte and its last.
+        assert_eq!(feed(b"abcde"), Ok(vec![answered]));
+        assert_eq!(feed(b"abcdef"), Err(ProtocolError::Excess));
     }
 }

@@ -58,7 +58,9 @@ impl Pair {
             }
             self.server.pump(&mut self.to_client);
             let bytes: Vec<u8> = self.to_client.drain(..piece.min(self.to_client.len())).collect();
-            self.client.feed(&bytes, &mut self.to_server, &mut self.events).unwrap();
+            let mut events = Vec::new();
+            self.client.feed(&bytes, &mut self.to_server, &mut events).unwrap();
+            self.events.append(&mut events);
         }
     }
 

@@ -1,7 +1,9 @@
 //! The parser of responses on valid, unusual and invalid responses, however they are split.
 
+use std::sync::Arc;
+
 use hoptax_wire::http1::{Malformed, Progress, ResponseReader, Truncated};
-use hoptax_wire::{ExpectedHeader, Response};
+use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Response};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
@@ -175,6 +177,66 @@ proptest! {
         };
         prop_assert_eq!(whole, split);
     }
+}
+
+/// Heads of which several begin alike, and bodies that fit some of them.
+fn pieces_of_responses() -> impl Strategy<Value = (Vec<u8>, bool)> {
+    const HEADS: [&[u8]; 9] = [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nx-a: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nx-a: 1\r\nconnection: close\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 503 No\r\ncontent-length: 5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n",
+    ];
+    const BODIES: [&[u8]; 4] = [b"", b"hello", b"5\r\nhello\r\n0\r\n\r\n", b"5\r\nhe"];
+    (
+        prop::sample::select(&HEADS[..]).prop_map(<[u8]>::to_vec),
+        prop::sample::select(&BODIES[..]),
+        any::<bool>(),
+    )
+        .prop_map(|(head, body, is_head)| ([head.as_slice(), body].concat(), is_head))
+}
+
+proptest! {
+    #[test]
+    fn a_response_is_read_as_on_a_new_connection(
+        responses in prop::collection::vec((pieces_of_responses(), 0_usize..200, 0_usize..4), 1..20),
+    ) {
+        let expected: Arc<[ExpectedHeader]> = vec![ExpectedHeader { name: "x-a".to_owned(), value: None }].into();
+        let mut reader = ResponseReader::new(false).expecting(Arc::clone(&expected));
+        for ((bytes, is_head), cut, pieces) in responses {
+            // Most responses arrive in one piece, as on most connections.
+            let cut = if pieces == 0 { cut.min(bytes.len()) } else { bytes.len() };
+            let mut fresh = ResponseReader::new(is_head).expecting(Arc::clone(&expected));
+            reader.begin(is_head);
+            for piece in [&bytes[..cut], &bytes[cut..]] {
+                let outcome = fresh.feed(piece);
+                prop_assert_eq!(reader.feed(piece), outcome);
+                if outcome != Ok(Progress::Partial) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn cookies_of_equal_responses_are_all_stored() {
+    let head = |value: u8| format!("HTTP/1.1 204 No Content\r\nset-cookie: a={value}\r\n\r\n");
+    let mut client = Client::new(&ClientProtocol::Http1, &Vec::new().into());
+    client.keep_cookies();
+    let mut sent = Vec::new();
+    for value in [1, 1, 2, 1] {
+        let request = Encoded::plain(b"GET / HTTP/1.1\r\n\r\n".to_vec(), false);
+        sent.clear();
+        client.send(0, &request, &request.bytes, &mut sent);
+        client.feed(head(value).as_bytes(), &mut Vec::new(), &mut Vec::new()).unwrap();
+    }
+    assert_eq!(String::from_utf8_lossy(&sent), "GET / HTTP/1.1\r\nCookie: a=2\r\n\r\n");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::malformed::Malformed;
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Parses one chunked body.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ChunkedBody {
     state: State,
     /// Size of the chunk whose size line is being parsed.

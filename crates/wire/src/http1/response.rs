@@ -1,8 +1,8 @@
 //! An incremental parser of responses.
 //!
 //! Only one request is in flight per connection, so a response that is followed by further bytes is malformed.
-//! The length of a body follows RFC 9112, section 6.3. Heads are parsed with `httparse`; a head that arrives
-//! in one piece, the usual case, is parsed in place without copying.
+//! The length of a body follows RFC 9112, section 6.3. Heads are parsed with `httparse`, in place if they arrive in
+//! one piece. A head with the same bytes as the one before is not parsed again.
 
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ use crate::response::{ExpectedHeader, Response, decimal};
 
 /// Maximum size of a response's head. Envoy's own default limit is 60 KiB.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Maximum size of a head that is remembered.
+const MAX_KNOWN_BYTES: usize = 1024;
 /// Maximum number of header fields of a response.
 const MAX_HEADERS: usize = 128;
 
@@ -45,6 +47,9 @@ pub struct ResponseReader {
     kept: BodyKeeper,
     /// Present if cookies are sent.
     cookies: Option<Box<Cookies>>,
+    /// The last head that arrived in one piece. Most responses of a connection have the same head, and comparing bytes is
+    /// faster than parsing them.
+    known: Option<KnownHead>,
 }
 
 #[derive(Debug, Default)]
@@ -57,19 +62,28 @@ enum State {
     },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Body {
     Length(u64),
     Chunked(ChunkedBody),
     UntilClose,
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Head {
     bytes: usize,
     response: Response,
     /// None if the response ends with its head.
     body: Option<Body>,
     interim: bool,
+}
+
+/// The bytes of a head, and their meaning as the response to a request that is or is not a `HEAD`.
+#[derive(Debug)]
+struct KnownHead {
+    bytes: Vec<u8>,
+    request_was_head: bool,
+    head: Head,
 }
 
 impl ResponseReader {
@@ -92,6 +106,7 @@ impl ResponseReader {
     /// Stores cookies that responses set, and sends them with the following requests.
     pub fn keep_cookies(&mut self) {
         self.cookies.get_or_insert_default();
+        self.known = None;
     }
 
     /// The value of the `Cookie` header of the next request; None without cookies.
@@ -192,11 +207,20 @@ impl ResponseReader {
     /// Parses a head at the front of `bytes` (after earlier pieces) and advances `bytes` past it.
     fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
         if self.head.is_empty() {
+            if let Some(known) = &self.known
+                && known.request_was_head == self.request_was_head
+                && let Some(rest) = bytes.strip_prefix(known.bytes.as_slice())
+            {
+                *bytes = rest;
+                return Ok(Some(known.head));
+            }
             let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
             let Some(head) = parse_head(bytes, self.request_was_head, expected, cookies)? else {
                 return self.keep_head(bytes);
             };
-            *bytes = bytes.get(head.bytes..).unwrap_or_default();
+            let (head_bytes, rest) = bytes.split_at(head.bytes);
+            self.remember(head_bytes, head);
+            *bytes = rest;
             return Ok(Some(head));
         }
         let before = self.head.len();
@@ -210,6 +234,18 @@ impl ResponseReader {
         *bytes = bytes.get(head.bytes.saturating_sub(before)..).unwrap_or_default();
         self.head.clear();
         Ok(Some(head))
+    }
+
+    /// Remembers a head, unless it must be parsed each time for its cookies, or precedes the one that would repeat.
+    fn remember(&mut self, bytes: &[u8], head: Head) {
+        if self.cookies.is_some() || head.interim || bytes.len() > MAX_KNOWN_BYTES {
+            return;
+        }
+        let request_was_head = self.request_was_head;
+        let known = self.known.get_or_insert(KnownHead { bytes: Vec::new(), request_was_head, head });
+        known.bytes.clear();
+        known.bytes.extend_from_slice(bytes);
+        (known.request_was_head, known.head) = (request_was_head, head);
     }
 
     fn keep_head(&mut self, bytes: &[u8]) -> Result<Option<Head>, Malformed> {

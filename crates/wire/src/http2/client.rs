@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use super::fields::{FieldReader, Fields};
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
-use super::hpack::Decoder;
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
 use crate::body::{BodyKeeper, ExpectedBody};
-use crate::cookies::Cookies;
 use crate::encoded::Encoded;
 use crate::grpc::{Call, Messages};
-use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response, decimal};
+use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
 /// Maximum size of buffered bodies.
 const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -46,18 +45,15 @@ pub struct Http2 {
 #[derive(Debug)]
 struct State {
     settings: Settings,
-    expected: Option<Arc<[ExpectedHeader]>>,
     session: Session,
     streams: Box<[Stream]>,
-    decoder: Decoder,
+    fields: FieldReader,
     table: FieldTable,
     next_id: u32,
     /// The server's limit on concurrent streams.
     max_streams: u32,
     /// The bodies of responses, if they are buffered.
     kept: Option<Vec<u8>>,
-    /// Present if cookies are sent.
-    cookies: Option<Box<Cookies>>,
     /// Present if messages are timed.
     messages: Option<Messages>,
 }
@@ -102,15 +98,13 @@ impl Http2 {
             frames: FrameReader::default(),
             state: State {
                 settings,
-                expected,
                 session: Session::new(settings.connection_window_bytes),
                 streams: streams.into(),
-                decoder: Decoder::default(),
+                fields: FieldReader::new(expected),
                 table: FieldTable::default(),
                 next_id: 1,
                 max_streams: u32::MAX,
                 kept: None,
-                cookies: None,
                 messages: None,
             },
         }
@@ -143,7 +137,7 @@ impl Http2 {
 
     /// Stores cookies that responses set, and sends them with the following requests.
     pub fn keep_cookies(&mut self) {
-        self.state.cookies.get_or_insert_default();
+        self.state.fields.keep_cookies();
     }
 
     /// Sets how calls send their messages, and reports the messages of responses.
@@ -235,7 +229,7 @@ impl State {
         put_head(output, 0, kind::HEADERS, flag::END_HEADERS | end, id);
         let block_from = output.len();
         self.table.put(request, bytes, output);
-        if let Some(cookies) = self.cookies.as_ref().and_then(|cookies| cookies.header()) {
+        if let Some(cookies) = self.fields.cookies() {
             put_cookies(cookies, output);
         }
         let length = output.len() - block_from;
@@ -409,29 +403,8 @@ impl State {
         events: &mut Vec<Event>,
     ) -> Result<(), ProtocolError> {
         let slot = self.known(id)?;
-        let (mut status, mut grpc_status, mut length, mut matched) = (0, None, None, 0_u64);
-        let expected = self.expected.as_deref().unwrap_or_default();
-        let mut cookies = self.cookies.as_deref_mut();
-        let each = |name: &[u8], value: &[u8]| {
-            match name {
-                b":status" => status = decimal(value).unwrap_or(0) as u16,
-                b"grpc-status" => grpc_status = Some(decimal(value).map_or(u16::MAX, |status| status as u16)),
-                b"content-length" => length = decimal(value),
-                b"set-cookie" => {
-                    if let Some(cookies) = &mut cookies {
-                        cookies.set(value);
-                    }
-                }
-                _ => {}
-            }
-            for (bit, header) in expected.iter().enumerate() {
-                matched |= u64::from(header.is(name, value)) << bit.min(63);
-            }
-        };
         // Blocks of closed streams are decoded too, since they update the dynamic table.
-        self.decoder
-            .decode(block, each)
-            .map_err(|_| ProtocolError::Http2("a header block that cannot be read"))?;
+        let Fields { status, grpc_status, length, matched } = self.fields.read(block, end)?;
         let Some(stream) = slot.and_then(|slot| self.streams.get_mut(slot)) else { return Ok(()) };
         let slot = slot.unwrap_or_default();
         if stream.status == 0 {
@@ -467,7 +440,7 @@ impl State {
         }
         let has_body = !stream.is_head && stream.status != 304;
         let wrong_length = has_body && stream.length.is_some_and(|length| length != stream.body_bytes);
-        let all = self.expected.as_ref().map_or(0, |expected| (1_u64 << expected.len().min(63)) - 1);
+        let all = self.fields.all_expected();
         let response = Response {
             status: stream.status,
             grpc_status: stream.grpc_status,
@@ -481,11 +454,11 @@ impl State {
         stream.body.begin();
         stream.call = None;
         let stream = slot as u32;
-        events.push(if wrong_length {
-            Event::Lost { stream, loss: Loss::Malformed }
+        if wrong_length {
+            events.push(Event::Lost { stream, loss: Loss::Malformed });
         } else {
-            Event::Answered { stream, response }
-        });
+            Event::push_answered(events, stream, response);
+        }
     }
 
     fn lose(&mut self, slot: usize, loss: Loss, events: &mut Vec<Event>) {

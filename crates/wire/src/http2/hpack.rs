@@ -111,7 +111,8 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Calls `each` with name and value of every field of a block.
+    /// Calls `each` with name and value of every field of a block. Returns whether the block changed the dynamic table: the
+    /// same block may then have other fields.
     ///
     /// # Errors
     /// When the block is invalid.
@@ -119,7 +120,8 @@ impl Decoder {
         &mut self,
         mut block: &[u8],
         mut each: impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), BadBlock> {
+    ) -> Result<bool, BadBlock> {
+        let mut changes_table = false;
         let mut list_bytes = 0;
         let mut may_resize = true;
         while let Some(&first) = block.first() {
@@ -135,6 +137,7 @@ impl Decoder {
                 }
                 self.max_bytes = max_bytes;
                 self.evict(0);
+                changes_table = true;
                 continue;
             } else {
                 let is_indexed = first & 0x40 != 0;
@@ -152,6 +155,7 @@ impl Decoder {
                 each(&name, &value);
                 if is_indexed {
                     self.insert(&name, &value);
+                    changes_table = true;
                 }
                 (self.name, self.value) = (name, value);
             }
@@ -160,7 +164,7 @@ impl Decoder {
                 return Err(BadBlock);
             }
         }
-        Ok(())
+        Ok(changes_table)
     }
 
     fn field(&self, index: usize) -> Result<(&[u8], &[u8]), BadBlock> {

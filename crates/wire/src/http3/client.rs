@@ -318,28 +318,29 @@ impl Http3 {
         }
         events.extend((0..messages).map(|_| Event::Message { stream: slot }));
         stream.answer(messages);
-        let event = match ended {
+        match ended {
             ReadEnd::Blocked | ReadEnd::Limit => {
                 if !stream.unsent.is_empty() {
                     stream.send_pending(connection);
                 }
                 return Ok(());
             }
-            ReadEnd::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
+            ReadEnd::Reset(code) => {
+                events.push(Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) });
+            }
             ReadEnd::Finished => match stream.response.end(stream.is_head, expected) {
                 Some(mut response) => {
                     response.is_as_expected &= stream.call.as_ref().is_none_or(|call| call.is_answered());
-                    Event::Answered { stream: slot, response }
+                    Event::push_answered(events, slot, response);
                 }
-                None => Event::Lost { stream: slot, loss: Loss::Malformed },
+                None => events.push(Event::Lost { stream: slot, loss: Loss::Malformed }),
             },
-        };
+        }
         if !stream.unsent.is_empty() || stream.is_conversation_open() {
             // The server answered without the rest of the request. Errors of closed streams are irrelevant.
             let _ = connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
         }
         *stream = Stream::default();
-        events.push(event);
         Ok(())
     }
 }

@@ -97,7 +97,7 @@ impl WebSocket {
             if frame.is_complete && frame.is_last {
                 let is_as_expected = self.message.is_as_expected();
                 let response = Response { is_as_expected, ..Response::of_bytes(self.message_bytes) };
-                events.push(Event::Answered { stream: 0, response });
+                Event::push_answered(events, 0, response);
                 self.begin();
             }
         }
