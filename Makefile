@@ -42,16 +42,13 @@ test: lint unit deny ## Run all checks of CI
 lint: ## Check formatting, lints and documentation
 	@tools/prepare
 	$(CARGO) fmt --all --check
-	$(CARGO) fmt --manifest-path modules/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
-	$(CARGO) clippy --manifest-path modules/Cargo.toml --target-dir target/modules --all-targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: unit
 unit: ## Run all tests, including those on real Envoy
 	@tools/prepare
 	$(CARGO) test --workspace --quiet
-	$(CARGO) test --manifest-path modules/Cargo.toml --target-dir target/modules --quiet
 
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
@@ -78,10 +75,10 @@ filters: ## Build the WebAssembly filters
 
 .PHONY: filters-check
 filters-check: filters ## Rebuild the WebAssembly filters and run their tests
-	$(CARGO) test --package hoptax --test envoy -- filters limits
+	$(CARGO) test --package hoptax --test envoy --test mechanisms
 
 .PHONY: price-list
-price-list: build ## Measure the price list and write docs/price-list (40 minutes)
+price-list: build ## Measure the price list in three sittings and write docs/price-list (1 to 2 hours)
 	tools/price-list
 
 .PHONY: crosscheck-tools

@@ -1,38 +1,40 @@
-//! Has the crate built again when a file of the catalogue comes, goes or changes, and compiles the dynamic module that
-//! `control/burn` has Envoy load.
+//! Has the crate built again when a file of the catalogue comes, goes or changes, and builds the dynamic module that Envoy loads
+//! for some functions.
 //!
 //! The module is code for the machine that Envoy runs on, so it is built from source with everything else and no binary of it is
-//! kept. It needs nothing but the standard library: rustc is called directly, which takes a fraction of a second and
-//! cannot wait for a cargo that waits for this build.
+//! kept. It is always optimized: its cost is measured. Cargo builds it in a target directory of its own, because the cargo that
+//! waits for this build has locked the usual one.
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The sources of the module, from this crate.
-const MODULE: &str = "../../modules/src";
+/// What the module is built from, from this crate.
+const SOURCES: [&str; 4] = ["../../modules", "../tasks/src", "../tasks/Cargo.toml", "../../Cargo.lock"];
 
 fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=catalogue");
-    println!("cargo::rerun-if-changed={MODULE}");
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+    }
     let variable = |name: &str| env::var(name).map_err(|error| format!("cargo did not set {name}: {error}"));
-    let module = PathBuf::from(variable("OUT_DIR")?).join("hoptax_burn.so");
-    let mut compiler = Command::new(variable("RUSTC")?);
-    compiler
-        .args(["--edition", "2024", "--crate-name", "hoptax_burn", "--crate-type", "cdylib"])
-        .args(["-C", "opt-level=3", "-C", "codegen-units=1", "-C", "panic=abort", "-C", "strip=symbols"])
-        .args(["--target", &variable("TARGET")?])
-        .arg(format!("--remap-path-prefix={MODULE}=modules"))
-        .arg("-o")
-        .arg(&module)
-        .arg(format!("{MODULE}/lib.rs"));
-    if let Ok(linker) = env::var("RUSTC_LINKER") {
-        compiler.arg("-C").arg(format!("linker={linker}"));
+    let (out, target) = (PathBuf::from(variable("OUT_DIR")?), variable("TARGET")?);
+    let built = out.join("target");
+    let mut cargo = Command::new(variable("CARGO")?);
+    cargo
+        .args(["build", "--quiet", "--locked", "--package", "hoptax-module", "--profile", "module"])
+        .args(["--manifest-path", "../../Cargo.toml", "--target", &target, "--target-dir"])
+        .arg(&built)
+        // Lints are for the build that asked for them.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER");
+    let status = cargo.status().map_err(|error| format!("cannot run {cargo:?}: {error}"))?;
+    // For a target without shared libraries, such as musl, the build succeeds and writes nothing.
+    let library = built.join(&target).join("module").join("libhoptax_module.so");
+    if !status.success() || !library.is_file() {
+        return Err(format!("{cargo:?} did not make the dynamic module: {status}"));
     }
-    let status = compiler.status().map_err(|error| format!("cannot run {compiler:?}: {error}"))?;
-    // For a target without shared libraries, such as musl, rustc succeeds and writes nothing.
-    if !status.success() || !module.is_file() {
-        return Err(format!("{compiler:?} did not make the dynamic module: {status}"));
-    }
+    let kept = out.join("hoptax_module.so");
+    std::fs::copy(&library, &kept)
+        .map_err(|error| format!("cannot copy {} to {}: {error}", library.display(), kept.display()))?;
     Ok(())
 }

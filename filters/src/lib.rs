@@ -1,13 +1,18 @@
 //! WebAssembly filters for Envoy, selected by the plugin configuration: `empty` does nothing, `headers` adds a header to request
-//! and response, and `rate-limit 100` allows 100 requests per second and rejects the others with status 429.
+//! and response, and `rate-limit 100` allows 100 requests per second and rejects the others with status 429. `add-header`,
+//! `check-token` and `rewrite-json` are the [tasks](task) that other mechanisms perform too.
 //!
 //! The token bucket of the rate limit is in shared data of the proxy, so all workers share one limit. Updates are
 //! compare-and-swap operations.
+
+mod task;
 
 use std::time::{Duration, SystemTime};
 
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::{Action, ContextType, LogLevel, Status};
+
+use task::{Task, TaskContext};
 
 /// The key of the token bucket in the shared data.
 const BUCKET: &str = "hoptax.bucket";
@@ -23,6 +28,7 @@ enum Filter {
     Empty,
     Headers,
     RateLimit { per_second: f64 },
+    Task(Task),
 }
 
 impl Filter {
@@ -33,7 +39,7 @@ impl Filter {
             "empty" => Self::Empty,
             "headers" => Self::Headers,
             "rate-limit" => Self::RateLimit { per_second: words.next()?.parse().ok()? },
-            _ => return None,
+            name => Self::Task(Task::read(name)?),
         };
         words.next().is_none().then_some(filter)
     }
@@ -54,7 +60,10 @@ impl RootContext for Root {
     }
 
     fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(Request { filter: self.filter }))
+        Some(match self.filter {
+            Filter::Task(task) => Box::new(TaskContext::new(task)),
+            filter => Box::new(Request { filter }),
+        })
     }
 
     fn get_type(&self) -> Option<ContextType> {
@@ -71,7 +80,7 @@ impl Context for Request {}
 impl HttpContext for Request {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
         match self.filter {
-            Filter::Empty => {}
+            Filter::Empty | Filter::Task(_) => {}
             Filter::Headers => self.add_http_request_header("x-hoptax-wasm", "request"),
             Filter::RateLimit { per_second } => {
                 if !self.take(per_second) {

@@ -2,7 +2,8 @@
 #![no_main]
 
 use hoptax_wire::grpc::framed;
-use hoptax_wire::http2::{Messages, Server, ServerEvent, Settings};
+use hoptax_wire::grpc::Messages;
+use hoptax_wire::http2::{Server, ServerEvent, Settings};
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event};
 use libfuzzer_sys::fuzz_target;
 
@@ -19,7 +20,7 @@ fn complete(mut body: &[u8]) -> usize {
 
 fuzz_target!(|input: (u8, Vec<Vec<u8>>)| {
     let (turns, pieces) = input;
-    let messages = if turns == 0 { Messages::Whole } else { Messages::InTurn(turns.into()) };
+    let messages = if turns == 0 { Messages::AtOnce } else { Messages::InTurn(turns.into()) };
     let mut client = Client::new(&ClientProtocol::Http2(Settings::of_streams(1)), &[].into());
     client.time_messages(messages);
     let mut server = Server::streaming(|_| true);

@@ -1,76 +1,35 @@
-//! Event hooks and callbacks of Envoy 1.40's C interface for dynamic modules
-//! (`source/extensions/dynamic_modules/abi/abi.h` in its sources, version v0.2.0).
+//! The event hooks that Envoy calls.
 //!
 //! Envoy rejects a module that lacks one of these hooks, so unused hooks are defined too. They omit their parameters: in the C
 //! calling convention, the caller passes and removes them.
-//!
-//! All unsafe code here relies on two guarantees of Envoy: pointers that it passes are valid during the call, and a
-//! configuration is destroyed after the last filter created from it.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_void};
-use std::time::{Duration, Instant};
+use std::ffi::{c_char, c_void};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use hoptax_tasks::{ADDED_HEADER, ADDED_VALUE, TOKEN_HEADER, is_valid_token, rewrite_json};
+
+use crate::abi::{self, BUFFER_BODY, Buffer, CONTINUE, DISCARD_BODY, STOP_HEADERS, SUCCESS, VERSION};
 use crate::burn::Burner;
+use crate::filter::Filter;
+use crate::request::Request;
 
-/// The version of the interface.
-const VERSION: &CStr = c"v0.2.0";
-/// The name of the counter of requests.
-const REQUESTS: &str = "burn.requests";
 /// The name of the counter of burned CPU time, nanoseconds.
 const BURNED_NS: &str = "burn.cpu_ns";
-/// The status with which the request continues through the filter chain.
-const CONTINUE: u32 = 0;
-/// The result of a successful callback.
-const SUCCESS: u32 = 0;
 
 thread_local! {
     /// One burner per worker thread, as only the same thread can compensate its overshoot.
     static BURNER: RefCell<Burner> = const { RefCell::new(Burner::new()) };
 }
 
-/// Borrowed bytes.
-#[repr(C)]
-struct Buffer {
-    start: *const u8,
-    length: usize,
-}
-
-impl Buffer {
-    /// The bytes; None if empty, as `start` may then be null.
-    ///
-    /// # Safety
-    /// If `length` is not 0, `length` bytes must be readable from `start` while the slice is in use.
-    unsafe fn bytes(&self) -> Option<&[u8]> {
-        // SAFETY: Guaranteed by the caller.
-        (self.length > 0).then(|| unsafe { std::slice::from_raw_parts(self.start, self.length) })
-    }
-}
-
-/// The configuration of a filter.
-struct Configuration {
-    budget_ns: i64,
+/// A filter, with its counters by their ids. It has no state of its own for a request, so it stands for all of them.
+struct Configured {
+    filter: Filter,
     requests: usize,
     burned_ns: usize,
 }
 
 unsafe extern "C" {
-    /// Defines a counter and writes its id to `id`.
-    fn envoy_dynamic_module_callback_http_filter_config_define_counter(
-        envoy: *mut c_void,
-        name: Buffer,
-        labels: *const Buffer,
-        labels_length: usize,
-        id: *mut usize,
-    ) -> u32;
-    /// Adds `value` to a counter.
-    fn envoy_dynamic_module_callback_http_filter_increment_counter(
-        envoy: *mut c_void,
-        id: usize,
-        labels: *const Buffer,
-        labels_length: usize,
-        value: u64,
-    ) -> u32;
     /// `clock_gettime(2)` of the C library.
     fn clock_gettime(clock: i32, time: *mut TimeSpec) -> i32;
 }
@@ -105,80 +64,99 @@ extern "C" fn envoy_dynamic_module_on_program_init() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Called for a filter configuration, whose text is the budget in microseconds. Null rejects the configuration.
+/// Called for a filter configuration. Null rejects it.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_config_new(
     envoy: *mut c_void,
-    _name: Buffer,
+    name: Buffer,
     text: Buffer,
-) -> *const Configuration {
-    // SAFETY: Envoy passes a text that is valid during the call.
-    let budget_us =
-        unsafe { text.bytes() }.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse::<u32>().ok());
+) -> *const Configured {
+    // SAFETY: Envoy passes texts that are valid during the call.
+    let (name, text) = unsafe { (name.bytes(), text.bytes()) };
     let define = |name: &str| {
-        let (name, mut id) = (Buffer { start: name.as_ptr(), length: name.len() }, 0);
+        let (name, mut id) = (Buffer::of(name.as_bytes()), 0);
         // SAFETY: name and id are valid during the call, and no labels are given.
-        let result = unsafe {
-            envoy_dynamic_module_callback_http_filter_config_define_counter(
-                envoy,
-                name,
-                std::ptr::null(),
-                0,
-                &raw mut id,
-            )
-        };
+        let result = unsafe { abi::define_counter(envoy, name, std::ptr::null(), 0, &raw mut id) };
         (result == SUCCESS).then_some(id)
     };
-    match (budget_us, define(REQUESTS), define(BURNED_NS)) {
-        (Some(budget_us), Some(requests), Some(burned_ns)) => Box::into_raw(Box::new(Configuration {
-            budget_ns: i64::from(budget_us) * 1000,
-            requests,
-            burned_ns,
-        })),
-        _ => std::ptr::null(),
-    }
+    let configured = Filter::read(name, text).and_then(|filter| {
+        let requests = define(filter.requests_counter())?;
+        let burned_ns = if matches!(filter, Filter::Burn { .. }) { define(BURNED_NS)? } else { 0 };
+        Some(Configured { filter, requests, burned_ns })
+    });
+    configured.map_or(std::ptr::null(), |configured| Box::into_raw(Box::new(configured)))
 }
 
 /// Called when a configuration is no longer used.
 #[unsafe(no_mangle)]
-extern "C" fn envoy_dynamic_module_on_http_filter_config_destroy(configuration: *mut Configuration) {
+extern "C" fn envoy_dynamic_module_on_http_filter_config_destroy(configured: *mut Configured) {
     // SAFETY: The pointer is from `config_new`, and Envoy destroys it once.
-    drop(unsafe { Box::from_raw(configuration) });
+    drop(unsafe { Box::from_raw(configured) });
 }
 
-/// Called for each request. The filter has no state of its own, so it is represented by its configuration.
+/// Called for each request.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_new(
-    configuration: *const Configuration,
+    configured: *const Configured,
     _envoy: *mut c_void,
-) -> *const Configuration {
-    configuration
+) -> *const Configured {
+    configured
 }
 
-/// Called for the headers of a request: burns the budget.
+/// Called for the headers of a request.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
     envoy: *mut c_void,
-    filter: *const Configuration,
-    _is_last: bool,
+    configured: *const Configured,
+    is_last: bool,
 ) -> u32 {
     // SAFETY: The pointer is from `filter_new`, and the configuration is destroyed after the filter.
-    let configuration = unsafe { &*filter };
-    let burned_ns =
-        BURNER.with_borrow_mut(|burner| burner.burn(configuration.budget_ns, thread_cpu_ns, wait));
-    for (counter, value) in [(configuration.requests, 1), (configuration.burned_ns, burned_ns.unsigned_abs())]
-    {
-        // SAFETY: The filter is valid during the call, and no labels are given. For an unknown counter, Envoy returns an error.
-        unsafe {
-            envoy_dynamic_module_callback_http_filter_increment_counter(
-                envoy,
-                counter,
-                std::ptr::null(),
-                0,
-                value,
-            );
+    let configured = unsafe { &*configured };
+    // SAFETY: It ends with this hook.
+    let mut request = unsafe { Request::new(envoy) };
+    match configured.filter {
+        Filter::Burn { budget_ns } => {
+            let burned_ns = BURNER.with_borrow_mut(|burner| burner.burn(budget_ns, thread_cpu_ns, wait));
+            request.count(configured.burned_ns, burned_ns.unsigned_abs());
         }
+        Filter::AddHeader => request.add_header(ADDED_HEADER, ADDED_VALUE.as_bytes()),
+        Filter::CheckToken => {
+            let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            if !request.header(TOKEN_HEADER).is_some_and(|token| is_valid_token(token, now_s)) {
+                request.respond(401);
+                return STOP_HEADERS;
+            }
+        }
+        // The length of the new body belongs into the headers, so they wait for it.
+        Filter::RewriteJson => return if is_last { CONTINUE } else { STOP_HEADERS },
     }
+    request.count(configured.requests, 1);
+    CONTINUE
+}
+
+/// Called for each part of the body of a request. Requests of a study have no trailers, so the last part ends the request.
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_request_body(
+    envoy: *mut c_void,
+    configured: *const Configured,
+    is_last: bool,
+) -> u32 {
+    // SAFETY: The pointer is from `filter_new`, and the configuration is destroyed after the filter.
+    let configured = unsafe { &*configured };
+    if configured.filter != Filter::RewriteJson {
+        return CONTINUE;
+    }
+    if !is_last {
+        return BUFFER_BODY;
+    }
+    // SAFETY: It ends with this hook.
+    let mut request = unsafe { Request::new(envoy) };
+    let Some(body) = rewrite_json(&request.body()) else {
+        request.respond(400);
+        return DISCARD_BODY;
+    };
+    request.replace_body(&body);
+    request.count(configured.requests, 1);
     CONTINUE
 }
 
@@ -195,7 +173,6 @@ macro_rules! idle_hooks {
 }
 
 idle_hooks! {
-    envoy_dynamic_module_on_http_filter_request_body
     envoy_dynamic_module_on_http_filter_request_trailers
     envoy_dynamic_module_on_http_filter_response_headers
     envoy_dynamic_module_on_http_filter_response_body

@@ -1,8 +1,14 @@
-//! An Envoy dynamic module with a filter that uses a stated CPU time per request. Its cost is known before a study measures it,
-//! like the response time of Envoy's own `fault/delay`.
+//! An Envoy dynamic module with the filters of the catalogue: `burn`, which uses a stated CPU time per request, and the three tasks
+//! of `hoptax_tasks`.
 //!
-//! [`burn`] uses the CPU time; [`hooks`] is the interface to Envoy. Tests run without Envoy and are built without [`hooks`].
+//! [`filter`] holds the filters, [`burn`] uses the CPU time. [`abi`], [`request`] and [`hooks`] are the interface to Envoy. Tests
+//! run without Envoy and are built without it.
 
+#[cfg(not(test))]
+mod abi;
 mod burn;
+mod filter;
 #[cfg(not(test))]
 mod hooks;
+#[cfg(not(test))]
+mod request;

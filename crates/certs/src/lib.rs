@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose, SanType,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_RSA_SHA256,
+    RsaKeySize, SanType,
 };
 use thiserror::Error;
 use time::OffsetDateTime;
@@ -32,10 +33,45 @@ pub struct Signed {
 pub struct Request {
     /// DNS names and addresses.
     pub names: Vec<String>,
-    /// The SPIFFE name, as `spiffe://trust.domain/path`, if it has one.
-    pub spiffe: Option<String>,
+    /// SPIFFE names, as `spiffe://trust.domain/path`. Workloads have one; a stub that stands for several workloads has
+    /// the names of all.
+    pub spiffe: Vec<String>,
+    /// The key, which determines most of the cost of a handshake.
+    pub key: KeyKind,
     /// Validity from now, seconds; negative for an expired certificate.
     pub seconds: i64,
+}
+
+/// Algorithm and size of a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyKind {
+    /// ECDSA on P-256.
+    #[default]
+    P256,
+    /// ECDSA on P-384.
+    P384,
+    /// ECDSA on P-521.
+    P521,
+    /// RSA with 2048 bits.
+    Rsa2048,
+    /// RSA with 3072 bits.
+    Rsa3072,
+    /// RSA with 4096 bits.
+    Rsa4096,
+}
+
+impl KeyKind {
+    fn generate(self) -> Result<KeyPair, rcgen::Error> {
+        let rsa = |size| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size);
+        match self {
+            Self::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
+            Self::P384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
+            Self::P521 => KeyPair::generate_for(&PKCS_ECDSA_P521_SHA512),
+            Self::Rsa2048 => rsa(RsaKeySize::_2048),
+            Self::Rsa3072 => rsa(RsaKeySize::_3072),
+            Self::Rsa4096 => rsa(RsaKeySize::_4096),
+        }
+    }
 }
 
 /// Why a certificate cannot be generated.
@@ -73,7 +109,7 @@ impl Authority {
     /// When a name is not valid in a certificate.
     pub fn sign(&self, request: &Request) -> Result<Signed, CertificateError> {
         let mut params = CertificateParams::new(request.names.clone())?;
-        if let Some(spiffe) = &request.spiffe {
+        for spiffe in &request.spiffe {
             params.subject_alt_names.push(SanType::URI(spiffe.as_str().try_into()?));
         }
         let first = request.names.first().map_or("hoptax", String::as_str);
@@ -83,7 +119,7 @@ impl Authority {
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         limit(&mut params, request.seconds);
-        let key = KeyPair::generate()?;
+        let key = request.key.generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(Signed { certificate: certificate.pem(), key: key.serialize_pem() })
     }
@@ -108,12 +144,24 @@ mod tests {
         assert!(authority.key().contains("PRIVATE KEY"));
         let request = Request {
             names: vec!["localhost".to_owned(), "127.0.0.1".to_owned()],
-            spiffe: Some("spiffe://lab/a".to_owned()),
+            spiffe: vec!["spiffe://lab/a".to_owned()],
+            key: KeyKind::P256,
             seconds: 3_600,
         };
         let signed = authority.sign(&request).unwrap();
         assert_ne!(signed.certificate, authority.sign(&request).unwrap().certificate, "each has its own key");
         let bad = Request { names: vec!["ü".to_owned()], ..request };
         assert!(authority.sign(&bad).is_err());
+    }
+    #[test]
+    fn a_larger_key_makes_a_larger_certificate() {
+        let authority = Authority::new("lab", 3_600).unwrap();
+        let size = |key| {
+            let request = Request { names: vec!["a".to_owned()], spiffe: Vec::new(), key, seconds: 3_600 };
+            authority.sign(&request).unwrap().certificate.len()
+        };
+        let sizes =
+            [KeyKind::P256, KeyKind::P384, KeyKind::P521, KeyKind::Rsa2048, KeyKind::Rsa4096].map(size);
+        assert!(sizes.is_sorted(), "{sizes:?}");
     }
 }

@@ -22,6 +22,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::UNPROVEN,
     arms::ADMITTED,
     arms::NOT_SATURATED,
+    arms::CAPACITY,
     samples::TOO_FEW,
     samples::VAGUE,
     samples::VAGUE_QUANTILE,
@@ -121,6 +122,7 @@ pub(crate) mod tests {
             known_answer: None,
             hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],
             proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: None }),
+            capacity: None,
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),
         }
@@ -195,6 +197,7 @@ pub(crate) mod tests {
             speeds: None,
             machine: None,
             rounds: Vec::new(),
+            sittings: Vec::new(),
         }
     }
 

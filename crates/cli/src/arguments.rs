@@ -2,6 +2,7 @@
 
 mod crosscheck;
 mod load;
+mod price;
 mod prices;
 mod security;
 mod study;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use load::LoadArguments;
+pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Functions(FunctionsArguments),
     /// Print the cost of functions, from the price list or predicted for this machine
     Prices(PricesArguments),
+    /// Take an Envoy configuration apart, and try it whole and without each of its parts
+    Price(PriceArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine

@@ -12,6 +12,7 @@ pub(crate) mod load;
 pub(crate) mod log;
 mod never_halt;
 pub(crate) mod origin;
+pub(crate) mod price;
 pub(crate) mod prices;
 pub(crate) mod reference;
 pub(crate) mod study;

@@ -4,23 +4,19 @@
 
 mod support;
 
-use support::{Lab, checked, run};
+use support::{Lab, UNHURRIED, checked, run};
 
 /// Sends a few requests with a body of `bytes` that are answered with `response_bytes`. A machine that is slow with megabytes
-/// must still answer every sent request completely.
+/// must still answer every request completely.
 fn answered_completely(lab: &Lab, bytes: u64, response_bytes: u64, arguments: &[&str]) {
     let (body, response, ca) = (bytes.to_string(), format!("x-hoptax-size: {bytes}"), lab.file("ca.pem"));
     let expect = format!("size={response_bytes}");
-    let few =
-        ["load", "-q", "20", "-d", "200ms", "--warmup", "0s", "-c", "2", "--timeout", "10m", "--json", "-"];
+    let few = ["load", "-q", "20", "-n", "4", "--warmup", "0s", "-c", "2", "--json", "-"];
     let sent = ["-X", "POST", "--body-size", &body, "-H", &response, "--expect", &expect, "--ca", &ca];
-    let ran = run(few.into_iter().chain(sent).chain(arguments.iter().copied()));
+    let ran = run(few.iter().chain(&UNHURRIED).chain(&sent).chain(arguments).copied());
     assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
     let book = &checked("load", &ran.stdout)["book"];
-    assert!(
-        book["sent"].as_u64() > Some(0) && book["answered"] == book["sent"],
-        "{arguments:?} {bytes}: {book}"
-    );
+    assert!(book["sent"] == 4 && book["answered"] == 4, "{arguments:?} {bytes}: {book}");
 }
 
 #[test]

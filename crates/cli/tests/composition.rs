@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 /// Compositions that differ in where their fragments meet: filters, routes, clusters, the connection manager, TLS, the
 /// process, and the companion.
-const COMPOSITIONS: [(&str, &str); 13] = [
+const COMPOSITIONS: [(&str, &str); 14] = [
     ("edge", "[jwt, 'rbac{rules=50}', access-log/json]"),
     ("as-they-are", "[lua, cors], order: as-written"),
     ("limits", "[rate-limit/local, bandwidth-limit, connection-limit, circuit-breaker]"),
@@ -24,6 +24,10 @@ const COMPOSITIONS: [(&str, &str); 13] = [
     ("encrypted", "[tls/terminate, tls/originate, lua]"),
     ("server", "[accept-balance, overload-manager, workers/two, admission-control]"),
     ("code", "[wasm/headers, lua, control/burn]"),
+    (
+        "extended",
+        "[add-header/module, check-token/module, add-header/lua, check-token/wasm, check-token/ext-authz]",
+    ),
     ("delayed", "[fault/delay, jwt, edge/remote-address]"),
 ];
 

@@ -9,69 +9,12 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hoptax_functions::{Catalogue, Context, FunctionCall, REQUEST_PATH};
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
-use hoptax_subject::envoy::process::{Proxy, ProxySpec};
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_functions::{Catalogue, REQUEST_PATH};
 use hoptax_subject::lab::{GENERATOR, Lab};
-
-/// An origin that stores the heads of its requests.
-struct Witness {
-    address: SocketAddr,
-    heads: Arc<Mutex<Vec<String>>>,
-}
-
-impl Witness {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, heads) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(Vec::new())));
-        let kept = Arc::clone(&heads);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let kept = Arc::clone(&kept);
-                std::thread::spawn(move || serve(stream, &kept));
-            }
-        });
-        Self { address, heads }
-    }
-
-    fn heads(&self) -> Vec<String> {
-        self.heads.lock().unwrap().clone()
-    }
-}
-
-fn serve(stream: TcpStream, heads: &Mutex<Vec<String>>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut stream = stream;
-    while let Some(head) = read_head(&mut reader) {
-        heads.lock().unwrap().push(head);
-        let body = "text ".repeat(820);
-        let response = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        if stream.write_all(response.as_bytes()).is_err() {
-            return;
-        }
-    }
-}
-
-fn read_head(reader: &mut impl BufRead) -> Option<String> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head).ok()? == 0 {
-            return None;
-        }
-    }
-    Some(head.to_lowercase())
-}
+use support::proxied::{Witness, get, spec, start, started, statistics};
 
 /// Observed effects of a function on a request.
 struct Seen {
@@ -80,51 +23,6 @@ struct Seen {
     took: Duration,
     stats: String,
     files: BTreeMap<String, String>,
-}
-
-fn get(address: SocketAddr, path: &str, headers: &BTreeMap<String, String>) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\n{headers}connection: close\r\n\r\n").unwrap();
-    let mut response = Vec::new();
-    stream.read_to_end(&mut response).unwrap();
-    String::from_utf8_lossy(&response).into_owned()
-}
-
-fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
-    started(&spec(call, directory, witnesses))
-}
-
-fn started(spec: &ProxySpec) -> Proxy {
-    spec.configure().unwrap();
-    spec.validate(&AtomicBool::new(false)).unwrap();
-    spec.start().unwrap().wait().unwrap()
-}
-
-fn spec(call: &str, directory: &Path, witnesses: &[Witness]) -> ProxySpec {
-    let catalogue = Catalogue::load().unwrap();
-    let fragment = (call != "baseline").then(|| {
-        let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
-        function.render(&knobs, &Context { directory, companion: None }).unwrap()
-    });
-    let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
-    ProxySpec {
-        envoy: Envoy::find(None, &mut |_| {}).unwrap(),
-        directory: directory.to_owned(),
-        plan: ProxyPlan {
-            admin_port: 0,
-            listen: ([127, 0, 0, 1], 0).into(),
-            origins: witnesses.iter().map(|witness| witness.address).collect(),
-            fragment,
-            codec: Codec::Http1,
-            downstream: None,
-            upstream: None,
-            watched: None,
-        },
-        environment,
-        workers: 1,
-        processors: Vec::new(),
-    }
 }
 
 /// Sends one request through a function: the function's own request, with `path` and `headers` modified by `change`.
@@ -149,10 +47,6 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
         (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
     });
     Seen { response, requests: witnesses[0].heads(), took, stats, files: files.collect() }
-}
-
-fn statistics(proxy: &Proxy) -> String {
-    get(proxy.admin.unwrap(), "/stats", &BTreeMap::new())
 }
 
 fn as_it_is(_: &mut String, _: &mut BTreeMap<String, String>) {}
@@ -311,6 +205,40 @@ fn rate_limits_pass_the_configured_number_of_requests() {
     }
 }
 
+/// A connection that is refused is closed without a response.
+#[test]
+fn a_limit_of_connections_admits_as_many_as_configured() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = start("rate-limit/connections{per_second=3}", folder.path(), &[Witness::start()]);
+    let began = Instant::now();
+    let responses: Vec<String> =
+        (0..30).map(|_| get(proxy.address, REQUEST_PATH, &BTreeMap::new())).collect();
+    let passed = responses.iter().filter(|response| response.starts_with("HTTP/1.1 200")).count();
+    let refused = responses.iter().filter(|response| response.is_empty()).count();
+    assert_eq!(passed + refused, 30, "{responses:?}");
+    let most = 3 + 3 * (began.elapsed().as_secs() as usize + 1);
+    assert!((3..=most).contains(&passed), "{passed} passed");
+    proxy.end().unwrap();
+}
+
+/// A process with such a ring has sockets that use it: Envoy makes one for each worker.
+#[test]
+fn sockets_use_io_uring_where_the_kernel_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let rings = |call: &str| {
+        let proxy = start(call, folder.path(), &[Witness::start()]);
+        assert!(get(proxy.address, REQUEST_PATH, &BTreeMap::new()).starts_with("HTTP/1.1 200"), "{call}");
+        let files = fs::read_dir(format!("/proc/{}/fd", proxy.id())).unwrap();
+        let targets = files.map(|file| fs::read_link(file.unwrap().path()).unwrap_or_default());
+        let rings = targets.filter(|target| target.to_str() == Some("anon_inode:[io_uring]")).count();
+        proxy.end().unwrap();
+        rings
+    };
+    assert_eq!(rings("baseline"), 0);
+    let is_disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
+    assert_eq!(rings("io-uring") > 0, is_disabled.is_ok_and(|value| value.trim() == "0"));
+}
+
 #[test]
 fn the_filter_binaries_match_their_recorded_hashes() {
     let folder = support::root().join("filters");
@@ -342,6 +270,15 @@ fn functions_reject_requests_that_they_must_reject() {
     assert_eq!(status("rbac", no_headers), "403");
     assert_eq!(status("jwt", no_headers), "401");
     assert_eq!(status("route/header", no_headers), "404");
+    // A GET is no call of the Model Context Protocol, and a forged session starts the flow of OAuth2.
+    assert_eq!(status("mcp", as_it_is), "400");
+    assert_eq!(
+        status("oauth2/session", |_, headers| {
+            let forged = "OauthHMAC=AAAA; OauthExpires=4102444799; BearerToken=token";
+            headers.insert("cookie".to_owned(), forged.to_owned());
+        }),
+        "302"
+    );
     assert_eq!(status("route/path{routes=200}", |path, _| path.push('x')), "404");
     assert_eq!(status("route/path{routes=200}", as_it_is), "200");
 }
@@ -373,7 +310,7 @@ fn envoy_has_the_workers_of_the_plan() {
 #[test]
 fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     let folder = tempfile::tempdir().unwrap();
-    let lab = Lab::create(&folder.path().join("lab")).unwrap();
+    let lab = Lab::create(&folder.path().join("lab"), ["gateway"]).unwrap();
     let ca = lab.authority().display().to_string();
     for (group, registered, counted_as) in [
         ("x25519", "X25519", "X25519"),
@@ -385,9 +322,9 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
         spec.plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
         let proxy = started(&spec);
         let url = format!("https://{}{REQUEST_PATH}", proxy.address);
-        let load = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "2", "--json", "-"];
+        let load = ["load", "-q", "200", "-n", "80", "--warmup", "0s", "-c", "2", "--json", "-"];
         let more = ["--requests-per-connection", "1", "--ca", &ca, &url];
-        let ran = support::run(load.into_iter().chain(more));
+        let ran = support::run(load.into_iter().chain(support::UNHURRIED).chain(more));
         let result = support::checked("load", &ran.stdout);
         let tls = &result["tls"];
         assert_eq!(tls["key_exchange_group"], registered, "{tls}");

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
-use support::{Guarded, checked, hoptax, origin, ran, run, signal, wait_until};
+use support::{Guarded, UNHURRIED, Watched, checked, hoptax, origin, ran, run, signal, wait_until};
 
 #[test]
 fn the_json_matches_its_schema_and_its_exit_code() {
@@ -223,7 +223,8 @@ fn invalid_responses_are_counted_by_kind() {
             let _ = stream.write_all(response);
         }
     });
-    let ran = run(["load", "-q", "100", "-c", "1", "-d", "600ms", "--warmup", "0s", "--json", "-", &url]);
+    let flags = ["load", "-q", "100", "-n", "60", "-c", "1", "--warmup", "0s", "--json", "-", &url];
+    let ran = run(flags.into_iter().chain(UNHURRIED));
     assert_eq!(ran.code, Some(4));
     let result = checked("load", &ran.stdout);
     for kind in ["malformed", "truncated", "closed"] {
@@ -234,19 +235,9 @@ fn invalid_responses_are_counted_by_kind() {
 #[test]
 fn an_interrupted_load_keeps_its_result() {
     let (_origin, url) = origin(&[]);
-    let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("result.json");
-    let load = hoptax()
-        .args(["load", "-q", "200", "-d", "1h", "--warmup", "0s", "--json", json.to_str().unwrap(), &url])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut load = Guarded(load);
-    thread::sleep(Duration::from_millis(500));
-    load.signal("INT");
-    assert_eq!(load.0.wait().unwrap().code(), Some(130));
-    let result = checked("load", &fs::read_to_string(json).unwrap());
+    let mut load = Watched::start(&["-q", "200", "-d", "1h", "--warmup", "0s", &url]);
+    load.wait_for(|line| line["answered"].as_u64() > Some(0));
+    let result = load.interrupt();
     assert!(result["book"]["answered"].as_u64() > Some(0));
     assert_eq!(result["ended_by"], "interrupt");
     let ids: Vec<&str> =
@@ -258,19 +249,9 @@ fn an_interrupted_load_keeps_its_result() {
 fn an_interrupted_load_reports_only_the_stages_and_the_time_that_were_recorded() {
     let (_origin, url) = origin(&["--default", "delay=1s"]);
     let stages = "400@1s,100:1100@1h,500@5s";
-    let load = hoptax()
-        .args(["load", "--stages", stages, "-c", "500", "--json", "-", &url])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut load = Guarded(load);
-    thread::sleep(Duration::from_millis(2_500));
-    load.signal("INT");
-    let mut text = String::new();
-    load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    assert_eq!(load.0.wait().unwrap().code(), Some(130));
-    let result = checked("load", &text);
+    let mut load = Watched::start(&["--stages", stages, "-c", "500", &url]);
+    load.wait_for(|line| line["to_s"].as_f64() > Some(2.5));
+    let result = load.interrupt();
     // Responses in the second after the interrupt belong to earlier requests: the rate covers the time until the interrupt.
     let recorded_s = result["recorded_s"].as_f64().unwrap();
     let stages = result["stages"].as_array().unwrap();
@@ -285,17 +266,40 @@ fn an_interrupted_load_reports_only_the_stages_and_the_time_that_were_recorded()
 #[test]
 fn an_unreachable_rate_ends_the_load_early_in_bounded_memory() {
     let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let load = |flags: &[&str]| {
+        let mut load = hoptax();
+        load.args(["load", "--warmup", "0s", "--json"]).arg(&file).args(flags).arg(&url);
+        let mut load = Guarded(load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let peak_bytes = peak_memory_bytes(load.0.id());
+        let code = load.0.wait().unwrap().code();
+        (peak_bytes, code, checked("load", &fs::read_to_string(&file).unwrap()))
+    };
+    let (usual_bytes, _, _) = load(&["-d", "500ms"]);
     // 100 million requests are planned; storing each would need 4 GB.
-    let script = format!(
-        "ulimit -v 1000000; exec '{}' load -q 1e7 -d 10s --warmup 0s --json - {url}",
-        support::program().display()
-    );
-    let ran = ran(std::process::Command::new("sh").args(["-c", &script]));
-    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
-    let result = checked("load", &ran.stdout);
-    assert_eq!(result["ended_by"], "backlog", "{result:#}");
+    let (peak_bytes, code, result) = load(&["-q", "1e7", "-d", "10s"]);
+    assert_eq!((code, &result["ended_by"]), (Some(4), &"backlog".into()), "{result:#}");
     assert_eq!(result["findings"][0]["severity"], "fail");
     assert!(result["recorded_s"].as_f64().unwrap() < 10.0);
+    // Less than a pointer for each request that waited.
+    let waited = result["book"]["unsent"].as_u64().unwrap();
+    assert!(waited > 1_000_000, "{result:#}");
+    assert!(peak_bytes < usual_bytes + 8 * waited, "{peak_bytes} {usual_bytes} {waited}");
+}
+
+/// Peak resident memory of a child process, read until it exits.
+fn peak_memory_bytes(process_id: u32) -> u64 {
+    let mut peak_kb = 0;
+    loop {
+        let status = fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
+        // A process that has exited has no memory.
+        let Some(line) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) else {
+            return peak_kb * 1024;
+        };
+        peak_kb = line.trim().trim_end_matches(" kB").parse().unwrap();
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
@@ -304,6 +308,8 @@ fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
     let load = |conditions: &[&str]| {
         let flags = conditions.iter().flat_map(|condition| ["--fail-on", *condition]);
         let loose = [
+            "--threshold",
+            "offered-share=0.001",
             "--threshold",
             "own-lag-fail-us=1e9",
             "--threshold",
@@ -316,8 +322,8 @@ fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
             "steady-change-fail=1e9",
         ];
         let fixed =
-            ["load", "-q", "1000", "-c", "8", "-d", "500ms", "--percentiles", "75", "--json", "-", &url];
-        let ran = run(fixed.into_iter().chain(loose).chain(flags));
+            ["load", "-q", "1000", "-c", "8", "-n", "500", "--percentiles", "75", "--json", "-", &url];
+        let ran = run(fixed.into_iter().chain(UNHURRIED).chain(loose).chain(flags));
         (ran.code, checked("load", &ran.stdout))
     };
     let (code, result) = load(&["rate<1", "errors>50%"]);
@@ -372,7 +378,7 @@ fn a_number_of_requests_ends_an_open_loop_and_a_closed_one() {
         [&["-q", "1000", "--arrivals", "poisson"][..], &["-w", "2"], &["-q", "2000", "--arrivals", "burst=8"]]
     {
         let flags = ["load", "-n", "500", "--warmup", "100ms", "--json", "-", &url];
-        let result = checked("load", &run(flags.into_iter().chain(more.iter().copied())).stdout);
+        let result = checked("load", &run(flags.iter().chain(&UNHURRIED).chain(more).copied()).stdout);
         assert_eq!(
             (&result["book"]["planned"], &result["ended_by"]),
             (&500.into(), &"requests".into()),
@@ -426,9 +432,8 @@ fn requests_of_a_file_are_sent_in_turn_and_all_its_errors_are_reported() {
     let requests = folder.path().join("requests");
     fs::write(&requests, "# two\n/?status=204\n\nPOST /?status=201 {\"id\": \"{counter}\"}\n").unwrap();
     let file = requests.to_str().unwrap();
-    let flags =
-        ["load", "-q", "200", "-d", "500ms", "--warmup", "0s", "--requests", file, "--json", "-", &url];
-    let result = checked("load", &run(flags).stdout);
+    let flags = ["load", "-q", "200", "-n", "100", "--warmup", "0s", "--requests", file, "--json", "-", &url];
+    let result = checked("load", &run(flags.into_iter().chain(UNHURRIED)).stdout);
     assert_eq!((&result["statuses"]["204"], &result["statuses"]["201"]), (&50.into(), &50.into()));
     assert_eq!(result["plan"]["requests"], 2);
     fs::write(&requests, "/a b\nftp://x/\nGET GET GET\n").unwrap();
@@ -464,25 +469,16 @@ fn running_out_of_file_descriptors_is_a_failure_of_the_generator() {
     let before = sockets(origin.0.id());
     // Every request opens a connection and holds it long enough to be observed.
     let flags = ["-c", "16", "--connect", "on-demand", "--requests-per-connection", "1", "-q", "100"];
-    let mut load = Guarded(
-        hoptax()
-            .arg("load")
-            .args(flags)
-            .args(["-d", "3s", "--warmup", "0s", "--json", "-", &format!("{url}/?delay=50ms")])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap(),
-    );
+    let url = format!("{url}/?delay=50ms");
+    let mut load = Watched::start(&[&flags[..], &["-d", "1h", "--warmup", "0s", &url]].concat());
     wait_until("a connection of the load", || sockets(origin.0.id()) > before);
-    // For half a second, the generator cannot open files.
-    let process = Pid::from_child(&load.0);
+    // For a while, the generator cannot open files.
+    let process = Pid::from_child(&load.load.0);
     let none = Rlimit { current: Some(3), maximum: getrlimit(Resource::Nofile).maximum };
     let usual = prlimit(Some(process), Resource::Nofile, none).unwrap();
-    thread::sleep(Duration::from_millis(500));
+    load.wait_for(|line| line["failures"]["generator"].as_u64() > Some(0));
     prlimit(Some(process), Resource::Nofile, usual).unwrap();
-    let mut text = String::new();
-    load.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    let result = checked("load", &text);
+    let result = load.interrupt();
     assert!(result["failures"]["generator"].as_u64().unwrap_or_default() > 0, "{}", result["failures"]);
     assert!(result["failures"]["reset"].is_null(), "{}", result["failures"]);
     let findings = result["findings"].as_array().unwrap();

@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::Value;
-use support::{Lab, checked, origin, run};
+use support::{Lab, UNHURRIED, checked, origin, run};
 
 /// The result of a short load.
 fn load(arguments: &[&str]) -> Value {
-    let short = ["load", "-q", "200", "-d", "400ms", "--warmup", "0s", "-c", "4", "--json", "-"];
-    let ran = run(short.into_iter().chain(arguments.iter().copied()));
+    let short = ["load", "-q", "200", "-n", "80", "--warmup", "0s", "-c", "4", "--json", "-"];
+    let ran = run(short.iter().chain(&UNHURRIED).chain(arguments).copied());
     assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
     checked("load", &ran.stdout)
 }
 
 fn all_answered(result: &Value) -> bool {
-    result["book"]["sent"].as_u64() > Some(0) && result["book"]["answered"] == result["book"]["sent"]
+    result["book"]["sent"] == 80 && result["book"]["answered"] == 80
 }
 
 /// Carries bytes both ways until one side ends.

@@ -40,6 +40,7 @@ fn completions_and_man_pages_cover_every_command() {
         "calibrate",
         "checks",
         "cleanup",
+        "price",
         "prices",
         "log",
         "schema",

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use hoptax_wire::http2::{Body, Server, ServerEvent};
-use support::{Ran, checked, origin, run};
+use support::{Ran, UNHURRIED, checked, origin, run};
 
 /// What is expected of a body that is `hop`.
 const HASH: &str = "sha256=87a0acaec00fa34a3166f0b62b7352868c16752bf796a6af3baf0362c62361ed";
@@ -78,12 +78,12 @@ fn keeping_fields() -> (String, Kept) {
 
 /// Runs a short load against a server that answers every request.
 fn load(arguments: &[&str]) -> Ran {
-    let short = ["load", "-q", "50", "-d", "200ms", "--warmup", "0s", "-c", "1", "--json", "-"];
-    let ran = run(short.into_iter().chain(arguments.iter().copied()));
+    let short = ["load", "-q", "50", "-n", "10", "--warmup", "0s", "-c", "1", "--json", "-"];
+    let ran = run(short.iter().chain(&UNHURRIED).chain(arguments).copied());
     assert!(!ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
     let result = checked("load", &ran.stdout);
     let book = &result["book"];
-    assert!(book["sent"].as_u64() > Some(0) && book["answered"] == book["sent"], "{arguments:?}: {book}");
+    assert!(book["sent"] == 10 && book["answered"] == 10, "{arguments:?}: {book}");
     ran
 }
 
@@ -270,11 +270,9 @@ fn the_body_of_a_response_is_what_was_expected_or_a_mismatch() {
         ),
     ] {
         load(&[&flags[..], &["--expect", fits, url]].concat());
-        let other = [
-            "load", "-q", "50", "-d", "200ms", "--warmup", "0s", "-c", "1", "--json", "-", "--expect",
-            differs,
-        ];
-        let ran = run(other.into_iter().chain(flags.iter().copied()).chain([url.as_str()]));
+        let other = ["load", "-q", "50", "-n", "10", "--warmup", "0s", "-c", "1", "--json", "-"];
+        let more = [&flags[..], &["--expect", differs, url]].concat();
+        let ran = run(other.iter().chain(&UNHURRIED).chain(&more).copied());
         let result = checked("load", &ran.stdout);
         assert_eq!(result["failures"]["mismatch"], result["book"]["sent"], "{differs}: {result}");
     }
@@ -312,8 +310,8 @@ fn rows_of_data_fill_urls_headers_and_bodies_in_turn() {
     let lines = file("requests", "/a/{{id}}\n/b/{{id}}\n");
     let drawn = ["--requests", &lines, "--data", &data, "--data-order", "random", "-q", "400"];
     let sent = |seed: &str| {
-        let short = ["load", "-d", "200ms", "--warmup", "0s", "-c", "1", "--seed", seed];
-        run(short.into_iter().chain(drawn).chain([url.as_str()]));
+        let short = ["load", "-n", "80", "--warmup", "0s", "-c", "1", "--seed", seed];
+        run(short.into_iter().chain(UNHURRIED).chain(drawn).chain([url.as_str()]));
         let requests = std::mem::take(&mut *kept.lock().unwrap());
         requests.iter().map(|request| request.split(' ').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -363,9 +361,9 @@ fn rows_of_data_fill_requests_of_http2_and_messages() {
 fn cookies_of_a_connection_are_sent_back_on_it_alone() {
     let (address, kept) = keeping();
     let url = format!("http://{address}/");
-    let short = ["load", "-q", "50", "-d", "300ms", "--warmup", "0s", "-c", "2", "--pool", "round-robin"];
+    let short = ["load", "-q", "50", "-n", "15", "--warmup", "0s", "-c", "2", "--pool", "round-robin"];
     let session = ["-X", "POST", "--body", "hop", "--cookies", &url];
-    run(short.into_iter().chain(session));
+    run(short.into_iter().chain(UNHURRIED).chain(session));
     let requests = std::mem::take(&mut *kept.lock().unwrap());
     let with = |text: &str| requests.iter().filter(|request| request.contains(text)).count();
     // The first on each connection has none, and all others have that of their connection.

@@ -82,6 +82,29 @@ fn a_finished_study_is_not_overwritten_and_accepts_more_rounds() {
 }
 
 #[test]
+fn a_resumed_study_is_judged_by_its_own_thresholds() {
+    let studies = Studies::new();
+    let loosened = |result: &Value| -> Vec<String> {
+        let all = result["loosened"].as_array().unwrap();
+        all.iter().map(|one| format!("{} {}", one["name"].as_str().unwrap(), one["value"])).collect()
+    };
+    studies.run("out", &["--threshold", "rounds=1", "--threshold", "steal=0.5"]);
+    let of_all = ["rounds 1.0", "steal 0.5"].map(str::to_owned);
+    let mut first = loosened(&studies.result("out"));
+    first.sort_unstable();
+    assert_eq!(first, of_all);
+    // They are kept, and those that the arguments set are changed.
+    let resumed = studies.resume("out", &[]);
+    let mut kept = loosened(&studies.result("out"));
+    kept.sort_unstable();
+    assert_eq!(kept, of_all, "{}", resumed.stderr);
+    studies.resume("out", &["--threshold", "rounds=5"]);
+    assert_eq!(loosened(&studies.result("out")), ["steal 0.5"]);
+    studies.resume("out", &[]);
+    assert_eq!(loosened(&studies.result("out")), ["steal 0.5"]);
+}
+
+#[test]
 fn a_foreign_result_is_not_overwritten() {
     let studies = Studies::new();
     fs::create_dir(studies.path("out")).unwrap();
@@ -146,7 +169,13 @@ fn sittings_of_one_study_are_combined() {
         combined["sittings"].as_array().unwrap().iter().map(|sitting| &sitting["folder"]).collect();
     assert_eq!(folders, ["first", "second"]);
     assert!(second.stdout.contains("sitting 2: "), "{}", second.stdout);
-    assert!(studies.path("small-sittings.md").exists());
+    for ending in ["md", "html"] {
+        let report = read(&studies.path(&format!("small-sittings.{ending}")));
+        assert!(report.contains("itting 2: ") && report.contains("Variation between sittings"), "{report}");
+    }
+    // All sittings as one result, which is read as any other.
+    let one = checked("study", &read(&studies.path("small-sittings-result.json")));
+    assert_eq!((&one["plan"]["rounds_completed"], &one["sittings"]), (&10.into(), &combined["sittings"]));
 
     // A result of another machine is not a sitting.
     let other = studies.path("second/result.json");

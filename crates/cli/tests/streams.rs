@@ -7,17 +7,16 @@ mod support;
 use std::fs;
 
 use serde_json::Value;
-use support::{checked, origin, run};
+use support::{UNHURRIED, checked, origin, run};
 
 /// The result of a short load.
 fn load(flags: &[&str]) -> Value {
-    load_at("50", flags)
+    load_with(&["-q", "50", "-n", "20"], flags)
 }
 
-fn load_at(rate: &str, flags: &[&str]) -> Value {
-    let short =
-        ["load", "-q", rate, "-d", "400ms", "--warmup", "0s", "-c", "2", "--streams", "2", "--json", "-"];
-    let ran = run(short.into_iter().chain(flags.iter().copied()));
+fn load_with(pace: &[&str], flags: &[&str]) -> Value {
+    let fixed = ["load", "--warmup", "0s", "-c", "2", "--streams", "2", "--json", "-"];
+    let ran = run(fixed.iter().chain(&UNHURRIED).chain(pace).chain(flags).copied());
     assert!(!ran.stdout.is_empty(), "{flags:?}: {}", ran.stderr);
     checked("load", &ran.stdout)
 }
@@ -65,7 +64,7 @@ fn a_conversation_is_answered_message_by_message_whatever_their_size_and_delay()
     let echo = format!("{}/hoptax.echo.v1.Echo/Bidirectional", url.replace("http://", "grpc://"));
     // Each message takes several frames, and a call more than the first window of its stream.
     let large = ["--grpc-stream", "both", "--messages", "10", "--body-size", "2000000"];
-    conversations(&load_at("5", &[&large[..], &[&echo]].concat()), 10);
+    conversations(&load_with(&["-q", "5", "-n", "2"], &[&large[..], &[&echo]].concat()), 10);
     // The delay is that of each message.
     let slow = format!("{echo}?delay=5ms");
     let result = load(&["--grpc-stream", "both", "--messages", "5", "--body", "hop", &slow]);

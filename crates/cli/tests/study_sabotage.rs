@@ -27,6 +27,7 @@ use hoptax_study::plan::Plan;
 use hoptax_study::record::{RoundRecord, SliceRecord};
 use hoptax_study::runner::{self, Control, Earlier, Ending, Setting};
 use hoptax_study::summary::{self, Conditions};
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 use support::{Guarded, checked, hoptax, program, wait_until};
 
@@ -356,11 +357,11 @@ fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     let (file, positions) = file::read("disturbed", &STUDY.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoys = Envoys::only(Envoy::find(None, &mut |_| {}).unwrap());
     let placement = Placement::split(&processors::allowed().unwrap(), 1);
     let setting = Setting {
         program: program(),
-        envoy: &envoy,
+        envoys: &envoys,
         directory: folder,
         placement: &placement,
         spinner: None,

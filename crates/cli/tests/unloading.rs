@@ -36,6 +36,7 @@ fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &
             watched: Some(WatchedFiles::in_folder(folder)),
         },
         environment: function.map(|function| function.environment.clone()).unwrap_or_default(),
+        flags: Vec::new(),
         workers: 1,
         processors: Vec::new(),
     }

@@ -59,10 +59,16 @@ impl Component {
         self.function.request.query.as_ref().filter(|_| self.response_bytes().is_none())
     }
 
+    /// The body of its request.
+    fn body(&self) -> Option<Vec<u8>> {
+        // Functions of the catalogue were rendered when it was loaded.
+        self.function.body(&self.knobs).ok().flatten()
+    }
+
     /// Whether its request determines a condition of a study.
     fn determines(&self, condition: &str) -> bool {
         match condition {
-            "request_bytes" => self.function.request.body().is_some(),
+            "request_bytes" => self.body().is_some(),
             "response_bytes" => self.response_bytes().is_some(),
             _ => true,
         }
@@ -93,6 +99,33 @@ impl Composition {
         };
         let conflicts: Vec<Conflict> = components.iter().enumerate().filter_map(conflict).collect();
         if conflicts.is_empty() { Ok(Self { components, order }) } else { Err(conflicts) }
+    }
+
+    /// The functions of all proxies of an arm, which share their requests and the application. It is for questions about
+    /// these; each proxy renders its own functions.
+    ///
+    /// # Errors
+    /// Every function that cannot be in one arm with a function of an earlier proxy, with the first such function. Indexes
+    /// count the functions of all proxies.
+    pub fn across(proxies: &[&Self]) -> Result<Self, Vec<Conflict>> {
+        let components: Vec<(usize, &Component)> = (0..)
+            .zip(proxies)
+            .flat_map(|(proxy, functions)| functions.components.iter().map(move |own| (proxy, own)))
+            .collect();
+        let conflict = |(index, (proxy, second)): (usize, &(usize, &Component))| {
+            let earlier = components.iter().take(index).filter(|(other, _)| other != proxy);
+            earlier.into_iter().find_map(|(_, first)| {
+                let why = traffic_obstacle(first, second).or_else(|| shared_obstacle(first, second))?;
+                Some(Conflict { first: first.name.clone(), second: second.name.clone(), index, why })
+            })
+        };
+        let conflicts: Vec<Conflict> = components.iter().enumerate().filter_map(conflict).collect();
+        let all = || components.iter().map(|(_, component)| (*component).clone()).collect();
+        if conflicts.is_empty() {
+            Ok(Self { components: all(), order: FilterOrder::default() })
+        } else {
+            Err(conflicts)
+        }
     }
 
     /// The functions, in the order in which they are written.
@@ -188,7 +221,7 @@ impl Composition {
 
     /// The body of its requests.
     pub fn body(&self) -> Option<Vec<u8>> {
-        self.functions().find_map(|function| function.request.body())
+        self.components.iter().find_map(Component::body)
     }
 
     /// Environment variables of the proxy's process.
@@ -257,6 +290,7 @@ fn obstacle(first: &Component, second: &Component) -> Option<String> {
     }
     traffic_obstacle(first, second)
         .or_else(|| process_obstacle(first, second))
+        .or_else(|| shared_obstacle(first, second))
         .or_else(|| first.fragment()?.combine(second.fragment()?).err())
         .or_else(|| proof_obstacle(first, second))
 }
@@ -265,7 +299,7 @@ fn obstacle(first: &Component, second: &Component) -> Option<String> {
 fn traffic_obstacle(first: &Component, second: &Component) -> Option<String> {
     let differ = |what: &str| Some(format!("their requests need different {what}"));
     let (one, other) = (&first.function.request, &second.function.request);
-    if both_differ(one.body(), other.body()) {
+    if both_differ(first.body(), second.body()) {
         return differ("bodies");
     }
     if both_differ(first.response_bytes(), second.response_bytes()) {
@@ -302,6 +336,12 @@ fn process_obstacle(first: &Component, second: &Component) -> Option<String> {
     if both_differ(several(one), several(other)) {
         return Some("they need different numbers of origins".to_owned());
     }
+    None
+}
+
+/// What all proxies of an arm have in common: environment variables, and flags of the application.
+fn shared_obstacle(first: &Component, second: &Component) -> Option<String> {
+    let (one, other) = (&first.function, &second.function);
     if let Some(name) = differing_key(&one.environment, &other.environment) {
         return Some(format!("they set the environment variable `{name}` to different values"));
     }

@@ -6,18 +6,22 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::NUMBERED_CONDITIONS;
+use crate::code_file::CodeFile;
 use crate::function::{
     Change, Context, Family, Function, KnownAnswer, PATH, RenderError, Request, Secured, environment,
 };
 use crate::knob::{Knob, KnobRange, KnobValue};
 
 /// Variables of every fragment besides the knobs of its function: the arm's directory, for log files, the path of the
-/// requests, and the address of the companion.
-const VARIABLES: [&str; 6] = ["directory", PATH, COMPANION[0], COMPANION[1], WASM, BURN_MODULE];
-/// Variable of a function that runs our WebAssembly filters: their bytes in base64.
-const WASM: &str = "wasm_filters";
-/// Variable of a function that runs our dynamic module: its path.
-const BURN_MODULE: &str = "burn_module";
+/// requests, the address of the companion, and the paths of files with our code.
+const VARIABLES: [&str; 6] = [
+    "directory",
+    PATH,
+    COMPANION[0],
+    COMPANION[1],
+    CodeFile::Module.variable(),
+    CodeFile::WasmFilters.variable(),
+];
 /// Variables of a function that calls the companion.
 const COMPANION: [&str; 2] = ["companion_address", "companion_port"];
 
@@ -106,8 +110,8 @@ pub enum FileError {
     /// Its list of points is empty or has duplicates.
     #[error("its points of `{0}` are empty or have a duplicate")]
     PointsRepeat(String),
-    /// A knob that the fragment does not use has no effect.
-    #[error("knob `{0}` is not used in its fragment")]
+    /// A knob that neither the fragment nor the body of the request uses has no effect.
+    #[error("knob `{0}` is used neither in its fragment nor in the body of its request")]
     KnobUnused(String),
     /// Rendering the fragment would fail at this name.
     #[error("its fragment uses `{0}`, which is neither a knob nor a variable")]
@@ -240,8 +244,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         limit: file.limit,
         application: file.application,
         asks_companion: false,
-        uses_wasm: false,
-        uses_burn_module: false,
+        code_files: Vec::new(),
         points: file.points,
         secured: file.secured,
         fragment: file.fragment,
@@ -249,11 +252,11 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     check_points(&function)?;
     let used = check_variables(&function)?;
     function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));
-    function.uses_wasm = used.contains(WASM);
-    function.uses_burn_module = used.contains(BURN_MODULE);
+    function.code_files = CodeFile::ALL.into_iter().filter(|file| used.contains(file.variable())).collect();
     function.limit(&function.default_knobs())?;
     function.known_cpu_us(&function.default_knobs())?;
     function.application(&function.default_knobs())?;
+    function.body(&function.default_knobs())?;
     function.proofs(&function.default_knobs())?;
     function.render(&function.default_knobs(), &Context { directory: Path::new("/"), companion: None })?;
     Ok(function)
@@ -295,10 +298,11 @@ fn check_variables(function: &Function) -> Result<HashSet<String>, FileError> {
     if let Some(knob) = function.knobs.keys().find(|knob| VARIABLES.contains(&knob.as_str())) {
         return Err(FileError::KnobName(knob.clone()));
     }
-    let is_for_application =
-        |knob: &&String| function.application.values().any(|template| template.contains(knob.as_str()));
-    if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob) && !is_for_application(knob))
-    {
+    let is_elsewhere = |knob: &str| {
+        let mut templates = function.application.values().chain(&function.request.body);
+        templates.any(|template| template.contains(knob))
+    };
+    if let Some(knob) = function.knobs.keys().find(|knob| !used.contains(*knob) && !is_elsewhere(knob)) {
         return Err(FileError::KnobUnused(knob.clone()));
     }
     let undeclared =

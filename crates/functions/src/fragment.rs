@@ -40,6 +40,10 @@ pub struct Fragment {
     pub listener: Map<String, Value>,
     /// The key exchange group of TLS connections.
     pub key_exchange_group: KeyExchangeGroup,
+    /// Whether connections from clients use QUIC, which contains their TLS.
+    pub quic_downstream: bool,
+    /// Whether connections to the origins use QUIC.
+    pub quic_upstream: bool,
     /// Merged into the bootstrap.
     pub bootstrap: Map<String, Value>,
     /// Fields of the plain proxy that this fragment overrides, as dotted paths that begin with the name of one of the
@@ -50,6 +54,20 @@ pub struct Fragment {
     #[serde(skip)]
     pub files: Vec<(PathBuf, &'static [u8])>,
 }
+
+impl Fragment {
+    /// Whether the proxy uses HTTP/2 to the origin.
+    pub fn uses_http2_to_origin(&self) -> bool {
+        let options = self.cluster.get("typed_extension_protocol_options");
+        options
+            .and_then(|options| options.get(HTTP_PROTOCOL_OPTIONS))
+            .and_then(|http| http.pointer("/explicit_http_config/http2_protocol_options"))
+            .is_some()
+    }
+}
+
+/// The name of a cluster's extension that chooses the HTTP protocol.
+const HTTP_PROTOCOL_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 
 /// A key exchange group of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -14,19 +14,13 @@ use serde::Deserialize;
 
 use crate::REQUEST_PATH;
 use crate::call::{CallError, FunctionCall};
+use crate::code_file::CodeFile;
+use crate::document::json_document;
 use crate::fragment::Fragment;
 use crate::knob::{Knob, KnobValue, Knobs};
 
 /// The variable with the path of requests.
 pub(crate) const PATH: &str = "path";
-
-/// Our WebAssembly filters, as built by `make filters`.
-pub const WASM_FILTERS: &[u8] = include_bytes!("../../../filters/hoptax_filters.wasm");
-
-/// The dynamic module of `control/burn`, which `build.rs` compiles from `modules/` for hoptax's target.
-const BURN_MODULE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hoptax_burn.so"));
-/// Its file in the arm's directory.
-const BURN_MODULE_FILE: &str = "hoptax_burn.so";
 
 /// A traffic function of Envoy.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +64,8 @@ pub struct Function {
     pub points: BTreeMap<String, Vec<KnobValue>>,
     /// Whether it calls a companion, a separate service.
     pub asks_companion: bool,
-    /// Whether it runs our WebAssembly filters.
-    pub(crate) uses_wasm: bool,
-    /// Whether it runs our dynamic module.
-    pub(crate) uses_burn_module: bool,
+    /// The files with our code that Envoy loads for it.
+    pub(crate) code_files: Vec<CodeFile>,
     /// TLS on the connections on both sides.
     pub secured: Secured,
     pub(crate) fragment: String,
@@ -226,18 +218,11 @@ pub struct Request {
     pub query: Option<String>,
     /// Headers of its own arm's requests only; compared with a baseline that has the same.
     pub own_headers: BTreeMap<String, String>,
-    /// A body, which makes the request a `POST`; compared with a baseline that has the same.
+    /// A body as a template, which makes the request a `POST`; compared with a baseline that has the same. The template
+    /// may call `json_document(kib)` for a JSON object of this size.
     pub body: Option<String>,
     /// A binary body, in base64.
     pub body_base64: Option<String>,
-}
-
-impl Request {
-    /// The body; None for a request without one.
-    pub fn body(&self) -> Option<Vec<u8>> {
-        let coded = self.body_base64.as_ref().map(|coded| BASE64_STANDARD.decode(coded).unwrap_or_default());
-        coded.or_else(|| self.body.as_ref().map(|body| body.as_bytes().to_vec()))
-    }
 }
 
 /// The known response time of a function.
@@ -366,9 +351,8 @@ impl Function {
         let text = self.rendered(knobs, context)?;
         let mut fragment: Fragment = serde_saphyr::from_str(&text)
             .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })?;
-        if self.uses_burn_module {
-            fragment.files.push((context.directory.join(BURN_MODULE_FILE), BURN_MODULE));
-        }
+        let files = self.code_files.iter().map(|file| (file.path(context.directory), file.bytes()));
+        fragment.files.extend(files);
         Ok(fragment)
     }
 
@@ -383,12 +367,9 @@ impl Function {
         })?;
         let mut variables = variables(knobs);
         variables.extend([("directory", directory.into()), (PATH, REQUEST_PATH.into())]);
-        if self.uses_wasm {
-            variables.insert("wasm_filters", BASE64_STANDARD.encode(WASM_FILTERS).into());
-        }
-        if self.uses_burn_module {
-            let path = context.directory.join(BURN_MODULE_FILE);
-            variables.insert("burn_module", path.to_string_lossy().into_owned().into());
+        for file in &self.code_files {
+            let path = file.path(context.directory);
+            variables.insert(file.variable(), path.to_string_lossy().into_owned().into());
         }
         if self.asks_companion {
             // Functions are checked without a companion.
@@ -447,6 +428,18 @@ impl Function {
         number.map(Some).ok_or_else(|| RenderError::Number { id: self.id.clone(), what, text })
     }
 
+    /// The body of its request with these knobs; None for a request without one.
+    ///
+    /// # Errors
+    /// The template does not evaluate.
+    pub fn body(&self, knobs: &Knobs) -> Result<Option<Vec<u8>>, RenderError> {
+        if let Some(coded) = &self.request.body_base64 {
+            return Ok(Some(BASE64_STANDARD.decode(coded).unwrap_or_default()));
+        }
+        let body = self.request.body.as_ref().map(|body| self.rendered_text(body, knobs)).transpose()?;
+        Ok(body.map(String::into_bytes))
+    }
+
     /// Flags of the application behind the proxy with these knobs, with their values.
     ///
     /// # Errors
@@ -485,9 +478,10 @@ fn variables(knobs: &Knobs) -> BTreeMap<&str, minijinja::Value> {
     knobs.iter().map(|(name, one)| (name, value(one))).collect()
 }
 
-/// The template engine for all fragments: an undefined name is an error.
+/// The template engine for all templates of a function: an undefined name is an error.
 pub(crate) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_function("json_document", json_document);
     environment
 }

@@ -17,7 +17,9 @@
 
 mod call;
 mod catalogue;
+mod code_file;
 mod composition;
+mod document;
 mod file;
 mod filter_order;
 mod fragment;
@@ -32,7 +34,7 @@ pub use file::FileError;
 pub use filter_order::FilterOrder;
 pub use fragment::{Fragment, KeyExchangeGroup};
 pub use function::{
-    Change, Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls, WASM_FILTERS,
+    Change, Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls,
 };
 pub use knob::{Knob, KnobRange, KnobValue, Knobs};
 

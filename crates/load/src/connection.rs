@@ -119,10 +119,11 @@ impl Connections {
         slots.filter(move |slot| self.slots[slot.index()] == Slot::Waiting(connection))
     }
 
-    /// Whether a request is in flight on a stream of a connection.
-    pub(crate) fn is_in_flight(&self, connection: ConnectionId, stream: StreamId) -> bool {
+    /// The slot of the request in flight on a stream of a connection; None if there is none, as on a closed connection.
+    #[inline]
+    pub(crate) fn in_flight_on(&self, connection: ConnectionId, stream: StreamId) -> Option<SlotId> {
         let slot = self.layout.slot(self.lane(connection), stream);
-        self.slots.get(slot.index()) == Some(&Slot::InFlight(connection))
+        (self.slots.get(slot.index()) == Some(&Slot::InFlight(connection))).then_some(slot)
     }
 
     /// Number of requests without an end, including those that wait for a connection to open.
@@ -150,25 +151,23 @@ impl Connections {
         self.actions.pop_front()
     }
 
-    /// Handles an event: changes states and queues actions for [`Self::next_action`].
+    /// A request takes an idle slot. Queues actions for [`Self::next_action`], as every change does.
     #[inline]
-    pub(crate) fn handle(&mut self, event: Event) {
-        // The two events of every request. A caller that passes one of them needs no dispatch.
-        match event {
-            Event::Requested(slot) => self.request(slot),
-            Event::Answered { connection, stream, response } => {
-                self.end_stream(connection, stream, End::Answered(response));
-            }
-            event => self.handle_rare(event),
-        }
+    pub(crate) fn request(&mut self, slot: SlotId) {
+        assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot carries one request at a time");
+        self.in_flight += 1;
+        self.assign(slot);
     }
 
-    /// Handles the other events.
-    fn handle_rare(&mut self, event: Event) {
+    /// A request is answered in full. Nothing changes if its connection is closed: the request has ended.
+    #[inline]
+    pub(crate) fn answer(&mut self, connection: ConnectionId, stream: StreamId) {
+        self.end_stream(connection, stream, End::Answered);
+    }
+
+    /// Handles any other event.
+    pub(crate) fn handle(&mut self, event: Event) {
         match event {
-            Event::Requested(_) | Event::Answered { .. } => {
-                unreachable!("handled by the only caller: {event:?}")
-            }
             Event::Preconnect(lane) => {
                 if self.current(lane).is_none() {
                     self.open(lane);
@@ -191,13 +190,6 @@ impl Connections {
         }
     }
 
-    #[inline]
-    fn request(&mut self, slot: SlotId) {
-        assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot carries one request at a time");
-        self.in_flight += 1;
-        self.assign(slot);
-    }
-
     /// Assigns a request to the current connection of its lane.
     fn assign(&mut self, slot: SlotId) {
         let lane = self.layout.lane(slot);
@@ -205,21 +197,18 @@ impl Connections {
             Some(connection) => connection,
             None => self.open(lane),
         };
-        match self.state(connection) {
-            State::Connecting { waiting } => {
-                self.set_state(connection, State::Connecting { waiting: waiting + 1 });
-                self.slots[slot.index()] = Slot::Waiting(connection);
-            }
-            State::Handshaking { waiting } => {
-                self.set_state(connection, State::Handshaking { waiting: waiting + 1 });
+        match self.state_mut(connection) {
+            State::Connecting { waiting } | State::Handshaking { waiting } => {
+                *waiting += 1;
                 self.slots[slot.index()] = Slot::Waiting(connection);
             }
             State::Open { in_flight, requests_left } => {
-                let (in_flight, requests_left) = (in_flight + 1, requests_left.saturating_sub(1));
-                self.set_state(connection, State::Open { in_flight, requests_left });
+                *in_flight += 1;
+                *requests_left = requests_left.saturating_sub(1);
+                let is_last = *requests_left == 0;
                 self.slots[slot.index()] = Slot::InFlight(connection);
                 self.actions.push_back(Action::Write { connection, slot });
-                if requests_left == 0 {
+                if is_last {
                     self.start_drain(connection);
                 }
             }
@@ -259,31 +248,22 @@ impl Connections {
     }
 
     fn end_stream(&mut self, connection: ConnectionId, stream: StreamId, end: End) {
-        let state = self.state(connection);
-        if state == State::Closed {
-            return;
-        }
-        if !self.is_in_flight(connection, stream) {
+        let Some(slot) = self.in_flight_on(connection, stream) else {
             // An unexpected response: the rest of the stream cannot be trusted.
             return self.fail(connection, Failure::Malformed);
-        }
-        self.decrement_in_flight(connection, state);
-        self.end(self.layout.slot(self.lane(connection), stream), end, false);
+        };
+        self.decrement_in_flight(connection);
+        self.end(slot, end, false);
     }
 
     /// Decrements the in-flight count. A draining connection closes at zero.
-    fn decrement_in_flight(&mut self, connection: ConnectionId, state: State) {
-        match state {
-            State::Open { in_flight, requests_left } => {
-                self.set_state(connection, State::Open { in_flight: in_flight - 1, requests_left });
-            }
+    fn decrement_in_flight(&mut self, connection: ConnectionId) {
+        match self.state_mut(connection) {
             State::Draining { in_flight: 1 } => {
                 self.close(connection);
             }
-            State::Draining { in_flight } => {
-                self.set_state(connection, State::Draining { in_flight: in_flight - 1 });
-            }
-            State::Connecting { .. } | State::Handshaking { .. } | State::Closed => {
+            State::Open { in_flight, .. } | State::Draining { in_flight } => *in_flight -= 1,
+            state @ (State::Connecting { .. } | State::Handshaking { .. } | State::Closed) => {
                 unreachable!("a connection that is not open has no request in flight: {state:?}")
             }
         }
@@ -335,13 +315,8 @@ impl Connections {
         match self.slots[slot.index()] {
             Slot::Idle => {}
             Slot::Waiting(connection) => {
-                match self.state(connection) {
-                    State::Connecting { waiting } => {
-                        self.set_state(connection, State::Connecting { waiting: waiting - 1 });
-                    }
-                    State::Handshaking { waiting } => {
-                        self.set_state(connection, State::Handshaking { waiting: waiting - 1 });
-                    }
+                match self.state_mut(connection) {
+                    State::Connecting { waiting } | State::Handshaking { waiting } => *waiting -= 1,
                     state => unreachable!("a request waits for a connection that is {state:?}"),
                 }
                 self.end(slot, End::TimedOut, false);
@@ -357,7 +332,7 @@ impl Connections {
                     // The response may still arrive; only closing the connection discards it.
                     self.start_drain(connection);
                 }
-                self.decrement_in_flight(connection, self.state(connection));
+                self.decrement_in_flight(connection);
                 self.end(slot, End::TimedOut, false);
             }
         }
@@ -436,6 +411,13 @@ impl Connections {
     }
 
     fn set_state(&mut self, connection: ConnectionId, state: State) {
-        self.entries[connection.index()].state = state;
+        *self.state_mut(connection) = state;
+    }
+
+    /// The state of a connection that is not closed.
+    fn state_mut(&mut self, connection: ConnectionId) -> &mut State {
+        let entry = &mut self.entries[connection.index()];
+        debug_assert_eq!(entry.generation, connection.generation(), "its entry is reused");
+        &mut entry.state
     }
 }

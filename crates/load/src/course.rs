@@ -188,17 +188,14 @@ impl Course {
         self.present.number
     }
 
-    /// Samples the requests in flight, whose number has been constant since the last call. It is called several times
-    /// for each request and rarely has anything to do.
-    #[inline]
-    pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
-        if now_ns >= self.sample_due_ns {
-            self.take_samples(now_ns, in_flight, open_connections);
-        }
+    /// When [`Self::sample`] next has anything to do, at the earliest. Until then, calls have no effect.
+    pub(crate) fn sample_due_ns(&self) -> u64 {
+        self.sample_due_ns
     }
 
-    fn take_samples(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
-        if now_ns < self.from_ns || now_ns >= self.until_ns {
+    /// Samples the requests in flight, whose number has been constant since the last call.
+    pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+        if now_ns < self.sample_due_ns || now_ns < self.from_ns || now_ns >= self.until_ns {
             return;
         }
         // Samples at random times are unbiased (Poisson arrivals see time averages, Wolff 1982). Samples in step with the

@@ -40,6 +40,8 @@ pub(crate) struct Current<'a> {
     intervals: Vec<IntervalRecorder>,
     /// Number of changes of addresses that the worker has taken over.
     address_changes: u64,
+    /// When the next sample is due, at the earliest.
+    sample_due_ns: u64,
 }
 
 impl<'a> Current<'a> {
@@ -57,6 +59,7 @@ impl<'a> Current<'a> {
             live,
             intervals: run.intervals.iter().map(recorder).collect(),
             address_changes: 0,
+            sample_due_ns: 0,
             first,
             rest,
             run,
@@ -201,13 +204,24 @@ impl<'a> Current<'a> {
         std::iter::once(&mut *self.first).chain(self.rest.iter_mut())
     }
 
-    /// Samples the connections for the course of the trial.
+    /// Samples the connections for the course of the trial, and ends intervals. It is called several times for each request
+    /// and rarely has anything to do.
     #[inline]
     pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
+        if now_ns >= self.sample_due_ns {
+            self.take_samples(now_ns, in_flight, open_connections);
+        }
+    }
+
+    fn take_samples(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
         if let Some(course) = &mut self.recording(now_ns).course {
             course.sample(now_ns, in_flight, open_connections);
         }
         self.for_intervals(|interval| interval.advance(now_ns));
+        let courses = self.recordings().filter_map(|recording| recording.course.as_ref());
+        let sample_due_ns = courses.map(|course| course.sample_due_ns()).min();
+        let interval_due_ns = self.intervals.iter().map(IntervalRecorder::due_ns).min();
+        self.sample_due_ns = sample_due_ns.into_iter().chain(interval_due_ns).min().unwrap_or(u64::MAX);
     }
 
     /// Calls `record` for each recorder of intervals. Few loads have any, so the loop is kept out of the way of the others.
@@ -407,7 +421,43 @@ impl<'a> Current<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::course::Course;
+
+    proptest! {
+        #[test]
+        fn every_sample_and_every_interval_that_is_due_is_taken(
+            steps in prop::collection::vec((0_u64..400_000, 0_usize..9), 1..50),
+        ) {
+            let (from_ns, end_ns, length_ns) = (1_000_000, 9_000_000, 700_000);
+            let mut course = Course::new(from_ns, end_ns, 1, 7);
+            let (sender, parts) = channel();
+            let sink = IntervalSink { length: Duration::from_nanos(length_ns), sender };
+            let mut recording = Recording::new().with_course(course.clone());
+            let run = Run {
+                intervals: vec![sink],
+                ..Run::new(Release::Closed, from_ns, end_ns, 0)
+            };
+            let mut current = Current::new(run, &mut recording, &mut []);
+            let (mut now_ns, mut ended) = (0, 0);
+            for (gap_ns, in_flight) in steps {
+                now_ns += gap_ns;
+                course.sample(now_ns, in_flight, in_flight);
+                current.sample(now_ns, in_flight, in_flight);
+                let complete = now_ns.saturating_sub(from_ns) / length_ns;
+                ended += parts.try_iter().count() as u64;
+                prop_assert_eq!(ended, complete);
+            }
+            let sampled = current.first().course.as_ref().unwrap();
+            prop_assert_eq!(sampled.in_flight(), course.in_flight());
+            prop_assert_eq!(&sampled.windows, &course.windows);
+        }
+    }
 
     /// The recording of a run from 1,000 to 3,000 that records from 2,000.
     fn recorded(book: impl FnOnce(&mut Current)) -> Recording {

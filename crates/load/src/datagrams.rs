@@ -2,7 +2,6 @@
 
 use hoptax_host::clock::now_ns;
 use hoptax_wire::Event;
-use hoptax_wire::tls::Handshake;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -37,21 +36,22 @@ impl Transport {
         &mut self,
         buffer: &mut [u8],
         scratch: &mut Scratch,
-    ) -> Result<(Read, Option<(u64, Handshake)>), ConnectionError> {
+    ) -> Result<Read, ConnectionError> {
         let read = match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
             Ok((count, _)) => count,
             Err(Errno::INTR) => 0,
             Err(Errno::AGAIN) => {
                 self.transmit()?;
-                return Ok((Read::WouldBlock, None));
+                return Ok(Read::WouldBlock);
             }
             Err(error) => return Err(error.into()),
         };
         let Some(client) = self.client.datagrams() else { unreachable!("only QUIC reads datagrams") };
         client.feed(buffer.get(..read).unwrap_or_default(), &mut scratch.events)?;
-        let handshake = client.take_handshake();
-        let took_ns = now_ns().saturating_sub(self.connected_ns);
-        Ok((Read::Bytes(buffer.len()), handshake.map(|done| (took_ns, done))))
+        if let Some(handshake) = client.take_handshake() {
+            scratch.handshake = Some((now_ns().saturating_sub(self.connected_ns), handshake));
+        }
+        Ok(Read::Bytes(buffer.len()))
     }
 
     /// Runs the QUIC timers that are due. Their protocol events are appended to `events`.

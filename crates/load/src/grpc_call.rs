@@ -126,7 +126,7 @@ impl Call {
                 match event {
                     Event::Answered { response, .. } => return Ok(response),
                     Event::Lost { .. } => return Err(GrpcCallError::Closed),
-                    Event::Begun { .. } | Event::Message { .. } | Event::Draining { .. } => {}
+                    Event::FirstByte { .. } | Event::Message { .. } | Event::Draining { .. } => {}
                 }
             }
         }

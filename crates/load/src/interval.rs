@@ -146,7 +146,7 @@ pub struct Part {
     workers: usize,
     /// Whether it is the last interval of its worker.
     is_last: bool,
-    /// Whether it reaches the end of the record, as known when it was sent.
+    /// Whether the record of its worker ends in it or before it, as known when it was sent.
     is_at_end: bool,
     /// Length of an interval, nanoseconds.
     length_ns: u64,
@@ -168,8 +168,8 @@ impl Part {
 ///
 /// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end. The
 /// last interval ends with the last response, so it may be a fraction of a millisecond, whose rate and quantiles say nothing.
-/// If it is shorter than a tenth of an interval, it is added to the one before. Intervals from the end of the record on are
-/// passed one interval late for that. After an early end, the one before may have been passed already.
+/// If it is shorter than a tenth of an interval, it is added to the one before. Intervals in which no worker continues its
+/// record are passed one interval late for that. After an early end, the one before may have been passed already.
 ///
 /// # Errors
 /// The first error of `take`, which ends the loop.
@@ -177,47 +177,45 @@ pub fn join<E>(
     parts: impl IntoIterator<Item = Part>,
     mut take: impl FnMut(&Interval, bool) -> Result<(), E>,
 ) -> Result<(), E> {
-    // By interval: the number of workers that have sent it, and the sum of their parts.
-    let mut open: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
+    let mut open: BTreeMap<u64, Incomplete> = BTreeMap::new();
     // The last interval of each worker that has ended.
     let mut ends: Vec<u64> = Vec::new();
-    // The complete intervals that are held back, and the first one that is.
-    let (mut held, mut hold_from, mut length_ns) = (Vec::<Interval>::new(), u64::MAX, 0);
+    // The complete intervals that are held back.
+    let (mut held, mut length_ns) = (Vec::<Interval>::new(), 0);
     for part in parts {
         length_ns = part.length_ns;
         if part.is_last {
             ends.push(part.number);
         }
-        if part.is_at_end {
-            hold_from = hold_from.min(part.number);
-        }
         match open.get_mut(&part.number) {
-            Some((workers, sum)) => {
-                *workers += 1;
-                sum.add(&part.interval);
+            Some(incomplete) => {
+                incomplete.parts += 1;
+                incomplete.is_at_end &= part.is_at_end;
+                incomplete.sum.add(&part.interval);
             }
             None => {
-                open.insert(part.number, (1, part.interval));
+                let incomplete = Incomplete { parts: 1, is_at_end: part.is_at_end, sum: part.interval };
+                open.insert(part.number, incomplete);
             }
         }
         while let Some(first) = open.first_entry() {
             let ended = ends.iter().filter(|end| *end < first.key()).count();
-            if first.get().0 + ended < part.workers {
+            if first.get().parts + ended < part.workers {
                 break;
             }
-            let (number, (_, interval)) = first.remove_entry();
+            let Incomplete { is_at_end, sum, .. } = first.remove();
             let is_ended = ends.len() == part.workers;
             if !is_ended {
                 held.drain(..).try_for_each(|before| take(&before, false))?;
             }
-            if is_ended || number >= hold_from {
-                held.push(interval);
+            if is_ended || is_at_end {
+                held.push(sum);
             } else {
-                take(&interval, false)?;
+                take(&sum, false)?;
             }
         }
     }
-    held.extend(open.into_values().map(|(_, interval)| interval));
+    held.extend(open.into_values().map(|incomplete| incomplete.sum));
     if let [.., before, last] = held.as_mut_slice()
         && last.to_ns.saturating_sub(last.from_ns) < length_ns / SHORT_DIVISOR
     {
@@ -226,6 +224,16 @@ pub fn join<E>(
     }
     let count = held.len();
     held.iter().zip(1..).try_for_each(|(interval, number)| take(interval, number == count))
+}
+
+/// An interval of which some workers have sent their parts.
+struct Incomplete {
+    /// Number of parts.
+    parts: usize,
+    /// Whether all of them are at the end of their worker's record.
+    is_at_end: bool,
+    /// The sum of the parts.
+    sum: Interval,
 }
 
 /// Records the intervals of one worker.
@@ -255,10 +263,15 @@ impl IntervalRecorder {
         self.end_ns = self.end_ns.min(end_ns);
     }
 
+    /// End of the interval in progress, on the engine's clock.
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.interval.record_from_ns.saturating_add(self.interval.to_ns)
+    }
+
     /// Sends the intervals that ended before `now_ns`.
     pub(crate) fn advance(&mut self, now_ns: u64) {
         let record_from_ns = self.interval.record_from_ns;
-        while now_ns >= record_from_ns.saturating_add(self.interval.to_ns) {
+        while now_ns >= self.due_ns() {
             let from_ns = self.interval.to_ns;
             self.number += 1;
             let next = Interval::new(record_from_ns, from_ns, from_ns.saturating_add(self.length_ns));
@@ -308,7 +321,7 @@ impl IntervalRecorder {
             number,
             workers: self.workers,
             is_last,
-            is_at_end: interval.record_from_ns.saturating_add(interval.to_ns) >= self.end_ns,
+            is_at_end: is_last || interval.record_from_ns.saturating_add(interval.to_ns) >= self.end_ns,
             length_ns: self.length_ns,
             interval,
         };
@@ -318,140 +331,4 @@ impl IntervalRecorder {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::{Cell, RefCell};
-    use std::sync::mpsc::{Receiver, channel};
-
-    use super::*;
-    use crate::recording::{Failure, Unsent};
-
-    /// Recorders of a record from 1,000 to `end_ns`.
-    fn recorders(workers: usize, length_ns: u64, end_ns: u64) -> (Vec<IntervalRecorder>, Receiver<Part>) {
-        let (sender, receiver) = channel();
-        let sink = IntervalSink { length: Duration::from_nanos(length_ns), sender };
-        let recorder = |_| IntervalRecorder::new(sink.clone(), 1_000, end_ns, workers);
-        ((0..workers).map(recorder).collect(), receiver)
-    }
-
-    fn timestamps(intended_ns: u64, written_ns: u64, last_byte_ns: u64) -> Timestamps {
-        Timestamps {
-            intended_ns,
-            offered_ns: intended_ns,
-            started_ns: written_ns,
-            connected_ns: 0,
-            written_ns,
-            first_byte_ns: last_byte_ns,
-            last_byte_ns,
-            connected: false,
-        }
-    }
-
-    fn joined(parts: impl IntoIterator<Item = Part>) -> Vec<Interval> {
-        let mut all = Vec::new();
-        let taken: Result<(), ()> = join(parts, |interval, is_last| {
-            all.push((interval.clone(), is_last));
-            Ok(())
-        });
-        taken.unwrap();
-        assert_eq!(all.iter().filter(|(_, is_last)| *is_last).count(), all.len().min(1));
-        all.into_iter().map(|(interval, _)| interval).collect()
-    }
-
-    /// Start, end and requests sent of each interval.
-    fn spans(all: &[Interval]) -> Vec<(u64, u64, u64)> {
-        all.iter().map(|one| (one.from_ns, one.to_ns, one.sent)).collect()
-    }
-
-    #[test]
-    fn events_count_in_the_interval_in_which_they_happen() {
-        let (mut workers, parts) = recorders(1, 100, 1_300);
-        let mut worker = workers.remove(0);
-        worker.record_start(1_010);
-        worker.record_start(1_099);
-        worker.record_response(&timestamps(1_000, 1_010, 1_100));
-        worker.record_end(Outcome::Failed(Failure::Reset), 1_350);
-        worker.record_end(Outcome::Unsent(Unsent::Busy), 1_350);
-        worker.finish(1_360);
-        let all = joined(parts);
-        let seen: Vec<_> =
-            all.iter().map(|one| (one.from_ns, one.to_ns, one.sent, one.answered, one.in_flight)).collect();
-        assert_eq!(seen, [(0, 100, 2, 0, 2), (100, 200, 0, 1, 1), (200, 300, 0, 0, 1), (300, 360, 0, 0, 0)]);
-        let times = [&all[1].response, &all[1].service, &all[1].send_lag].map(Histogram::max);
-        assert_eq!(times, [100, 90, 10]);
-        assert_eq!(all[3].failures, [("reset".to_owned(), 1)].into());
-        assert_eq!(all[3].unsent, [("busy", 1)].into());
-    }
-
-    #[test]
-    fn an_interval_is_passed_on_when_all_workers_have_sent_it_or_ended() {
-        let (mut workers, parts) = recorders(2, 100, 1_400);
-        let (mut slow, mut fast) = (workers.remove(0), workers.remove(0));
-        fast.record_start(1_010);
-        fast.advance(1_200);
-        let mut sent: Vec<Part> = parts.try_iter().collect();
-        // Until the slow worker has sent its parts, nothing is complete; what is left at the end of the iterator is passed on.
-        assert_eq!(spans(&joined(sent.clone())), [(0, 100, 1), (100, 200, 0)]);
-        fast.finish(1_250);
-        slow.record_start(1_050);
-        slow.advance(1_400);
-        slow.finish(1_450);
-        sent.extend(parts.try_iter());
-        let all = joined(sent);
-        assert_eq!(spans(&all), [(0, 100, 2), (100, 200, 0), (200, 300, 0), (300, 400, 0), (400, 450, 0)]);
-    }
-
-    #[test]
-    fn a_short_last_interval_is_added_to_the_one_before() {
-        for (finish_ns, early_ns, expected) in [
-            (1_209, 1_200, vec![(0, 100, 1), (100, 209, 1)]),
-            (1_210, 1_200, vec![(0, 100, 1), (100, 200, 1), (200, 210, 0)]),
-            // The end moved to 1,200 before the interval that reaches it was sent.
-            (1_205, 1_900, vec![(0, 100, 1), (100, 205, 1)]),
-        ] {
-            let (mut workers, parts) = recorders(1, 100, early_ns);
-            let mut worker = workers.remove(0);
-            worker.record_start(1_050);
-            worker.record_start(1_150);
-            worker.truncate(1_200);
-            worker.record_end(Outcome::TimedOut, 1_201);
-            worker.finish(finish_ns);
-            let all = joined(parts);
-            assert_eq!(spans(&all), expected, "{finish_ns}");
-            // Both the requests in flight at the end and the failures are of both.
-            let last = all.last().unwrap();
-            assert_eq!((last.in_flight, last.failures.values().sum::<u64>()), (1, 1));
-        }
-    }
-
-    #[test]
-    fn only_intervals_from_the_end_of_the_record_on_are_held_back() {
-        let (mut workers, parts) = recorders(1, 100, 1_200);
-        let mut worker = workers.remove(0);
-        worker.advance(1_250);
-        let (taken, taken_before_the_end) = (RefCell::new(Vec::new()), Cell::new(None));
-        let end = std::iter::once_with(|| taken_before_the_end.set(Some(taken.borrow().len())));
-        let joined: Result<(), ()> =
-            join(parts.try_iter().chain(end.filter_map(|()| None)), |interval, is_last| {
-                taken.borrow_mut().push((interval.to_ns, is_last));
-                Ok(())
-            });
-        joined.unwrap();
-        assert_eq!(taken_before_the_end.get(), Some(1));
-        assert_eq!(*taken.borrow(), [(100, false), (200, true)]);
-    }
-
-    #[test]
-    fn the_whole_record_can_be_one_interval() {
-        let (sender, parts) = channel();
-        let mut worker = IntervalRecorder::new(
-            IntervalSink { length: Duration::MAX, sender },
-            u64::MAX / 2,
-            u64::MAX / 2,
-            1,
-        );
-        worker.record_start(u64::MAX / 2 + 10);
-        worker.finish(u64::MAX / 2 + 20);
-        let all = joined(parts);
-        assert_eq!((all.len(), all[0].sent, all[0].to_ns), (1, 1, 20));
-    }
-}
+mod tests;

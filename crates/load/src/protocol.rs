@@ -13,8 +13,10 @@ pub enum Protocol {
     Http2,
     /// HTTP/3.
     Http3,
-    /// gRPC: unary calls over HTTP/2.
+    /// gRPC over HTTP/2.
     Grpc,
+    /// gRPC over HTTP/3.
+    GrpcHttp3,
     /// TCP: echo of bytes.
     Tcp,
     /// WebSocket: echo of messages.
@@ -23,7 +25,8 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every protocol, for help texts and error messages.
-    pub const ALL: &[Self] = &[Self::Http1, Self::Http2, Self::Http3, Self::Grpc, Self::Tcp, Self::WebSocket];
+    pub const ALL: &[Self] =
+        &[Self::Http1, Self::Http2, Self::Http3, Self::Grpc, Self::GrpcHttp3, Self::Tcp, Self::WebSocket];
 
     /// Its name in flags and results.
     pub fn as_str(self) -> &'static str {
@@ -32,6 +35,7 @@ impl Protocol {
             Self::Http2 => "http2",
             Self::Http3 => "http3",
             Self::Grpc => "grpc",
+            Self::GrpcHttp3 => "grpc-http3",
             Self::Tcp => "tcp",
             Self::WebSocket => "websocket",
         }
@@ -41,15 +45,34 @@ impl Protocol {
     pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
         Some(match scheme {
             "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),
-            "https" => (&[Self::Http1, Self::Http2, Self::Http3, Self::Grpc], true),
+            "https" => (&[Self::Http1, Self::Http2, Self::Http3, Self::Grpc, Self::GrpcHttp3], true),
             "grpc" => (&[Self::Grpc], false),
-            "grpcs" => (&[Self::Grpc], true),
+            "grpcs" => (&[Self::Grpc, Self::GrpcHttp3], true),
             "tcp" => (&[Self::Tcp], false),
             "tls" => (&[Self::Tcp], true),
             "ws" => (&[Self::WebSocket], false),
             "wss" => (&[Self::WebSocket], true),
             _ => return None,
         })
+    }
+
+    /// The protocol that this one selects for a URL: those of gRPC state the version of HTTP only.
+    pub(crate) fn for_scheme(self, scheme: &str) -> Self {
+        match (scheme, self) {
+            ("grpc" | "grpcs", Self::Http2) => Self::Grpc,
+            ("grpc" | "grpcs", Self::Http3) => Self::GrpcHttp3,
+            _ => self,
+        }
+    }
+
+    /// Whether requests are gRPC calls.
+    pub fn is_grpc(self) -> bool {
+        matches!(self, Self::Grpc | Self::GrpcHttp3)
+    }
+
+    /// Whether it uses QUIC, and so UDP.
+    pub fn uses_quic(self) -> bool {
+        matches!(self, Self::Http3 | Self::GrpcHttp3)
     }
 
     /// Whether a connection multiplexes requests.
@@ -72,5 +95,23 @@ impl FromStr for Protocol {
             let words: Vec<_> = Self::ALL.iter().map(|one| format!("`{one}`")).collect();
             format!("`{text}` is not a protocol; use one of {}", words.join(", "))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_has_a_name_and_a_scheme() {
+        let schemes = ["http", "https", "grpc", "grpcs", "tcp", "tls", "ws", "wss"];
+        for &protocol in Protocol::ALL {
+            assert_eq!(protocol.as_str().parse(), Ok(protocol));
+            assert!(schemes.iter().any(|scheme| {
+                Protocol::of_scheme(scheme).is_some_and(|(allowed, is_secure)| {
+                    allowed.contains(&protocol) && (is_secure || !protocol.uses_quic())
+                })
+            }));
+        }
     }
 }

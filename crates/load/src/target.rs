@@ -115,12 +115,14 @@ pub enum TargetError {
         scheme: String,
     },
     /// The scheme does not allow the protocol.
-    #[error("`{url}` cannot be used with the protocol `{protocol}`")]
+    #[error("`{url}` cannot be used with the protocol `{protocol}`; its scheme allows {}", listed(allowed))]
     Protocol {
         /// The URL.
         url: String,
         /// The requested protocol.
         protocol: Protocol,
+        /// The protocols that the scheme allows.
+        allowed: &'static [Protocol],
     },
     /// The server name is not a valid name in a certificate.
     #[error("`{name}` is not a valid server name; set one with --server-name")]
@@ -180,11 +182,12 @@ impl Target {
         if has_placeholders(url.authority.as_bytes()) {
             return Err(bad_url("its host cannot contain a placeholder".to_owned()));
         }
-        let (spoken, is_secure) = Protocol::of_scheme(&url.scheme)
+        let (allowed, is_secure) = Protocol::of_scheme(&url.scheme)
             .ok_or_else(|| TargetError::Scheme { url: shown.clone(), scheme: url.scheme.clone() })?;
-        let protocol = spec.protocol.or(spoken.first().copied()).unwrap_or_default();
-        if !spoken.contains(&protocol) {
-            return Err(TargetError::Protocol { url: shown, protocol });
+        let requested = spec.protocol.or(allowed.first().copied()).unwrap_or_default();
+        let protocol = requested.for_scheme(&url.scheme);
+        if !allowed.contains(&protocol) {
+            return Err(TargetError::Protocol { url: shown, protocol: requested, allowed });
         }
         if protocol == Protocol::Tcp && url.credentials.is_some() {
             return Err(TargetError::Credentials { url: shown, protocol });
@@ -205,7 +208,7 @@ impl Target {
             url: shown,
             path: without_stand_ins(&url.target),
             method: match protocol {
-                Protocol::Grpc => "POST".to_owned(),
+                Protocol::Grpc | Protocol::GrpcHttp3 => "POST".to_owned(),
                 Protocol::Tcp | Protocol::WebSocket => String::new(),
                 _ => spec.method.to_owned(),
             },
@@ -238,6 +241,12 @@ impl Target {
     }
 }
 
+/// Protocols as a list in words.
+fn listed(protocols: &[Protocol]) -> String {
+    let words: Vec<String> = protocols.iter().map(|protocol| format!("`{protocol}`")).collect();
+    words.join(", ")
+}
+
 /// Restores the placeholders in an error message.
 fn shown(error: RequestError) -> RequestError {
     match error {
@@ -258,7 +267,7 @@ fn encode(
         Err(_) => spec.body.clone(),
     };
     let mut request = Request {
-        method: if protocol == Protocol::Grpc { "POST" } else { spec.method }.to_owned(),
+        method: if protocol.is_grpc() { "POST" } else { spec.method }.to_owned(),
         target: url.target.clone(),
         host: url.authority.clone(),
         headers: headers(spec, url),
@@ -272,7 +281,7 @@ fn encode(
             request.encode().map_err(shown)?;
             (Encoded::http2(&http2_fields(&request, spec, protocol, is_secure)?, &request.body), none)
         }
-        Protocol::Http3 => {
+        Protocol::Http3 | Protocol::GrpcHttp3 => {
             request.encode().map_err(shown)?;
             let fields = http2_fields(&request, spec, protocol, is_secure)?;
             (Encoded::http3(&fields, &request.body, request.method == "HEAD"), none)
@@ -307,7 +316,7 @@ fn http2_fields(
 ) -> Result<Vec<(String, String)>, TargetError> {
     let own = |name: &str, value: String| (name.to_owned(), value);
     let mut defaults = Vec::new();
-    if protocol == Protocol::Grpc {
+    if protocol.is_grpc() {
         defaults.push(own("content-type", "application/grpc".to_owned()));
         defaults.push(own("te", "trailers".to_owned()));
         if let Some(deadline) = spec.deadline {
@@ -385,7 +394,20 @@ mod tests {
         assert_eq!(target("wss://127.0.0.1/").unwrap().protocol, Protocol::WebSocket);
         assert!(target("ws://127.0.0.1/chat").unwrap().upgrade.starts_with(b"GET /chat HTTP/1.1\r\n"));
         let error = spec("tcp://127.0.0.1:1", Some(Protocol::Http2)).unwrap_err().to_string();
-        assert!(error.contains("cannot be used with the protocol `http2`"), "{error}");
+        assert!(
+            error.ends_with("cannot be used with the protocol `http2`; its scheme allows `tcp`"),
+            "{error}"
+        );
+        for (requested, protocol) in [
+            (None, Protocol::Grpc),
+            (Some(Protocol::Http2), Protocol::Grpc),
+            (Some(Protocol::Http3), Protocol::GrpcHttp3),
+            (Some(Protocol::GrpcHttp3), Protocol::GrpcHttp3),
+        ] {
+            assert_eq!(spec("grpcs://127.0.0.1/a.B/C", requested).unwrap().protocol, protocol);
+        }
+        let error = spec("grpc://127.0.0.1/a.B/C", Some(Protocol::Http3)).unwrap_err().to_string();
+        assert!(error.ends_with("the protocol `http3`; its scheme allows `grpc`"), "{error}");
         let header = RequestSpec {
             url: "http://127.0.0.1/",
             method: "GET",

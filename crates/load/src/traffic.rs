@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hoptax_result::{DataPlan, Http2Plan};
-use hoptax_wire::http2::{Messages, Settings};
+use hoptax_wire::grpc::Messages;
+use hoptax_wire::http2::Settings;
 use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
 use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Hidden};
@@ -190,14 +191,14 @@ impl Traffic {
         self.protocol = match self.protocol() {
             Protocol::Http1 => ClientProtocol::Http1,
             Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::of_streams(streams.max(1))),
-            Protocol::Http3 => {
+            Protocol::Http3 | Protocol::GrpcHttp3 => {
                 let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
                 ClientProtocol::Http3(Setup { streams: streams.max(1), address, security: None })
             }
             Protocol::Tcp => ClientProtocol::Tcp { response_bytes },
             Protocol::WebSocket => ClientProtocol::WebSocket { upgrade: Hidden::default() },
         };
-        self.expectation.is_grpc = self.protocol() == Protocol::Grpc;
+        self.expectation.is_grpc = self.protocol().is_grpc();
     }
 
     /// Maximum number of concurrent requests per connection.
@@ -257,7 +258,7 @@ impl Traffic {
             client.keep_cookies();
         }
         match self.messages {
-            Some(MessageTimes::Received) => client.time_messages(Messages::Whole),
+            Some(MessageTimes::Received) => client.time_messages(Messages::AtOnce),
             Some(MessageTimes::RoundTrips(times)) => client.time_messages(Messages::InTurn(times)),
             Some(MessageTimes::Sent(_)) | None => {}
         }

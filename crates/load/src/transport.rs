@@ -57,6 +57,8 @@ pub(crate) struct Scratch {
     plaintext: Vec<u8>,
     /// Protocol events of the last read.
     pub(crate) events: Vec<Event>,
+    /// A handshake that a read completed, with its duration in nanoseconds, until it is recorded.
+    pub(crate) handshake: Option<(u64, Handshake)>,
 }
 
 /// Why a connection failed.
@@ -296,15 +298,15 @@ impl Transport {
         }
     }
 
-    /// Reads once and parses the bytes. The protocol events are left in `scratch`. Returns a handshake that the read
-    /// completed, with its duration in nanoseconds. `is_awaited`: whether a response or a handshake message is expected.
+    /// Reads once and parses the bytes. The protocol events are left in `scratch`, and so is a handshake that the read
+    /// completed. `is_awaited`: whether a response or a handshake message is expected.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
         alpn: Option<&[u8]>,
         is_awaited: bool,
         scratch: &mut Scratch,
-    ) -> Result<(Read, Option<(u64, Handshake)>), ConnectionError> {
+    ) -> Result<Read, ConnectionError> {
         scratch.events.clear();
         if has_datagrams(&self.client) {
             return self.read_datagram(buffer, scratch);
@@ -315,10 +317,10 @@ impl Transport {
         };
         let count = match (read, self.pending_error) {
             (Ok(0) | Err(Errno::AGAIN), Some(error)) => return Err(error.into()),
-            (Ok(0), None) => return Ok((Read::End, None)),
+            (Ok(0), None) => return Ok(Read::End),
             (Ok(count), _) => count,
-            (Err(Errno::AGAIN), None) => return Ok((Read::WouldBlock, None)),
-            (Err(Errno::INTR), _) => return Ok((Read::Bytes(buffer.len()), None)),
+            (Err(Errno::AGAIN), None) => return Ok(Read::WouldBlock),
+            (Err(Errno::INTR), _) => return Ok(Read::Bytes(buffer.len())),
             (Err(error), _) => return Err(error.into()),
         };
         let bytes = buffer.get(..count).unwrap_or_default();
@@ -327,7 +329,7 @@ impl Transport {
             check_expected(is_expected)?;
             self.client.feed(bytes, &mut self.output, &mut scratch.events)?;
             self.transmit()?;
-            return Ok((Read::Bytes(count), None));
+            return Ok(Read::Bytes(count));
         };
         let was_handshaking = tls.is_handshaking();
         scratch.decrypted.clear();
@@ -340,14 +342,13 @@ impl Transport {
                 };
             }
         };
-        let mut handshake = None;
         if was_handshaking && !tls.is_handshaking() {
             let done = tls.handshake();
             let agreed = done.as_ref().and_then(|done| done.alpn.clone());
             if alpn == Some(b"h2") && agreed.as_deref() != alpn {
                 return Err(ConnectionError::Alpn("h2".to_owned()));
             }
-            handshake = done.map(|done| (now_ns().saturating_sub(self.connected_ns), done));
+            scratch.handshake = done.map(|done| (now_ns().saturating_sub(self.connected_ns), done));
             self.put(scratch, Client::open)?;
         }
         if !scratch.decrypted.is_empty() {
@@ -361,7 +362,7 @@ impl Transport {
             put?;
         }
         self.transmit()?;
-        Ok((if is_end { Read::End } else { Read::Bytes(count) }, handshake))
+        Ok(if is_end { Read::End } else { Read::Bytes(count) })
     }
 
     /// The server closed the connection. Returns the response that this completes on a stream; None if none had started.

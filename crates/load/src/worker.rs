@@ -27,7 +27,7 @@ use std::thread;
 
 use hoptax_host::accounting::{TaskUse, thread_use};
 use hoptax_host::clock::now_ns;
-use hoptax_wire::ExpectedHeader;
+use hoptax_wire::{ExpectedHeader, Response};
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -150,6 +150,8 @@ pub(crate) struct InFlight {
     pub(crate) blocked: bool,
     /// Whether the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
+    /// Its response, once that is complete.
+    pub(crate) response: Option<Response>,
 }
 
 impl Worker {
@@ -185,7 +187,7 @@ impl Worker {
         self.lead.begin(now_ns());
         loop {
             let now = now_ns();
-            current.sample(now, self.connections.in_flight(), self.connections.established());
+            self.sample(&mut current, now);
             current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
             self.end_backoffs(&mut current, now);
             if let Some(hosts) = current.take_addresses() {

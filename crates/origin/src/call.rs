@@ -7,18 +7,17 @@
 use hoptax_wire::grpc::{first, framed};
 use hoptax_wire::http2::Head;
 
+use crate::Served;
 use crate::behaviour::Behaviour;
 use crate::context::Context;
 use crate::grpc::{self, Status};
-use crate::respond::{Response, behaviour};
+use crate::respond::{Planned, behaviour};
 use crate::services;
 
 /// The path of the echo that answers each message.
 const ECHO: &str = "/hoptax.echo.v1.Echo/Bidirectional";
 /// Maximum message size, bytes: the default limit of gRPC.
 const MAX_MESSAGE_BYTES: usize = 4 << 20;
-/// Maximum bytes of messages and replies that the calls of a connection hold. The call that exceeds it is reset.
-pub(crate) const MAX_HELD_BYTES: u64 = 256 << 20;
 
 /// A call in progress.
 #[derive(Debug)]
@@ -31,6 +30,8 @@ pub(crate) struct Call {
     has_ended: bool,
     /// The reply that waits for its delay.
     delayed: Option<Reply>,
+    /// Its times so far: its arrival, the service times of its messages, and the planned departure of the last reply.
+    served: Served,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,36 +59,52 @@ pub(crate) enum Step {
     End(Status),
 }
 
-/// The method of a path, if its messages are answered one by one.
-fn method(path: &str) -> Option<Method> {
-    let path = path.split('?').next().unwrap_or_default();
-    if path == ECHO { Some(Method::Echo) } else { services::streaming(path).map(Method::Service) }
+/// The method of a call, if its messages are answered one by one.
+fn method(head: &Head) -> Option<Method> {
+    let path = head.path.split('?').next().unwrap_or_default();
+    if path == ECHO { Some(Method::Echo) } else { services::streaming(head).map(Method::Service) }
 }
 
 /// Whether a request is a call whose messages are answered one by one.
 pub(crate) fn is_streaming(head: &Head) -> bool {
-    head.is_grpc() && method(&head.path).is_some()
+    head.is_grpc() && method(head).is_some()
 }
 
 impl Call {
-    /// Opens a call, or fails it with a response. Its parameters `status`, `error` and `close` are drawn here, the delays with
-    /// each message. Also returns whether the connection closes after it.
-    pub(crate) fn open(head: &Head, context: &mut Context<'_>) -> (Result<Self, Response>, bool) {
+    /// Opens a call on a connection, or fails it with a response. Its parameters `status`, `error` and `close` are drawn here,
+    /// the delays with each message. Also returns whether the connection closes after it.
+    pub(crate) fn open(
+        head: &Head,
+        connection: u64,
+        context: &mut Context<'_>,
+    ) -> Result<(Self, bool), Box<Planned>> {
         let behaviour = match behaviour(head, context) {
             Ok(behaviour) => behaviour,
-            Err(error) => return (Err(grpc::failed(grpc::INVALID_ARGUMENT, &error.to_string())), false),
+            Err(error) => {
+                let response = grpc::failed(grpc::INVALID_ARGUMENT, &error.to_string());
+                return Err(Box::new(Planned { response, plan: None, closes: false }));
+            }
         };
         let drawn = behaviour.draw(context.tables, context.random);
-        let opened = match (grpc::failure(&drawn), method(&head.path)) {
-            (Some(response), _) => Err(response),
-            (None, Some(method)) => Ok(Self::new(method, behaviour)),
-            (None, None) => Err(grpc::unknown_path()),
-        };
-        (opened, drawn.close)
+        let served = context.plan_at_once(connection);
+        let failed = |response| Err(Box::new(Planned { response, plan: Some(served), closes: drawn.close }));
+        match (grpc::failure(&drawn), method(head)) {
+            (Some(response), _) => failed(response),
+            (None, Some(method)) => Ok((Self::new(method, behaviour, served), drawn.close)),
+            (None, None) => failed(grpc::unknown_path()),
+        }
     }
 
-    fn new(method: Method, behaviour: Behaviour) -> Self {
-        Self { method, behaviour, received: Vec::new(), answered_bytes: 0, has_ended: false, delayed: None }
+    fn new(method: Method, behaviour: Behaviour, served: Served) -> Self {
+        Self {
+            method,
+            behaviour,
+            received: Vec::new(),
+            answered_bytes: 0,
+            has_ended: false,
+            delayed: None,
+            served,
+        }
     }
 
     /// Takes bytes of the request.
@@ -105,6 +122,11 @@ impl Call {
         self.received.len() + self.delayed.as_ref().map_or(0, |reply| reply.bytes.len())
     }
 
+    /// Its times so far.
+    pub(crate) fn served(&self) -> Served {
+        self.served
+    }
+
     /// Whether a reply waits for its delay.
     pub(crate) fn is_delayed(&self) -> bool {
         self.delayed.is_some()
@@ -115,8 +137,8 @@ impl Call {
         self.delayed.take()
     }
 
-    /// What it does next; None if it waits for more of the request or for a delay, which it starts as that of `ticket`.
-    pub(crate) fn next(&mut self, connection: u64, ticket: u32, context: &mut Context<'_>) -> Option<Step> {
+    /// What it does next; None if it waits for more of the request or for a delay, which it starts as that of `stream`.
+    pub(crate) fn next(&mut self, stream: u64, context: &mut Context<'_>) -> Option<Step> {
         if self.is_delayed() {
             return None;
         }
@@ -139,8 +161,12 @@ impl Call {
         let reply = Reply { bytes, request_bytes };
         if !reply.bytes.is_empty() {
             let drawn = self.behaviour.draw(context.tables, context.random);
-            let plan = context.plan(connection, &drawn);
-            if context.delay(&plan, ticket) {
+            let plan = context.plan(self.served.connection, &drawn);
+            self.served.departs_ns = plan.departs_ns;
+            if let Some(service_ns) = plan.service_ns {
+                *self.served.service_ns.get_or_insert_default() += service_ns;
+            }
+            if context.delay(&plan, stream) {
                 self.delayed = Some(reply);
                 return None;
             }
@@ -185,43 +211,21 @@ mod tests {
     use std::time::Duration;
 
     use proptest::prelude::*;
-    use rand::SeedableRng;
-    use rand::rngs::SmallRng;
 
     use super::*;
-    use crate::queue::Queue;
-    use crate::services::ServiceState;
-    use crate::table::Tables;
+    use crate::context::with_context;
 
     const PROCESSING: &str = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
 
-    fn open(path: &str, context: &mut Context<'_>) -> Result<Call, Response> {
-        Call::open(&Head { path: path.to_owned(), ..Head::default() }, context).0
-    }
-
-    /// Calls `test` with the state of a worker.
-    fn with_context<T>(test: impl FnOnce(&mut Context<'_>) -> T) -> T {
-        test(&mut Context {
-            defaults: &Behaviour::default(),
-            tables: &Tables::default(),
-            tls: None,
-            random: &mut SmallRng::seed_from_u64(1),
-            buffer: &mut [],
-            answered: &mut 0,
-            queue: &mut Queue::default(),
-            in_flight: &mut 0,
-            delays: &mut Vec::new(),
-            services: &mut ServiceState::default(),
-            polling_until: &mut None,
-            served: None,
-            ending: false,
-        })
+    fn open(path: &str, context: &mut Context<'_>) -> Result<Call, Box<Planned>> {
+        let head = Head { path: path.to_owned(), ..Head::default() };
+        Call::open(&head, 0, context).map(|(call, _)| call)
     }
 
     /// The replies up to a delay, and the status if the call ends.
     fn replies(call: &mut Call, context: &mut Context<'_>) -> (Vec<Vec<u8>>, Option<u16>) {
         let mut replies = Vec::new();
-        while let Some(step) = call.next(0, 7, context) {
+        while let Some(step) = call.next(7, context) {
             match step {
                 Step::Reply(reply) => replies.push(reply.bytes),
                 Step::End(status) => return (replies, Some(status.code)),
@@ -299,7 +303,7 @@ mod tests {
                 (format!("{ECHO}?delay=soon"), "3"),
                 ("/a.B/C".to_owned(), "12"),
             ] {
-                let response = open(&path, context).unwrap_err();
+                let response = open(&path, context).unwrap_err().response;
                 assert!(response.fields.contains(&("grpc-status".to_owned(), status.to_owned())), "{path}");
             }
         });

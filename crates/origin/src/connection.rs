@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Sends the response whose delay has expired, and continues.
-    pub(crate) fn delay_expired(&mut self, stream: u32, context: &mut Context<'_>) -> State {
+    pub(crate) fn delay_expired(&mut self, stream: u64, context: &mut Context<'_>) -> State {
         self.handler.delay_expired(stream, &mut self.output, context);
         self.advance(context)
     }

@@ -27,7 +27,7 @@ pub(crate) struct Context<'a> {
     /// Delayed responses in flight.
     pub(crate) in_flight: &'a mut u64,
     /// Delays that this step started, with their streams.
-    pub(crate) delays: &'a mut Vec<(Duration, u32)>,
+    pub(crate) delays: &'a mut Vec<(Duration, u64)>,
     /// State of the gRPC services.
     pub(crate) services: &'a mut ServiceState,
     /// End of busy polling.
@@ -67,8 +67,15 @@ impl Context<'_> {
         Served { connection, arrived_ns, service_ns, departs_ns, written_ns: 0 }
     }
 
+    /// The plan of a response that has just been requested and has no delay.
+    pub(crate) fn plan_at_once(&self, connection: u64) -> Served {
+        // Without a record, the clock is not read.
+        let arrived_ns = if self.served.is_some() { now_ns() } else { 0 };
+        Served { connection, arrived_ns, service_ns: None, departs_ns: arrived_ns, written_ns: 0 }
+    }
+
     /// Starts the delay of the response on a stream; false if there is none.
-    pub(crate) fn delay(&mut self, plan: &Served, stream: u32) -> bool {
+    pub(crate) fn delay(&mut self, plan: &Served, stream: u64) -> bool {
         let delay = Duration::from_nanos(plan.departs_ns - plan.arrived_ns);
         if delay.is_zero() {
             return false;
@@ -85,4 +92,26 @@ impl Context<'_> {
         }
         *self.answered += 1;
     }
+}
+
+/// Calls `test` with the state of a worker that records its responses.
+#[cfg(test)]
+pub(crate) fn with_context<T>(test: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    use rand::SeedableRng;
+
+    test(&mut Context {
+        defaults: &Behaviour::default(),
+        tables: &Tables::default(),
+        tls: None,
+        random: &mut SmallRng::seed_from_u64(1),
+        buffer: &mut [],
+        answered: &mut 0,
+        queue: &mut Queue::default(),
+        in_flight: &mut 0,
+        delays: &mut Vec::new(),
+        services: &mut ServiceState::default(),
+        polling_until: &mut None,
+        served: Some(&mut Vec::new()),
+        ending: false,
+    })
 }

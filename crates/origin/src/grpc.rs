@@ -16,7 +16,7 @@
 //! other path returns the status `UNIMPLEMENTED`.
 
 use hoptax_wire::grpc::{framed, messages};
-use hoptax_wire::http2::Body;
+use hoptax_wire::http2::{Body, Head};
 
 use crate::behaviour::Drawn;
 use crate::respond::Response;
@@ -63,19 +63,19 @@ pub(crate) fn failure(drawn: &Drawn) -> Option<Response> {
 }
 
 /// The response to a call whose messages are read as a whole.
-pub(crate) fn response(path: &str, body: &[u8], drawn: &Drawn, services: &mut ServiceState) -> Response {
+pub(crate) fn response(head: &Head, body: &[u8], drawn: &Drawn, services: &mut ServiceState) -> Response {
     if let Some(failure) = failure(drawn) {
         return failure;
     }
     let Some(messages) = messages(body) else {
         return failed(INVALID_ARGUMENT, "invalid gRPC message framing");
     };
-    let path = path.split('?').next().unwrap_or_default();
+    let path = head.path.split('?').next().unwrap_or_default();
     if path == HEALTH {
         return succeeded(framed(&SERVING));
     }
     if let [message] = messages.as_slice()
-        && let Some(reply) = services::reply(path, message, services)
+        && let Some(reply) = services::reply(head, message, services)
     {
         return succeeded(framed(&reply));
     }

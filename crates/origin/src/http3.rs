@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_host::processors;
-use hoptax_wire::http2::{Head, ServerEvent};
 use hoptax_wire::http3::{RequestId, Server};
 use hoptax_wire::tls::ServerConfig;
 use rand::SeedableRng;
@@ -18,11 +17,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use crate::call::{self, Call, MAX_HELD_BYTES, Reply, Step};
+use crate::call::{Reply, is_streaming};
 use crate::context::Context;
-use crate::grpc;
+use crate::grpc::{self, Status};
 use crate::queue::Queue;
-use crate::respond::{Planned, Response, pairs, respond};
+use crate::respond::{Response, pairs};
+use crate::streams::{StreamSender, Streams};
 use crate::{OriginReport, Served, SharedSettings};
 
 /// Maximum time in `poll`: bounds how late a stop request is noticed.
@@ -40,7 +40,7 @@ pub(crate) struct Http3 {
 impl Http3 {
     /// Binds the address; the inner value is None if the TLS configuration has no cipher suite for QUIC.
     pub(crate) fn bind(address: SocketAddr, tls: &ServerConfig) -> io::Result<Option<Self>> {
-        let Some(server) = Server::new(tls, call::is_streaming) else { return Ok(None) };
+        let Some(server) = Server::new(tls, is_streaming) else { return Ok(None) };
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
         Ok(Some(Self { socket, server }))
@@ -55,28 +55,20 @@ pub(crate) struct Worker {
     settings: SharedSettings,
     random: SmallRng,
     queue: Queue,
-    /// What is delayed, by ticket.
-    delayed: BTreeMap<u32, (RequestId, Delayed)>,
-    /// Open streaming calls.
-    calls: BTreeMap<RequestId, Call>,
-    /// The time of expiry of each delay, and its ticket.
-    delays: BinaryHeap<Reverse<(Instant, u32)>>,
-    next_ticket: u32,
+    /// Connections with unanswered requests, by number.
+    connections: BTreeMap<u64, Streams>,
+    /// Delays: the time of expiry, the connection, and the stream.
+    delays: BinaryHeap<Reverse<(Instant, u64, u64)>>,
+    /// Delays that the current step started.
+    new_delays: Vec<(Duration, u64)>,
+    /// Delayed responses in flight.
+    in_flight: u64,
     report: OriginReport,
     /// End of busy polling.
     polling_until: Option<Instant>,
     served: Option<Vec<Served>>,
     /// Datagrams that the socket has not accepted yet.
     unsent: VecDeque<(SocketAddr, Vec<u8>)>,
-}
-
-/// What waits for its delay.
-#[derive(Debug)]
-enum Delayed {
-    /// A response. It is boxed because a call needs no room.
-    Response(Box<Planned>),
-    /// The reply that a call holds.
-    Reply,
 }
 
 impl Worker {
@@ -89,10 +81,10 @@ impl Worker {
             settings: settings.clone(),
             random: SmallRng::seed_from_u64(seed),
             queue: Queue::default(),
-            delayed: BTreeMap::new(),
-            calls: BTreeMap::new(),
+            connections: BTreeMap::new(),
             delays: BinaryHeap::new(),
-            next_ticket: 0,
+            new_delays: Vec::new(),
+            in_flight: 0,
             report: OriginReport::default(),
             polling_until: None,
             served: records.then(Vec::new),
@@ -124,7 +116,10 @@ impl Worker {
             }
             self.server.tick(&mut events);
             for event in std::mem::take(&mut events) {
-                self.handle_event(event);
+                let RequestId { connection, stream } = event.stream();
+                self.step(connection, |streams, sender, context| {
+                    streams.handle(stream, event, sender, context);
+                });
             }
             self.expire_delays();
             self.flush(false)?;
@@ -135,7 +130,7 @@ impl Worker {
     }
 
     fn wait(&mut self) -> io::Result<()> {
-        let delay = self.delays.peek().map(|Reverse((due, _))| *due);
+        let delay = self.delays.peek().map(|Reverse((due, ..))| *due);
         let next = self.server.next_tick().into_iter().chain(delay).min();
         let wait = next.map_or(MAX_WAIT, |next| next.saturating_duration_since(Instant::now()));
         self.polling_until = self.polling_until.filter(|until| Instant::now() < *until);
@@ -187,171 +182,95 @@ impl Worker {
         Ok(true)
     }
 
-    fn context<'a>(
-        &'a mut self,
-        delays: &'a mut Vec<(Duration, u32)>,
-        in_flight: &'a mut u64,
-    ) -> Context<'a> {
-        Context {
+    /// Steps the streams of a connection, and starts the delays that follow.
+    fn step(&mut self, connection: u64, step: impl FnOnce(&mut Streams, &mut Sender<'_>, &mut Context<'_>)) {
+        let streams = self.connections.entry(connection).or_insert_with(|| Streams::new(connection));
+        let mut context = Context {
             defaults: &self.settings.defaults,
             tables: &self.settings.tables,
             tls: None,
-            delays,
+            delays: &mut self.new_delays,
             random: &mut self.random,
             buffer: &mut [],
             answered: &mut self.report.answered,
             queue: &mut self.queue,
-            in_flight,
+            in_flight: &mut self.in_flight,
             polling_until: &mut self.polling_until,
             services: &mut self.settings.services,
             served: self.served.as_mut(),
             ending: false,
+        };
+        step(streams, &mut Sender { server: &mut self.server, connection }, &mut context);
+        if streams.is_idle() {
+            self.connections.remove(&connection);
         }
-    }
-
-    fn handle_event(&mut self, event: ServerEvent<RequestId>) {
-        match event {
-            ServerEvent::Request { stream, head, body } => self.handle(stream, &head, &body),
-            ServerEvent::Opened { stream, head } => self.open_call(stream, &head),
-            ServerEvent::Data { stream, data } => {
-                if let Some(call) = self.calls.get_mut(&stream) {
-                    call.receive(&data);
-                    self.advance_call(stream);
-                }
-            }
-            ServerEvent::Ended { stream } => {
-                if let Some(call) = self.calls.get_mut(&stream) {
-                    call.end();
-                    self.advance_call(stream);
-                }
-            }
-            ServerEvent::Cancelled { stream } => self.cancel(stream),
+        if !self.new_delays.is_empty() {
+            let now = Instant::now();
+            let started = self.new_delays.drain(..);
+            self.delays.extend(started.map(|(delay, stream)| Reverse((now + delay, connection, stream))));
         }
-    }
-
-    fn handle(&mut self, request: RequestId, head: &Head, body: &[u8]) {
-        let (mut delays, mut in_flight) = (Vec::new(), self.delayed.len() as u64);
-        let ticket = self.next_ticket;
-        let mut context = self.context(&mut delays, &mut in_flight);
-        let planned = respond(head, body, request.connection as u64, &mut context);
-        match planned.plan {
-            Some(plan) if context.delay(&plan, ticket) => {
-                return self.start_delay(delays, request, Delayed::Response(Box::new(planned)));
-            }
-            Some(plan) => context.count_response(plan),
-            None => *context.answered += 1,
-        }
-        self.send_response(request, planned);
-    }
-
-    /// Opens a call whose messages are answered one by one.
-    fn open_call(&mut self, request: RequestId, head: &Head) {
-        let (mut delays, mut in_flight) = (Vec::new(), self.delayed.len() as u64);
-        let mut context = self.context(&mut delays, &mut in_flight);
-        match Call::open(head, &mut context) {
-            (_, true) => {
-                *context.answered += 1;
-                self.server.reset(request);
-            }
-            (Ok(call), false) => {
-                self.calls.insert(request, call);
-                self.server.begin(request, &pairs(&grpc::fields()));
-            }
-            (Err(response), false) => {
-                *context.answered += 1;
-                self.answer(request, response);
-            }
-        }
-    }
-
-    /// Answers the messages of a call that have arrived, up to one that is delayed.
-    fn advance_call(&mut self, request: RequestId) {
-        let Some(mut call) = self.calls.remove(&request) else { return };
-        loop {
-            let (mut delays, mut in_flight) = (Vec::new(), self.delayed.len() as u64);
-            let ticket = self.next_ticket;
-            let mut context = self.context(&mut delays, &mut in_flight);
-            match call.next(request.connection as u64, ticket, &mut context) {
-                Some(Step::Reply(reply)) => self.send_reply(request, &reply),
-                Some(Step::End(status)) => {
-                    *context.answered += 1;
-                    return self.server.finish(request, &pairs(&status.trailers()));
-                }
-                None => {
-                    if call.is_delayed() && !delays.is_empty() {
-                        self.start_delay(delays, request, Delayed::Reply);
-                    }
-                    break;
-                }
-            }
-        }
-        self.calls.insert(request, call);
-        let all = |stream| RequestId { connection: request.connection, stream };
-        let calls = self.calls.range(all(0)..=all(u64::MAX));
-        let held_bytes = calls.map(|(_, call)| call.held_bytes()).sum::<usize>() as u64;
-        if held_bytes + self.server.unsent_bytes(request.connection) > MAX_HELD_BYTES {
-            self.server.reset(request);
-            self.cancel(request);
-        }
-    }
-
-    /// Forgets a request that is cancelled.
-    fn cancel(&mut self, request: RequestId) {
-        self.calls.remove(&request);
-        self.delayed.retain(|_, (delayed, _)| *delayed != request);
-    }
-
-    /// Starts the delay of the next ticket.
-    fn start_delay(&mut self, delays: Vec<(Duration, u32)>, request: RequestId, delayed: Delayed) {
-        self.delayed.insert(self.next_ticket, (request, delayed));
-        self.next_ticket = self.next_ticket.wrapping_add(1);
-        let now = Instant::now();
-        self.delays.extend(delays.into_iter().map(|(delay, ticket)| Reverse((now + delay, ticket))));
     }
 
     fn expire_delays(&mut self) {
         let now = Instant::now();
-        while let Some(&Reverse((due, ticket))) = self.delays.peek()
+        while let Some(&Reverse((due, connection, stream))) = self.delays.peek()
             && due <= now
         {
             self.delays.pop();
-            match self.delayed.remove(&ticket) {
-                Some((request, Delayed::Response(planned))) => {
-                    let (mut delays, mut in_flight) = (Vec::new(), 0);
-                    if let Some(plan) = planned.plan {
-                        self.context(&mut delays, &mut in_flight).count_response(plan);
-                    }
-                    self.send_response(request, *planned);
-                }
-                Some((request, Delayed::Reply)) => {
-                    if let Some(reply) = self.calls.get_mut(&request).and_then(Call::delay_expired) {
-                        self.send_reply(request, &reply);
-                    }
-                    self.advance_call(request);
-                }
-                // The request was cancelled.
-                None => {}
+            // All requests of the connection may have been cancelled.
+            if self.connections.contains_key(&connection) {
+                self.step(connection, |streams, sender, context| {
+                    streams.delay_expired(stream, sender, context);
+                });
             }
         }
     }
+}
 
-    fn send_reply(&mut self, request: RequestId, reply: &Reply) {
-        if !reply.bytes.is_empty() {
-            self.server.push(request, &reply.bytes);
-        }
-        self.server.release(request, reply.request_bytes);
+/// Sends on the streams of a connection.
+struct Sender<'a> {
+    server: &'a mut Server,
+    connection: u64,
+}
+
+impl Sender<'_> {
+    fn id(&self, stream: u64) -> RequestId {
+        RequestId { connection: self.connection, stream }
     }
+}
 
-    /// Sends a response, or resets its stream if the parameters ask for a close: others still use the connection.
-    fn send_response(&mut self, request: RequestId, planned: Planned) {
-        if planned.closes {
-            return self.server.reset(request);
-        }
-        self.answer(request, planned.response);
-    }
-
-    fn answer(&mut self, request: RequestId, response: Response) {
+impl StreamSender for Sender<'_> {
+    fn respond(&mut self, stream: u64, response: Response) {
         let Response { fields, body, trailers } = response;
-        self.server.respond(request, &pairs(&fields), body, &pairs(&trailers));
+        self.server.respond(self.id(stream), &pairs(&fields), body, &pairs(&trailers));
+    }
+
+    fn begin(&mut self, stream: u64) {
+        self.server.begin(self.id(stream), &pairs(&grpc::fields()));
+    }
+
+    fn reply(&mut self, stream: u64, reply: &Reply) {
+        if !reply.bytes.is_empty() {
+            self.server.push(self.id(stream), &reply.bytes);
+        }
+        self.server.release(self.id(stream), reply.request_bytes);
+    }
+
+    fn finish(&mut self, stream: u64, status: Status) {
+        self.server.finish(self.id(stream), &pairs(&status.trailers()));
+    }
+
+    fn reset(&mut self, stream: u64) {
+        self.server.reset(self.id(stream));
+    }
+
+    /// Resets the stream, because others still use the connection.
+    fn close(&mut self, stream: u64) -> bool {
+        self.reset(stream);
+        false
+    }
+
+    fn unsent_bytes(&self) -> u64 {
+        self.server.unsent_bytes(self.connection)
     }
 }

@@ -17,6 +17,7 @@ mod request;
 mod respond;
 mod response;
 mod services;
+mod streams;
 mod table;
 mod transport;
 mod worker;
@@ -118,7 +119,9 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// The times of one response, nanoseconds of [`hoptax_host::clock::now_ns`].
+/// The times of one response, nanoseconds of [`hoptax_host::clock::now_ns`]. A call whose messages are answered one by one has
+/// one response: it arrives when its head has been read, its service time is the sum of those of its messages, its departure
+/// is that of its last reply, and it is written when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// The connection: its number in the accept order of the worker, from 0.

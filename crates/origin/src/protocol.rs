@@ -17,7 +17,7 @@ pub(crate) trait ProtocolHandler: Debug + Send {
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next;
 
     /// Sends the response on `stream`, whose delay has expired.
-    fn delay_expired(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>);
+    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context<'_>);
 
     /// Whether no request or response is in flight.
     fn is_idle(&self) -> bool;
@@ -70,7 +70,7 @@ impl ProtocolHandler for Detection {
         Next::Switch(Box::new(http2::Http2::new(self.number, output)))
     }
 
-    fn delay_expired(&mut self, _: u32, _: &mut Vec<u8>, _: &mut Context<'_>) {}
+    fn delay_expired(&mut self, _: u64, _: &mut Vec<u8>, _: &mut Context<'_>) {}
 
     fn is_idle(&self) -> bool {
         true

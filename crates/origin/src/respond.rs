@@ -42,7 +42,7 @@ pub(crate) fn respond(head: &Head, body: &[u8], connection: u64, context: &mut C
     let drawn = behaviour.draw(context.tables, context.random);
     let plan = Some(context.plan(connection, &drawn));
     let response = if head.is_grpc() {
-        grpc::response(&head.path, body, &drawn, context.services)
+        grpc::response(head, body, &drawn, context.services)
     } else {
         response(&drawn, head.method == "HEAD", behaviour.headers())
     };

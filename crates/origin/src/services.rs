@@ -1,22 +1,30 @@
 //! The gRPC services that proxies call: rate limits, external authorization, external processing, and collectors of access
 //! logs and traces. With them, an origin is the companion of functions that need a service.
 //!
-//! Each service allows every request, except for rate limits, and returns the shortest valid response. The cost of a function
-//! is then the work of the proxy and the round trip; the CPU time of the companion is accounted separately. Messages are
-//! encoded by hand, with the names of their fields in comments.
+//! Each service allows every request, except for rate limits and [tasks], and returns the shortest valid response. The cost of
+//! a function is then the work of the proxy and the round trip; the CPU time of the companion is accounted separately. Messages
+//! are encoded by hand, with the names of their fields in comments.
 
 mod access_log;
 mod authorization;
 mod processing;
 mod rate_limit;
+mod tasks;
 mod trace;
 
+use hoptax_wire::http2::Head;
+
 pub(crate) use rate_limit::Buckets;
+
+/// The header of a call that selects a task, if its method performs several.
+const TASK_HEADER: &str = "x-hoptax-task";
 
 /// A service.
 struct Service {
     /// The path of its method.
     path: &'static str,
+    /// The value of [`TASK_HEADER`] of its calls; None for calls without this header.
+    task: Option<&'static str>,
     /// Whether the method streams in both directions.
     is_streaming: bool,
     /// The reply to a message; None if it gets none.
@@ -24,8 +32,17 @@ struct Service {
 }
 
 /// All services.
-const SERVICES: [Service; 5] =
-    [rate_limit::SERVICE, authorization::SERVICE, processing::SERVICE, access_log::SERVICE, trace::SERVICE];
+const SERVICES: [Service; 9] = [
+    rate_limit::SERVICE,
+    authorization::SERVICE,
+    processing::SERVICE,
+    access_log::SERVICE,
+    trace::SERVICE,
+    tasks::ADD_HEADER,
+    tasks::CHECK_TOKEN,
+    tasks::CHECK_TOKEN_AS_AUTHORIZATION,
+    tasks::REWRITE_JSON,
+];
 
 /// State that services keep between calls.
 #[derive(Clone, Debug, Default)]
@@ -34,13 +51,15 @@ pub(crate) struct ServiceState {
     pub(crate) buckets: Buckets,
 }
 
-fn find(path: &str) -> Option<(usize, &'static Service)> {
-    SERVICES.iter().enumerate().find(|(_, service)| service.path == path)
+fn find(head: &Head) -> Option<(usize, &'static Service)> {
+    let path = head.path.split('?').next().unwrap_or_default();
+    let task = head.field(TASK_HEADER);
+    SERVICES.iter().enumerate().find(|(_, service)| service.path == path && service.task == task)
 }
 
-/// The number of the streaming service with this path.
-pub(crate) fn streaming(path: &str) -> Option<usize> {
-    find(path).filter(|(_, service)| service.is_streaming).map(|(number, _)| number)
+/// The number of the streaming service that a call asks for.
+pub(crate) fn streaming(head: &Head) -> Option<usize> {
+    find(head).filter(|(_, service)| service.is_streaming).map(|(number, _)| number)
 }
 
 /// The reply of a streaming service, by its number, to a message; None if it gets none.
@@ -48,9 +67,9 @@ pub(crate) fn reply_to(number: usize, message: &[u8], state: &mut ServiceState) 
     (SERVICES.get(number)?.reply)(message, state)
 }
 
-/// The reply to a call with one message; None if no service has this path.
-pub(crate) fn reply(path: &str, message: &[u8], state: &mut ServiceState) -> Option<Vec<u8>> {
-    let (_, service) = find(path)?;
+/// The reply to a call with one message; None if it asks for no service.
+pub(crate) fn reply(head: &Head, message: &[u8], state: &mut ServiceState) -> Option<Vec<u8>> {
+    let (_, service) = find(head)?;
     Some((service.reply)(message, state).unwrap_or_default())
 }
 
@@ -91,6 +110,26 @@ fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     })
 }
 
+/// A length-delimited field of a Protobuf message with a number below 16.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut field = vec![(number << 3) | 2];
+    let mut length = content.len();
+    while length >= 0x80 {
+        field.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    field.push(length as u8);
+    field.extend_from_slice(content);
+    field
+}
+
+/// The first length-delimited field on a path of field numbers into nested messages.
+fn nested<'a>(message: &'a [u8], path: &[u64]) -> Option<&'a [u8]> {
+    path.iter().try_fold(message, |message, wanted| {
+        fields(message).find(|(number, _)| number == wanted).map(|(_, content)| content)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -99,15 +138,35 @@ mod tests {
 
     use super::*;
 
+    fn head(path: &str, task: Option<&str>) -> Head {
+        let fields = task.map(|task| (TASK_HEADER.to_owned(), task.to_owned()));
+        Head { path: path.to_owned(), fields: fields.into_iter().collect(), ..Head::default() }
+    }
+
     #[test]
     fn every_service_accepts_an_empty_message() {
-        for service in &SERVICES {
-            assert!(reply(service.path, &[], &mut ServiceState::default()).is_some(), "{}", service.path);
+        for (number, service) in SERVICES.iter().enumerate() {
+            let head = head(service.path, service.task);
+            assert!(reply(&head, &[], &mut ServiceState::default()).is_some(), "{head:?}");
+            assert_eq!(find(&head).map(|(number, _)| number), Some(number), "{head:?}");
         }
-        assert_eq!(reply("/a.B/C", &[], &mut ServiceState::default()), None);
+    }
+
+    #[test]
+    fn a_call_without_a_service_gets_no_reply() {
+        let authorization = authorization::SERVICE.path;
+        for head in [head("/a.B/C", None), head(authorization, Some("dance"))] {
+            assert_eq!(reply(&head, &[], &mut ServiceState::default()), None, "{head:?}");
+        }
     }
 
     proptest! {
+        #[test]
+        fn a_written_field_is_read(number in 1_u8..16, content in prop::collection::vec(any::<u8>(), 0..40_000)) {
+            let message = field(number, &content);
+            prop_assert_eq!(fields(&message).collect::<Vec<_>>(), [(u64::from(number), content.as_slice())]);
+        }
+
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             fields(&bytes).count();

@@ -53,9 +53,9 @@ pub(crate) struct Worker {
     /// Indexes of free slots.
     free_slots: Vec<usize>,
     /// Delays: the time of expiry, the slot, its generation, and the stream.
-    delays: BinaryHeap<Reverse<(Instant, usize, u64, u32)>>,
+    delays: BinaryHeap<Reverse<(Instant, usize, u64, u64)>>,
     /// Delays that the current step started.
-    new_delays: Vec<(Duration, u32)>,
+    new_delays: Vec<(Duration, u64)>,
     tls: Option<Arc<ServerConfig>>,
     /// Request size for plain TCP, bytes.
     request_bytes: Option<u64>,

@@ -11,6 +11,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hoptax_origin::{Origin, OriginError, OriginOptions, OriginReport};
+use hoptax_wire::grpc::framed;
+use hoptax_wire::http2::{Http2, Settings};
+use hoptax_wire::{Encoded, Event};
 
 struct Running {
     address: SocketAddr,
@@ -245,4 +248,49 @@ fn keep_alive_of_an_http_1_0_client_is_confirmed() {
         assert!(read_response(&mut stream).contains("connection: keep-alive\r\n"));
     }
     assert!(origin.exchange(b"GET / HTTP/1.0\r\n\r\n").contains("connection: close"));
+}
+
+#[test]
+fn the_record_holds_streaming_calls_beside_requests() {
+    let origin = Origin::bind(&options()).unwrap();
+    let (address, stop) = (origin.local_address(), Arc::new(AtomicBool::new(false)));
+    let served = std::thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || origin.run_recorded(&stop)
+    });
+    let mut socket = TcpStream::connect(address).unwrap();
+    let mut client = Http2::new(Settings::of_streams(1), None);
+    let mut output = Vec::new();
+    client.open(&mut output);
+    for (path, body) in [
+        ("/", Vec::new()),
+        ("/hoptax.echo.v1.Echo/Bidirectional?delay=2ms", [framed(b"a"), framed(b"b")].concat()),
+    ] {
+        let fields = [
+            (":method", "POST"),
+            (":scheme", "http"),
+            (":authority", "a"),
+            (":path", path),
+            ("content-type", "application/grpc"),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let fields = if body.is_empty() { &fields[..4] } else { &fields[..] };
+        let request = Encoded::http2(fields, &body);
+        client.send(0, &request, &request.bytes, &mut output);
+        let (mut buffer, mut events) = ([0; 4096], Vec::new());
+        while !events.iter().any(|event| matches!(event, Event::Answered { .. })) {
+            socket.write_all(&output).unwrap();
+            output.clear();
+            let count = socket.read(&mut buffer).unwrap();
+            client.feed(&buffer[..count], &mut output, &mut events).unwrap();
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let (report, served) = served.join().unwrap().unwrap();
+    assert_eq!((report.answered, served.len()), (2, 2));
+    let [plain, call] = [0, 1].map(|index| served[index]);
+    assert!(plain.written_ns <= call.arrived_ns, "{plain:?} {call:?}");
+    // Each of its messages has its own delay.
+    assert!(call.written_ns - call.arrived_ns >= 4_000_000, "{call:?}");
+    assert!(call.departs_ns >= call.arrived_ns + 4_000_000 && call.departs_ns <= call.written_ns, "{call:?}");
 }

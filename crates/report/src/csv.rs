@@ -20,10 +20,11 @@ const OF_ARM: [Named<ArmResult>; 7] = [
     ("cost_max_rate", |arm| arm.cost.max_rate),
 ];
 
-const OF_PROXY: [Named<HopUse>; 3] = [
+const OF_PROXY: [Named<HopUse>; 4] = [
     ("cpu_us_per_request", |hop| hop.cpu_us_per_request),
     ("memory_bytes", |hop| hop.memory_bytes),
     ("memory_per_connection_bytes", |hop| hop.memory_per_connection_bytes),
+    ("start_cpu_us", |hop| hop.start_cpu_us),
 ];
 
 const OF_LOAD: [Named<ArmLoad>; 8] = [
@@ -38,7 +39,7 @@ const OF_LOAD: [Named<ArmLoad>; 8] = [
 ];
 
 /// Costs of an arm, overall or under a load.
-const OF_COST: [Named<Cost>; 8] = [
+const OF_COST: [Named<Cost>; 9] = [
     ("cost_cpu_us_per_request", |cost| cost.cpu_us_per_request),
     ("cost_cpu_share", |cost| cost.cpu_share),
     ("cost_response_p50_us", |cost| cost.response_us.p50),
@@ -47,6 +48,7 @@ const OF_COST: [Named<Cost>; 8] = [
     ("cost_over_1_ms_share", |cost| cost.over_1_ms_share),
     ("cost_memory_bytes", |cost| cost.memory_bytes),
     ("cost_memory_per_connection_bytes", |cost| cost.memory_per_connection_bytes),
+    ("cost_start_cpu_us", |cost| cost.start_cpu_us),
 ];
 
 /// One line for each number of each arm, with its interval. The prefix `cost_` marks a difference from the arm that it

@@ -64,6 +64,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
                 memory_bytes: has_proxy.then(|| interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
                 memory_per_connection_bytes: has_proxy.then(|| interval(cpu_us * 50.0, 900.0)),
+                start_cpu_us: has_proxy.then(|| interval(cpu_us * 100.0, 450.0)),
             }
         } else {
             Cost::default()
@@ -76,11 +77,13 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 cpu_us_per_request: None,
                 memory_bytes: Some(interval((67.7 + cpu_us / 5.0) * MIB, 0.4 * MIB)),
                 memory_per_connection_bytes: Some(interval(21_600.0 + cpu_us * 50.0, 800.0)),
+                start_cpu_us: Some(interval(61_000.0 + cpu_us * 100.0, 600.0)),
             }]
         } else {
             Vec::new()
         },
         proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: None }),
+        capacity: None,
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
         failures: BTreeMap::new(),
     }
@@ -148,6 +151,7 @@ pub(crate) fn study() -> StudyResult {
             resumed_after_rounds: Vec::new(),
             max_error_share: 0.001,
         },
+        sittings: Vec::new(),
         generator: vec![GeneratorUse {
             load: "saturation".to_owned(),
             own_lag_p50_us: None,
@@ -289,6 +293,20 @@ pub(crate) fn loaded() -> StudyResult {
                 ..ArmLoad::default()
             };
             arm.loads.push(under);
+        }
+    }
+    result
+}
+
+/// The loaded study, with loads that are shares of the capacity of each arm.
+pub(crate) fn shares() -> StudyResult {
+    let mut result = loaded();
+    for (load, share) in result.plan.loads.iter_mut().skip(1).zip([0.25, 0.5]) {
+        (load.rate, load.utilisation) = (None, Some(share));
+    }
+    for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
+        for (load, busy) in arm.loads.iter_mut().zip([0.98, 0.39, 0.62]) {
+            load.proxy_core_share = Some(busy);
         }
     }
     result

@@ -36,7 +36,7 @@ pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> 
         title: format!(
             "new connections under {}, {} (a proxy that was not fully busy sustains more)",
             load.name,
-            words::loop_of(load)
+            words::loop_of(result, load)
         ),
         header: header.chain(["proxy busy"]).map(str::to_owned).collect(),
         rows: result.arms.iter().filter_map(of).map(row).collect(),

@@ -1,6 +1,6 @@
 //! A study as a self-contained HTML page without scripts or external resources.
 
-use hoptax_result::{ArmKind, Interval, Measure, StudyResult};
+use hoptax_result::{ArmKind, CostMeasure, Interval, Measure, SittingsResult, StudyResult};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::in_use::{Multiple, multiples};
 use crate::numbers::ends;
 use crate::rows::{Columns, Row, rows};
 use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, words};
+use crate::{known, levels, sittings, words};
 
 const TEMPLATES: [(&str, &str); 2] = [
     ("study.html", include_str!("../templates/study.html")),
@@ -28,6 +28,24 @@ pub struct HtmlError(#[from] minijinja::Error);
 /// # Errors
 /// When the template does not evaluate.
 pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
+    page(result, None)
+}
+
+/// The page of several sittings: all together as `one` study, and CPU time by sitting.
+///
+/// # Errors
+/// When the template does not evaluate.
+pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Result<String, HtmlError> {
+    let of_sittings = PageSittings {
+        heading: sittings::HEADING,
+        lines: sittings::sittings(result),
+        holds: sittings::holds(result),
+        tables: sittings::tables(result, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
+    };
+    page(one, Some(of_sittings))
+}
+
+fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, HtmlError> {
     let rows = rows(result);
     let columns = Columns::of(&rows);
     let mut environment = Environment::new();
@@ -44,6 +62,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         verdict: result.verdict.as_str(),
         verdict_text: words::verdict(result),
         loosened: words::loosened(&result.loosened),
+        sittings,
         lead: findings::lead(result).as_ref().map(PageLead::new),
         levels: levels::levels(result),
         level_notes: if columns.is_empty() { Vec::new() } else { levels::notes(result) },
@@ -52,7 +71,7 @@ pub fn study(result: &StudyResult) -> Result<String, HtmlError> {
         response_load: result
             .plan
             .response_load()
-            .map_or_else(String::new, |load| format!("{} ({})", load.name, words::loop_of(load))),
+            .map_or_else(String::new, |load| format!("{} ({})", load.name, words::loop_of(result, load))),
         has: PageColumns::new(&columns),
         is_empty: columns.is_empty(),
         left_out: columns.left_out,
@@ -87,6 +106,7 @@ struct Page<'a> {
     verdict: &'static str,
     verdict_text: &'static str,
     loosened: Vec<String>,
+    sittings: Option<PageSittings>,
     lead: Option<PageLead<'a>>,
     levels: Option<SideTable>,
     level_notes: Vec<String>,
@@ -107,6 +127,16 @@ struct Page<'a> {
     same: Option<String>,
     slices: Vec<String>,
     machine: String,
+}
+
+/// The sittings of a combined study.
+#[derive(Serialize)]
+struct PageSittings {
+    heading: &'static str,
+    lines: Vec<String>,
+    /// What the intervals hold for.
+    holds: String,
+    tables: Vec<SideTable>,
 }
 
 /// A forest plot of one cost, with the interval of the A/A arm as its band.
@@ -285,6 +315,19 @@ mod tests {
         // CPU time and p99 of each of nine functions.
         assert_eq!((pictures("multiple"), page.matches("class=\"other\"").count()), (18, 18));
         assert_eq!(study(&fixture::study()).unwrap().matches("class=\"multiple\"").count(), 0);
+    }
+
+    #[test]
+    fn sittings_are_on_one_page_with_their_variation() {
+        let mut one = fixture::study();
+        let three = sittings::fixture::three();
+        one.sittings.clone_from(&three.sittings);
+        let page = super::sittings(&three, &one).unwrap();
+        let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}: {page}"));
+        assert!(at("Verdict:") < at("Sitting 1: ") && at("Sitting 1: ") < at("All numbers"));
+        assert!(at("All numbers") < at(sittings::HEADING) && at(sittings::HEADING) < at("<h2>Findings"));
+        assert!(at("between sittings</th>") < at("Findings") && page.contains("rounds in 3 sittings"));
+        assert!(!study(&one).unwrap().contains(sittings::HEADING));
     }
 
     #[test]

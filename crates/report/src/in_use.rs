@@ -1,6 +1,7 @@
 //! Costs of a function by load: CPU time per request, and how CPU time and the tail change with the rate.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
+use hoptax_stats::median;
 use serde::Serialize;
 
 use crate::numbers::{grouped, level};
@@ -13,7 +14,8 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
         rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect();
     let under = |arm: &ArmResult, load: &LoadSpec| load_of(arm, load)?.cost.cpu_us_per_request;
     let has_costs = |load: &&LoadSpec| rows.iter().any(|arm| under(arm, load).is_some());
-    let loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(has_costs).collect();
+    let mut loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(has_costs).collect();
+    loads.sort_by(|a, b| by_intensity(a, b));
     let cells = |arm: &ArmResult| -> Vec<String> {
         let text = |load: &&LoadSpec| {
             let place = (Measure::Cpu, Some(load.name.as_str()));
@@ -23,17 +25,39 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     };
     (loads.len() > 1).then(|| SideTable {
         title: "CPU cost per request by load, us".to_owned(),
-        header: std::iter::once("arm".to_owned()).chain(loads.iter().map(|load| heading(load))).collect(),
+        header: std::iter::once("arm".to_owned())
+            .chain(loads.iter().map(|load| heading(result, load)))
+            .collect(),
         rows: rows.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
     })
 }
 
-fn heading(load: &LoadSpec) -> String {
-    match (load.utilisation, load.rate) {
-        (Some(share), _) => format!("{} ({})", load.name, Axis::Utilisation.label(share)),
-        (None, Some(rate)) => format!("{} ({}/s)", load.name, Axis::Rate.label(rate)),
-        (None, None) => format!("{} (closed loop)", load.name),
-    }
+fn heading(result: &StudyResult, load: &LoadSpec) -> String {
+    let how = match (load.utilisation, load.rate) {
+        (Some(share), _) => percent(share),
+        (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),
+        (None, None) => "closed loop".to_owned(),
+    };
+    let busy = busy_share(result, load).filter(|_| load.utilisation.is_some());
+    let busy = busy.map_or_else(String::new, |share| format!(", busy {}", percent(share)));
+    format!("{} ({how}{busy})", load.name)
+}
+
+/// The order of loads in tables: closed loops, then open ones by their rate or share.
+pub(crate) fn by_intensity(a: &LoadSpec, b: &LoadSpec) -> std::cmp::Ordering {
+    let place = |load: &LoadSpec| load.utilisation.or(load.rate).unwrap_or(0.0);
+    place(a).total_cmp(&place(b))
+}
+
+/// How busy the proxies were under a load: CPU time as a share of wall time, the median over arms. None without proxies.
+pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
+    let of_arm = |arm: &ArmResult| load_of(arm, load)?.proxy_core_share;
+    median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())
+}
+
+/// A share as whole percent: `30 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 fn load_of<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<&'a ArmLoad> {
@@ -60,8 +84,9 @@ pub(crate) struct Multiple {
 /// The horizontal axis of the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
-    /// Share of each arm's capacity.
-    Utilisation,
+    /// How busy the proxy was, for loads that are a share of each arm's capacity. The planned share is another: a
+    /// request costs more CPU time the less a proxy has to do.
+    Busy,
     /// Requests per second.
     Rate,
 }
@@ -70,20 +95,20 @@ impl Axis {
     /// The axis of a study: the rate, unless at least two loads are a share of each arm's capacity.
     fn of(result: &StudyResult) -> Self {
         let shares = result.plan.loads.iter().filter(|load| load.utilisation.is_some());
-        if shares.count() > 1 { Self::Utilisation } else { Self::Rate }
+        if shares.count() > 1 { Self::Busy } else { Self::Rate }
     }
 
-    /// The position of a load on the axis, if it has one.
-    fn place(self, load: &LoadSpec) -> Option<f64> {
+    /// The position of an arm under a load on the axis, if it has one.
+    fn place(self, load: &LoadSpec, under: &ArmLoad) -> Option<f64> {
         match self {
-            Self::Utilisation => load.utilisation,
+            Self::Busy => under.proxy_core_share.filter(|_| load.utilisation.is_some()),
             Self::Rate => load.rate,
         }
     }
 
     fn label(self, place: f64) -> String {
         match self {
-            Self::Utilisation => format!("{:.0} %", place * 100.0),
+            Self::Busy => percent(place),
             Self::Rate => grouped(place, 0),
         }
     }
@@ -91,7 +116,7 @@ impl Axis {
     /// The unit of its numbers.
     fn unit(self) -> &'static str {
         match self {
-            Self::Utilisation => "of capacity",
+            Self::Busy => "busy",
             Self::Rate => "requests/s",
         }
     }
@@ -158,7 +183,10 @@ fn series(
     axis: Axis,
     value: fn(&ArmLoad) -> Option<Interval>,
 ) -> Vec<(f64, Interval)> {
-    let at = |load: &LoadSpec| Some((axis.place(load)?, value(load_of(arm, load)?)?));
+    let at = |load: &LoadSpec| {
+        let under = load_of(arm, load)?;
+        Some((axis.place(load, under)?, value(under)?))
+    };
     let mut series: Vec<(f64, Interval)> = result.plan.loads.iter().filter_map(at).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
     series
@@ -181,7 +209,9 @@ fn chart(
     if first >= last || highest <= 0.0 {
         return None;
     }
-    let x = |place: f64| round(LEFT + place.clamp(0.0, last) / last * (WIDTH - LEFT - RIGHT));
+    // The other arm may have been busier.
+    let end = other.last().map_or(last, |(place, _)| last.max(*place));
+    let x = |place: f64| round(LEFT + place.clamp(0.0, end) / end * (WIDTH - LEFT - RIGHT));
     let y = |us: f64| round(HEIGHT - BOTTOM - us.clamp(0.0, highest) / highest * (HEIGHT - TOP - BOTTOM));
     let polyline = |series: &[(f64, Interval)]| {
         let points = series.iter().map(|(place, value)| format!("{},{}", x(*place), y(value.estimate)));
@@ -204,7 +234,7 @@ fn chart(
         top: TOP,
         highest: grouped(highest, usize::from(highest < 10.0)),
         first: axis.label(first),
-        last: axis.label(last),
+        last: axis.label(end),
         unit: axis.unit(),
         first_x: x(first),
         line: polyline(&own),
@@ -251,14 +281,22 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_capacity_are_the_axis_if_there_are_several() {
-        let mut result = fixture::loaded();
-        for (load, share) in result.plan.loads.iter_mut().skip(1).zip([0.25, 0.5]) {
-            (load.rate, load.utilisation) = (None, Some(share));
+    fn shares_of_capacity_are_shown_with_how_busy_the_proxies_were() {
+        let mut result = fixture::shares();
+        assert_eq!(
+            table(&result).unwrap().header[2..],
+            ["fixed-rate (25 %, busy 39 %)", "half (50 %, busy 62 %)"]
+        );
+        let cpu = |result: &StudyResult| multiples(result)[0].charts[0].clone();
+        let chart = cpu(&result);
+        assert_eq!((chart.first.as_str(), chart.last.as_str(), chart.unit), ("39 %", "62 %", "busy"));
+        assert!(chart.points[0].text.ends_with(" at 39 % busy"), "{chart:?}");
+        // The axis reaches as far as the busier of the two arms.
+        for arm in result.arms.iter_mut().filter(|arm| arm.kind == ArmKind::Baseline) {
+            arm.loads[2].proxy_core_share = Some(0.8);
         }
-        assert_eq!(table(&result).unwrap().header[2..], ["fixed-rate (25 %)", "half (50 %)"]);
-        let cpu = &multiples(&result)[0].charts[0];
-        assert_eq!((cpu.first.as_str(), cpu.last.as_str(), cpu.unit), ("25 %", "50 %", "of capacity"));
+        let chart = cpu(&result);
+        assert!(chart.last == "80 %" && chart.points[1].x < WIDTH - RIGHT, "{chart:?}");
     }
 
     #[test]

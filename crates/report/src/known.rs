@@ -12,9 +12,13 @@ pub(crate) fn sentences(result: &StudyResult) -> Vec<String> {
 
 fn response_time(arm: &ArmResult) -> Option<String> {
     let known = arm.known_answer?;
-    let (low_us, high_us) = known.response_p50_low_us.zip(known.response_p50_high_us)?;
+    let low = plain(known.response_p50_low_us?);
     let seen = costs(arm.cost.response_us.p50.as_ref());
-    Some(format!("{}: p50 {seen}, expected {} to {} us", arm.id, plain(low_us), plain(high_us)))
+    let expected = match known.response_p50_high_us {
+        Some(high_us) => format!("{low} to {} us", plain(high_us)),
+        None => format!("{low} us or more"),
+    };
+    Some(format!("{}: p50 {seen}, expected {expected}", arm.id))
 }
 
 /// The arm that burns CPU time is compared with the arm of the same function that burns none, since the function's own

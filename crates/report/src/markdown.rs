@@ -9,8 +9,13 @@ use crate::{known, levels, prices, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
+    page(result, "", "")
+}
+
+/// The study as Markdown, with a text below the verdict and one below the tables.
+fn page(result: &StudyResult, below_verdict: &str, below_tables: &str) -> String {
     let mut text = format!("# {}\n\n{}\n\n", escape(&result.name), escape(&result.summary));
-    text += &format!("**Verdict: {}.**\n\n", words::verdict(result));
+    text += &format!("**Verdict: {}.**\n\n{below_verdict}", words::verdict(result));
     for line in words::loosened(&result.loosened) {
         text += &format!("{}.\n\n", escape(&words::capitalised(&line)));
     }
@@ -24,6 +29,7 @@ pub fn study(result: &StudyResult) -> String {
     for table in side_tables(result, Room::Page) {
         text += &side(&table);
     }
+    text += below_tables;
     let known = known::sentences(result);
     if !known.is_empty() {
         text += "## Known answers\n\n";
@@ -56,19 +62,15 @@ pub fn study(result: &StudyResult) -> String {
     text
 }
 
-/// Several sittings as Markdown: the price list of all together, then CPU time by sitting.
-pub fn sittings(result: &SittingsResult) -> String {
-    let mut text = format!("# {}: sittings on one machine\n\n", escape(&result.study));
-    for line in sittings::sittings(result) {
-        text += &format!("- {}\n", escape(&line));
-    }
-    text.push('\n');
-    text += &side(&sittings::price_list(result));
+/// Several sittings as Markdown: all together as `one` study, and CPU time by sitting.
+pub fn sittings(result: &SittingsResult, one: &StudyResult) -> String {
+    let lines: Vec<String> =
+        sittings::sittings(result).iter().map(|line| format!("- {}\n", escape(line))).collect();
+    let mut between = format!("## {}\n\n{}.\n\n", sittings::HEADING, escape(&sittings::holds(result)));
     for table in sittings::tables(result, &[CostMeasure::CpuUs, CostMeasure::CpuShare]) {
-        text += &side(&table);
+        between += &side(&table);
     }
-    text += &format!("{}.\n\n{}.\n", escape(&sittings::holds(result)), escape(&sittings::machine(result)));
-    text
+    page(one, &(lines.concat() + "\n"), &between)
 }
 
 /// Prices as Markdown.

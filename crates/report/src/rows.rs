@@ -66,7 +66,8 @@ impl Row<'_> {
             | Measure::Rate
             | Measure::NewConnections
             | Measure::LinkBytes
-            | Measure::Admitted => None,
+            | Measure::Admitted
+            | Measure::StartCpu => None,
         }
     }
 }
@@ -82,14 +83,20 @@ pub(crate) struct Columns {
 impl Columns {
     pub(crate) fn of(rows: &[Row<'_>]) -> Self {
         let mut columns = Self::default();
+        let mut is_of_most = false;
         // The columns left out, by the checks that withheld them.
         let mut left_out: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
         for measure in MEASURES {
             let cells = || rows.iter().filter_map(|row| row.cell(measure));
-            if cells().any(|cell| cell.is_present) {
+            let stated = cells().filter(|cell| cell.is_present).count();
+            let withheld = cells().filter(|cell| !cell.withheld_by.is_empty()).count();
+            // Most arms share the reason why a tail is withheld: it is given once instead of in each cell.
+            let is_tail = matches!(measure, Measure::ResponseP90 | Measure::ResponseP99);
+            if stated > 0 && (!is_tail || stated >= withheld) {
                 columns.shown.push(measure);
                 continue;
             }
+            is_of_most |= stated > 0;
             let mut checks: Vec<&str> =
                 cells().flat_map(|cell| &cell.withheld_by).map(String::as_str).collect();
             checks.sort_unstable();
@@ -104,7 +111,8 @@ impl Columns {
             |(checks, words): &(Vec<&str>, Vec<&str>)| format!("{} (by {})", listed(words), listed(checks));
         if !left_out.is_empty() {
             let left_out = left_out.iter().map(by).collect::<Vec<_>>().join("; ");
-            columns.left_out = Some(format!("not shown, withheld for all arms: {left_out}"));
+            let arms = if is_of_most { "most or all arms" } else { "all arms" };
+            columns.left_out = Some(format!("not shown, withheld for {arms}: {left_out}"));
         } else if columns.is_empty() && !rows.is_empty() {
             columns.left_out = Some("no arm has a cost".to_owned());
         }
@@ -148,10 +156,15 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
 
 /// Resident memory of all proxies of an arm together, MiB; none without one, or if that of one of them is not known.
 pub(crate) fn memory_mib(arm: &ArmResult) -> Option<Interval> {
-    let hops: Option<Vec<Interval>> = arm.hops.iter().map(hop_memory_mib).collect();
-    let hops = hops.filter(|hops| !hops.is_empty())?;
-    let estimate = hops.iter().map(|hop| hop.estimate).sum::<f64>();
-    let half = hops.iter().fold(0.0, |half: f64, hop| half.hypot(hop.half_width()));
+    sum(arm.hops.iter().map(hop_memory_mib))
+}
+
+/// The sum of what the proxies of an arm have; none without proxies, or if that of one of them is not known.
+pub(crate) fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
+    let proxies: Option<Vec<Interval>> = proxies.collect();
+    let proxies = proxies.filter(|proxies| !proxies.is_empty())?;
+    let estimate = proxies.iter().map(|proxy| proxy.estimate).sum::<f64>();
+    let half = proxies.iter().fold(0.0, |half: f64, proxy| half.hypot(proxy.half_width()));
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
 
@@ -170,7 +183,7 @@ pub(crate) fn hop_memory_per_connection_kb(hop: &HopUse) -> Option<Interval> {
     hop.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB))
 }
 
-fn in_units(interval: &Interval, unit: f64) -> Interval {
+pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
     Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
 }
 
@@ -256,7 +269,7 @@ pub(crate) fn cell(
 /// The load that a cost is taken from by default.
 fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
     let load = match measure {
-        Measure::Memory | Measure::MemoryPerConnection => None,
+        Measure::Memory | Measure::MemoryPerConnection | Measure::StartCpu => None,
         Measure::MaxRate => result.plan.rate_load(),
         Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => result.plan.response_load(),
         _ => result.plan.cpu_load(),
@@ -311,6 +324,23 @@ mod tests {
                    memory per connection (by steal)";
         assert!(void.is_empty());
         assert_eq!(void.left_out.as_deref(), Some(all));
+    }
+
+    #[test]
+    fn a_tail_that_is_withheld_for_most_arms_is_not_shown() {
+        let mut result = fixture::study();
+        let count = result.arms.len();
+        result.findings[0].withholds = true;
+        result.findings[0].measures = vec![Measure::ResponseP90, Measure::ResponseP50];
+        for arm in result.arms.iter_mut().take(count - 1) {
+            (arm.cost.response_us.p90, arm.cost.response_us.p50) = (None, None);
+        }
+        let columns = Columns::of(&super::rows(&result));
+        assert!(!columns.has(Measure::ResponseP90) && columns.has(Measure::ResponseP50));
+        assert_eq!(
+            columns.left_out.as_deref(),
+            Some("not shown, withheld for most or all arms: p90 (by steal)")
+        );
     }
 
     #[test]

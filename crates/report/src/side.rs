@@ -4,8 +4,11 @@ use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, Study
 use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
-use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb};
+use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb, in_units, sum};
 use crate::{handshakes, in_use, parts, words};
+
+/// Microseconds of a millisecond.
+const US_PER_MS: f64 = 1000.0;
 
 /// A table, for all outputs.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -50,6 +53,7 @@ pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     }
     if room == Room::Page {
         tables.extend(parts::table(result));
+        tables.extend(Some(starts(result)).filter(|table| !table.rows.is_empty()));
     }
     tables.extend(null(result));
     tables
@@ -67,9 +71,10 @@ fn percent(share: f64) -> String {
 type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 
 /// Columns of a load; those without any value are left out.
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("rate ratio", |load| load.rate_ratio.as_ref().map(level)),
+    ("proxy busy", |load| load.proxy_core_share.map(in_use::percent)),
     ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
     ("p99 us", |load| load.response_us.p99.as_ref().map(level)),
     ("within 1 ms", |load| load.within_1_ms_share.map(percent)),
@@ -96,7 +101,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
         columns.iter().map(|column| column.1(load).unwrap_or_else(|| "-".to_owned())).collect()
     };
     SideTable {
-        title: format!("{}, {}", load.name, words::loop_of(load)),
+        title: format!("{}, {}", load.name, words::loop_of(result, load)),
         header: std::iter::once("arm")
             .chain(columns.iter().map(|column| column.0))
             .map(str::to_owned)
@@ -126,7 +131,7 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
         }
     }
     SideTable {
-        title: format!("responses by status under {}, {}", load.name, words::loop_of(load)),
+        title: format!("responses by status under {}, {}", load.name, words::loop_of(result, load)),
         header: ["arm", "status", "per second", "p50 us", "p99 us", "admitted/expected"]
             .map(str::to_owned)
             .to_vec(),
@@ -146,6 +151,21 @@ fn companion(result: &StudyResult) -> SideTable {
     SideTable {
         title: "functions that call a service (companion), CPU time per request".to_owned(),
         header: ["arm", "proxy cost us", "companion us", "total us"].map(str::to_owned).to_vec(),
+        rows: result.arms.iter().filter_map(row).collect(),
+    }
+}
+
+/// CPU time until the proxies of an arm are live, and what the function adds to it.
+fn starts(result: &StudyResult) -> SideTable {
+    let row = |arm: &ArmResult| {
+        let own = sum(arm.hops.iter().map(|hop| hop.start_cpu_us))?;
+        let cost = arm.cost.start_cpu_us.as_ref();
+        let added = cost.map_or_else(|| "-".to_owned(), |cost| difference(&in_units(cost, US_PER_MS)));
+        Some((arm.id.clone(), vec![level(&in_units(&own, US_PER_MS)), added]))
+    };
+    SideTable {
+        title: "CPU time from the start until the proxies are live".to_owned(),
+        header: ["arm", "ms", "added ms"].map(str::to_owned).to_vec(),
         rows: result.arms.iter().filter_map(row).collect(),
     }
 }
@@ -223,6 +243,15 @@ fn null(result: &StudyResult) -> Option<SideTable> {
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn each_arm_under_a_load_has_how_busy_its_proxy_was() {
+        let result = fixture::shares();
+        let table = under(&result, &result.plan.loads[1]);
+        let column = table.header.iter().position(|name| name == "proxy busy").unwrap();
+        let of = |id: &str| &table.rows.iter().find(|(name, _)| name == id).unwrap().1[column - 1];
+        assert_eq!([of("lua"), of("direct")], ["39 %", "-"]);
+    }
 
     #[test]
     fn many_identical_arms_summarise_the_coverage() {

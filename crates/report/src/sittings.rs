@@ -1,9 +1,12 @@
 //! Tables of several sittings of a study: each cost by sitting and combined.
 
-use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingArm, SittingCost, SittingsResult, Verdict};
+use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, Verdict};
 
 use crate::numbers::{decimals, difference, ends, grouped};
 use crate::side::SideTable;
+
+/// The heading of the tables by sitting.
+pub(crate) const HEADING: &str = "Variation between sittings";
 
 /// A table for each of `measures` that any arm has a cost in: one row per arm, one column per sitting, then the
 /// combined cost.
@@ -65,52 +68,6 @@ pub(crate) fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
     Interval { estimate: interval.estimate * unit, low: interval.low * unit, high: interval.high * unit }
 }
 
-/// A price list: one row per arm, one column per cost, each combined from all sittings. CPU time has a column for each
-/// further load as well. Columns without any cost are left out.
-pub(crate) fn price_list(result: &SittingsResult) -> SideTable {
-    let mut loads: Vec<&str> = Vec::new();
-    for load in result.arms.iter().flat_map(|arm| &arm.costs).filter_map(|cost| cost.load.as_deref()) {
-        if !loads.contains(&load) {
-            loads.push(load);
-        }
-    }
-    let find = |costs: &[SittingCost], (measure, load): (CostMeasure, Option<&str>)| {
-        let found = costs.iter().find(|cost| cost.measure == measure && cost.load.as_deref() == load);
-        found.map(|cost| scaled(cost.combined, measure))
-    };
-    let cpu = CostMeasure::CpuUs;
-    // The CPU time of an arm is that under one of the loads, which needs no second column.
-    let is_other = |load: &&str| {
-        result.arms.iter().any(|arm| find(&arm.costs, (cpu, Some(*load))) != find(&arm.costs, (cpu, None)))
-    };
-    let overall = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
-    let by_load = loads.into_iter().filter(is_other).map(|load| (cpu, Some(load)));
-    let columns: Vec<_> = overall
-        .chain(by_load)
-        .filter(|column| result.arms.iter().any(|arm| find(&arm.costs, *column).is_some()))
-        .collect();
-    let heading = |(measure, load): &(CostMeasure, Option<&str>)| match load {
-        Some(load) => format!("{} under {load}", measure.words()),
-        None => measure.words().to_owned(),
-    };
-    let row = |arm: &SittingArm| {
-        let cell = |column: &(CostMeasure, Option<&str>)| {
-            find(&arm.costs, *column).map_or_else(|| "-".to_owned(), |cost| difference(&cost))
-        };
-        let cells = std::iter::once(arm.compared_with.clone()).chain(columns.iter().map(cell));
-        (arm.id.clone(), cells.collect())
-    };
-    SideTable {
-        title: "cost of each arm per request, all sittings combined".to_owned(),
-        header: ["arm", "compared with"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain(columns.iter().map(heading))
-            .collect(),
-        rows: result.arms.iter().map(row).collect(),
-    }
-}
-
 /// One line per sitting: its number, time, length and verdict.
 pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
     let line = |(number, sitting): (usize, &hoptax_result::SittingRecord)| {
@@ -163,7 +120,7 @@ pub(crate) fn machine(result: &SittingsResult) -> String {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{SittingEstimate, SittingRecord, SittingsMachine, SittingsResult};
+    use hoptax_result::{SittingArm, SittingEstimate, SittingRecord, SittingsMachine, SittingsResult};
 
     use super::*;
 
@@ -270,15 +227,6 @@ mod tests {
         assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "single sitting"]);
         // 0.045 of the numbers above, in percent.
         assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
-    }
-
-    #[test]
-    fn the_price_list_has_a_column_for_each_cost_and_each_further_load() {
-        let list = price_list(&fixture::three());
-        let under = "CPU time per request, us under in-use";
-        assert_eq!(list.header[2..], [CostMeasure::CpuUs.words(), CostMeasure::CpuShare.words(), under]);
-        assert_eq!(list.rows[0].1, ["baseline", "+20.3 ±2.2", "+91 ±10", "+40.5 ±4.5"]);
-        assert_eq!(list.rows[1].1, ["baseline", "+1.50 ±0.30", "-", "-"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use hoptax_result::{
 };
 
 use crate::numbers::{difference, grouped};
-use crate::probe;
+use crate::{in_use, probe};
 
 /// The result of the A/A arm.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
@@ -29,7 +29,7 @@ pub(crate) fn method(result: &StudyResult) -> String {
         .loads
         .iter()
         .map(|load| {
-            let how = loop_of(load);
+            let how = loop_of(result, load);
             format!(
                 "{} ({how}, {} {}{}, {} {} of {} ms)",
                 load.name,
@@ -47,6 +47,10 @@ pub(crate) fn method(result: &StudyResult) -> String {
     let resumed: String =
         plan.resumed_after_rounds.iter().map(|round| format!(", resumed after round {round}")).collect();
     let resumed = resumed + &until(result);
+    let resumed = match result.sittings.len() {
+        0 => resumed,
+        sittings => format!(" in {sittings} sittings"),
+    };
     format!(
         "{} of {} rounds{resumed}, all processes restarted in each; loads: {}; seed {}; {} s",
         plan.rounds_completed,
@@ -74,14 +78,18 @@ fn until(result: &StudyResult) -> String {
 }
 
 /// How the requests of a load are released.
-pub(crate) fn loop_of(load: &LoadSpec) -> String {
+pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
     match (load.loop_, load.rate) {
         (Loop::Open, rate) => {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
-            let rate = rate.map_or_else(
-                || format!("{:.0} % of the capacity of each arm", load.utilisation.unwrap_or(0.0) * 100.0),
-                |rate| format!("{} requests/s", grouped(rate, 0)),
-            );
+            let of_capacity = || {
+                let busy = in_use::busy_share(result, load).map_or_else(String::new, |share| {
+                    format!(" (proxies busy {} of the time at the median)", in_use::percent(share))
+                });
+                let share = in_use::percent(load.utilisation.unwrap_or(0.0));
+                format!("{share} of the capacity of each arm{busy}")
+            };
+            let rate = rate.map_or_else(of_capacity, |rate| format!("{} requests/s", grouped(rate, 0)));
             format!("open loop, {rate}, {arrivals}")
         }
         _ => "closed loop".to_owned(),
@@ -105,11 +113,16 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     let sequential = result.plan.sequential.as_ref().map_or_else(String::new, |sequential| {
         format!(" at {:.0} %, since interval widths ended the study", sequential.quantile_confidence * 100.0)
     });
+    let of_one = format!(
+        "± is half of the {confidence:.0} % interval: paired by block, Hodges-Lehmann within a round, Student over rounds\
+         {sequential}"
+    );
+    let of_machine = format!(
+        "± is half of the {confidence:.0} % interval for this machine, over sittings (random effects, after Paule and Mandel, Hartung \
+         and Knapp); a number that only one sitting has keeps the interval of that sitting"
+    );
     let mut sentences = vec![
-        format!(
-            "± is half of the {confidence:.0} % interval: paired by block, Hodges-Lehmann within a round, Student over rounds\
-             {sequential}"
-        ),
+        if result.sittings.is_empty() { of_one } else { of_machine },
         "tail quantiles (p90, p99) are taken over all rounds, with jackknife intervals over rounds"
             .to_owned(),
     ];
@@ -278,6 +291,15 @@ mod tests {
         assert!(verdict(&result).contains("withheld"));
         result.findings.retain(|finding| !finding.withholds);
         assert_eq!(verdict(&result), "caution: read the findings before you use the numbers");
+    }
+
+    #[test]
+    fn a_share_of_the_capacity_is_given_with_how_busy_the_proxies_were() {
+        let result = fixture::shares();
+        assert!(loop_of(&result, &result.plan.loads[1]).starts_with(
+            "open loop, 25 % of the capacity of each arm (proxies busy 39 % of the time at the median), "
+        ));
+        assert!(method(&result).contains("busy 62 % of the time"));
     }
 
     #[test]

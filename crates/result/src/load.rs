@@ -155,7 +155,8 @@ pub struct LoadResult {
 pub struct LoadPlan {
     /// The target of the requests: a URL, or the source that they were read from.
     pub url: String,
-    /// Protocol: `http1`, `http2`, `http3`, `grpc`, `tcp` or `websocket`; the negotiated one where the server chose it.
+    /// Protocol: `http1`, `http2`, `http3`, `grpc`, `grpc-http3`, `tcp` or `websocket`; the negotiated one where the server
+    /// chose it.
     pub protocol: String,
     /// Request method; empty if the protocol has none.
     pub method: String,

@@ -14,7 +14,7 @@ mod subject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, Verdict};
+use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, SittingRecord, Verdict};
 
 pub use arm::{
     ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
@@ -24,7 +24,7 @@ pub use machine::{GeneratorUse, HostUse};
 pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
-pub use round::{ArmRound, Disturbance, Histogram, Opened, Sample, StudyRound};
+pub use round::{ArmRound, Capacity, Disturbance, Histogram, Opened, Sample, StudyRound};
 pub use subject::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
 
 /// The complete result of a study.
@@ -61,9 +61,12 @@ pub struct StudyResult {
     /// The speeds of the machine, measured before the first round; null if not requested.
     #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
-    /// The evidence: what was measured in each complete round.
+    /// The evidence: what was measured in each complete round. Empty for several sittings as one result.
     #[serde(default)]
     pub rounds: Vec<StudyRound>,
+    /// The sittings that the numbers are combined from, in chronological order; empty for a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sittings: Vec<SittingRecord>,
 }
 
 impl StudyResult {

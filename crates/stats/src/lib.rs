@@ -70,7 +70,7 @@ pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
 pub use paired::{paired_cost, paired_cost_of_copies};
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
-pub use quantile_cost::{RoundTimes, quantile_cost, quantile_level};
+pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
 pub use sequential::{LOOK_CONFIDENCE, half_width_after, looks, precise_enough, rounds_needed};

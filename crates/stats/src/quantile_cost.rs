@@ -61,10 +61,27 @@ pub struct RoundTimes<'a> {
 /// their effective sample size at equal weights), when `p` or `confidence` is not strictly between 0 and 1, and when
 /// values are not in ascending order. Rounds that agree give an interval of zero width.
 pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<Interval> {
+    cost(rounds, p, confidence, |mixture| mixture.supports(p))
+}
+
+/// The half-width that the interval of [`quantile_cost`] would have, in nanoseconds, whether or not there are enough
+/// responses for the quantile: an order of magnitude, for a forecast of the rounds that it needs.
+///
+/// **Degenerate cases.** As for [`quantile_cost`], except for too few responses.
+pub fn quantile_cost_half_width(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<f64> {
+    cost(rounds, p, confidence, |_| true).filter(|_| p > 0.0 && p < 1.0).map(|cost| cost.half_width())
+}
+
+fn cost(
+    rounds: &[RoundTimes<'_>],
+    p: f64,
+    confidence: f64,
+    is_enough: impl Fn(&Mixture) -> bool,
+) -> Option<Interval> {
     let has_responses = |times: &[(u64, u64)]| times.iter().any(|(_, count)| *count > 0);
     let complete = || rounds.iter().filter(|round| has_responses(round.arm) && has_responses(round.other));
-    let arm = Mixture::new(complete().map(|round| round.arm), p)?;
-    let other = Mixture::new(complete().map(|round| round.other), p)?;
+    let arm = Mixture::new(complete().map(|round| round.arm)).filter(&is_enough)?;
+    let other = Mixture::new(complete().map(|round| round.other)).filter(&is_enough)?;
     let difference = |left_out| arm.quantile(p, left_out) - other.quantile(p, left_out);
     jackknife(arm.rounds.len(), difference, confidence)
 }
@@ -75,7 +92,7 @@ pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Opti
 /// **Method, source, degenerate cases.** As for [`quantile_cost`], for one side.
 pub fn quantile_level(rounds: &[&[(u64, u64)]], p: f64, confidence: f64) -> Option<Interval> {
     let with_responses = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
-    let mixture = Mixture::new(with_responses.copied(), p)?;
+    let mixture = Mixture::new(with_responses.copied()).filter(|mixture| mixture.supports(p))?;
     jackknife(mixture.rounds.len(), |left_out| mixture.quantile(p, left_out), confidence)
 }
 
@@ -94,12 +111,14 @@ fn jackknife(rounds: usize, estimate: impl Fn(Option<usize>) -> f64, confidence:
 struct Mixture {
     /// For each round its values in ascending order, each with the share of the round's responses at or below it.
     rounds: Vec<Vec<(u64, f64)>>,
+    /// Kish's effective sample size: the number of responses of a single sample that would estimate a share with the
+    /// same variance. NaN without rounds.
+    effective: f64,
 }
 
 impl Mixture {
-    /// None when a round's values are not ascending, and when all rounds together do not support the `p` quantile.
-    /// Every round has a response.
-    fn new<'a>(rounds: impl Iterator<Item = &'a [(u64, u64)]>, p: f64) -> Option<Self> {
+    /// None when a round's values are not ascending. Every round has a response.
+    fn new<'a>(rounds: impl Iterator<Item = &'a [(u64, u64)]>) -> Option<Self> {
         let mut shares = Vec::new();
         let mut inverse_counts = 0.0;
         for times in rounds {
@@ -116,11 +135,14 @@ impl Mixture {
             };
             shares.push(recorded.map(share).collect());
         }
-        // Kish's effective sample size: the number of responses of a single sample that would estimate a share with the
-        // same variance.
         let effective = (shares.len() as f64).powi(2) / inverse_counts;
-        // The margin allows for rounding in the sum of inverses. Without rounds the value is NaN.
-        quantile_supported((effective * (1.0 + 1e-12)) as u64, p).then_some(Self { rounds: shares })
+        Some(Self { rounds: shares, effective })
+    }
+
+    /// Whether all rounds together support the `p` quantile.
+    fn supports(&self, p: f64) -> bool {
+        // The margin allows for rounding in the sum of inverses.
+        quantile_supported((self.effective * (1.0 + 1e-12)) as u64, p)
     }
 
     /// The `p` quantile of all rounds but `left_out`, nanoseconds.
@@ -214,6 +236,20 @@ mod tests {
         let mut unequal = rounds(7);
         unequal.push(RoundTimes { arm: &large, other: &large });
         assert_eq!(quantile_cost(&unequal, 0.99, 0.95), None);
+    }
+
+    #[test]
+    fn the_half_width_of_a_cost_is_known_before_the_cost_is() {
+        let sides: Vec<(Vec<(u64, u64)>, Vec<(u64, u64)>)> =
+            (0..9).map(|round| (even(1000 + 10 * (round % 3)), even(1000))).collect();
+        let rounds: Vec<RoundTimes> = sides.iter().map(|(arm, other)| RoundTimes { arm, other }).collect();
+        let half_width = |p: f64| quantile_cost_half_width(&rounds, p, 0.95);
+        assert_eq!(quantile_cost(&rounds, 0.99, 0.95), None);
+        assert!(half_width(0.99).unwrap() > 0.0);
+        let stated = quantile_cost(&rounds, 0.9, 0.95).unwrap();
+        assert!(near(half_width(0.9).unwrap(), stated.half_width()));
+        assert_eq!([half_width(0.0), half_width(1.0), half_width(f64::NAN)], [None; 3]);
+        assert_eq!(quantile_cost_half_width(&rounds[..1], 0.99, 0.95), None);
     }
 
     #[test]

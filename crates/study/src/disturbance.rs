@@ -146,6 +146,11 @@ pub fn was_stalled(slice: &SliceRecord) -> bool {
     slice.latest_own_lag_ns > MAX_OWN_LAG_NS
 }
 
+/// Whether no number of a slice counts, for a reason that a repetition later in the round would not have.
+pub fn is_lost(slice: &SliceRecord) -> bool {
+    lost_ticks(slice) || was_stalled(slice) || slice.is_incomplete
+}
+
 /// Whether the proxy waited for its processor for longer than allowed.
 pub fn was_delayed(slice: &SliceRecord) -> bool {
     slice.proxy_run_delay_ns as f64 / 1e9 > MAX_RUN_DELAY_SHARE * slice.wall_s

@@ -20,7 +20,8 @@ pub enum Event<'a> {
     SliceEnded {
         /// The measured slice.
         slice: &'a SliceRecord,
-        /// Whether the host disturbed it, so it is measured again.
+        /// Whether it completes no further planned slice: the host disturbed it and it is measured again, or it
+        /// repeats a slice that was lost earlier in the round.
         is_again: bool,
     },
     /// A round is complete.

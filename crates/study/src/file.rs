@@ -5,8 +5,8 @@
 
 mod arm;
 mod conditions;
+mod hop;
 mod link;
-mod nodes;
 mod problem;
 mod subject;
 mod syntax;
@@ -14,8 +14,9 @@ mod syntax;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use arm::{ArmEntry, ComposedEntry, FunctionEntry, OrderWord, UnloadedEntry};
+pub use arm::{ArmEntry, ChainEntry, FunctionEntry, OrderWord, UnloadedEntry};
 pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
+pub use hop::{HopEntry, HopSection, HopTls};
 pub use link::LinkSection;
 pub use problem::{Problem, Problems};
 pub use subject::{Position, Protocol, ProxyWord, SubjectEntry, SubjectSection};
@@ -44,7 +45,8 @@ pub struct StudyFile {
     /// function of the catalogue, for example `lua` or `route/path{routes=200}`, or proxy positions and a protocol:
     /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was removed
     /// again. `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under its own conditions.
-    /// `{name: our-edge, functions: [jwt, lua]}` is a proxy with several functions.
+    /// `{name: our-edge, functions: [jwt, lua]}` is a proxy with several functions, `{name: previous, envoy: 1.39.3}` one of
+    /// another release, and `{name: mesh, hops: [client, {name: server, functions: [jwt]}]}` a chain of proxies.
     #[schemars(length(min = 2))]
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with

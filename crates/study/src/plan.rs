@@ -1,26 +1,29 @@
 //! The plan of a study: arms and loads, with all decisions that need no running process.
 
 mod arms;
-mod composed;
+mod chain;
 mod conditions;
 mod copies;
+mod hops;
 mod loads;
 mod order;
 mod outline;
 mod points;
+mod positions;
 mod supported;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use hoptax_functions::{Catalogue, Composition, Context, KeyExchangeGroup, KnobValue, Proof, Secured, Tls};
+use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
-use crate::file::{Application, Caller, Positions, Problems, StudyFile, SubjectSection, TlsWord};
+use crate::file::{Application, Caller, Positions, Problems, ProxyWord, StudyFile};
 
+pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, USUAL_BYTES};
 pub use copies::Subject;
 pub use order::{Block, blocks, shuffled};
@@ -83,14 +86,14 @@ pub struct Arm {
     pub id: String,
     /// Its role in the study.
     pub kind: ArmKind,
-    /// The functions that each of its proxies enables.
+    /// Its proxies.
+    pub chain: Chain,
+    /// The functions of all its proxies.
     pub functions: Composition,
     /// The index of the arm that its cost is the difference from.
     pub compared_with: Option<usize>,
     /// The conditions that it shares with that arm.
     pub conditions: Conditions,
-    /// The positions of its proxies, and the protocol.
-    pub subject: SubjectSection,
     /// Number of origins behind it.
     pub upstreams: usize,
     /// Whether its functions are removed again before measuring.
@@ -215,10 +218,22 @@ impl Plan {
         load.resumption.unwrap_or_else(keep)
     }
 
+    /// The Envoys that single proxies choose, as in the study file.
+    pub fn envoys(&self) -> BTreeSet<&str> {
+        self.arms.iter().flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop))).collect()
+    }
+
     /// The arm of the subject with this index.
     pub fn arm_of(&self, subject: usize) -> Option<&Arm> {
         self.arms.get(self.subjects.get(subject)?.arm)
     }
+}
+
+/// What the functions of a proxy add to it, without the addresses and folders of a run.
+fn fragment(hop: &Hop) -> Fragment {
+    let context = Context { directory: Path::new("."), companion: None };
+    // Functions of the catalogue were rendered when it was loaded.
+    hop.functions.render(&context).unwrap_or_default()
 }
 
 impl Arm {
@@ -230,7 +245,7 @@ impl Arm {
 
     /// Whether it has proxies.
     pub fn has_proxy(&self) -> bool {
-        !self.subject.position.hops().is_empty()
+        !self.chain.hops.is_empty()
     }
 
     /// The knobs of its function, as results show them; empty if it has several.
@@ -239,40 +254,51 @@ impl Arm {
         knobs.map(|(name, value): (&str, &KnobValue)| (name.to_owned(), value.to_string())).collect()
     }
 
-    /// The security of connections to and from its proxy, set by its functions or its conditions.
-    pub fn secured(&self) -> Secured {
-        let of_functions = self.functions.secured();
-        let by_condition = match self.conditions.tls {
-            TlsWord::None => None,
-            TlsWord::Tls => Some(Tls::Tls),
-            TlsWord::Mtls => Some(Tls::Mtls),
-        };
-        Secured { downstream: of_functions.downstream.or(by_condition), upstream: of_functions.upstream }
+    /// TLS of each connection, from the generator to the first proxy or the origin, between proxies, and to the origin.
+    pub fn tls(&self) -> Vec<Option<Tls>> {
+        let mut tls = self.chain.tls();
+        if let Some(first) = tls.first_mut() {
+            *first = first.or(self.conditions.tls.security());
+        }
+        tls
+    }
+
+    /// Whether any of its connections uses TLS.
+    pub fn is_secured(&self) -> bool {
+        self.tls().iter().any(Option::is_some)
     }
 
     /// The security of the connections that its caller opens; None for plaintext.
     pub fn caller_security(&self) -> Option<Tls> {
-        self.link_security(self.subject.position.links().first()).or(self.secured().downstream)
+        self.tls().first().copied().flatten()
     }
 
     /// The security of the connections to its origin; None for plaintext.
     pub fn origin_security(&self) -> Option<Tls> {
-        self.link_security(self.subject.position.links().last()).or(self.secured().upstream)
-    }
-
-    /// The security of a link of its position, which is secured only if it would cross a network.
-    fn link_security(&self, crosses_network: Option<&bool>) -> Option<Tls> {
-        let security = if self.subject.mtls { Tls::Mtls } else { Tls::Tls };
-        (self.subject.is_secure() && crosses_network == Some(&true)).then_some(security)
+        self.tls().last().copied().flatten()
     }
 
     /// The key exchange group of its TLS connections; none if it has none.
     pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
-        let is_secured = self.subject.is_secure() || self.secured() != Secured::default();
-        let context = Context { directory: Path::new("."), companion: None };
-        // Functions of the catalogue were rendered when it was loaded.
-        let group = || self.functions.render(&context).map(|fragment| fragment.key_exchange_group);
-        is_secured.then(|| group().unwrap_or_default())
+        let mut groups = self.chain.hops.iter().map(|hop| fragment(hop).key_exchange_group);
+        let chosen = groups.find(|group| *group != KeyExchangeGroup::default()).unwrap_or_default();
+        self.is_secured().then_some(chosen)
+    }
+
+    /// Whether the connections of its callers use QUIC, and so HTTP/3.
+    pub fn has_quic_callers(&self) -> bool {
+        self.chain.hops.first().is_some_and(|hop| fragment(hop).quic_downstream)
+    }
+
+    /// Whether connections of one of its proxies use QUIC.
+    pub fn uses_quic(&self) -> bool {
+        let uses_quic = |fragment: Fragment| fragment.quic_downstream || fragment.quic_upstream;
+        self.chain.hops.iter().any(|hop| uses_quic(fragment(hop)))
+    }
+
+    /// Whether a function has the proxy at the origin's end use HTTP/2 to the origin.
+    pub fn uses_http2_to_origin(&self) -> bool {
+        self.chain.hops.last().is_some_and(|hop| fragment(hop).uses_http2_to_origin())
     }
 
     /// The lowest limit that its functions enforce: requests per second, and the burst size.
@@ -285,10 +311,21 @@ impl Arm {
         self.functions.application().into_iter().collect()
     }
 
-    /// Worker threads of its proxy, if set by a function or its conditions.
-    pub fn workers(&self) -> Option<usize> {
-        let of_functions = self.functions.workers().map(u64::from);
-        of_functions.or(self.conditions.workers).map(|workers| workers as usize)
+    /// Worker threads of one of its proxies, if the proxy, a function or the conditions set them.
+    pub fn workers(&self, hop: &Hop) -> Option<usize> {
+        hop.own_workers().or(self.conditions.workers).map(|workers| workers as usize)
+    }
+
+    /// Envoy of one of its proxies, as in a study file; none for that of the study, and for other proxies.
+    pub fn envoy<'a>(&'a self, hop: &'a Hop) -> Option<&'a str> {
+        let is_envoy = hop.proxy == ProxyWord::Envoy;
+        hop.envoy.as_deref().or(self.conditions.envoy.as_deref()).filter(|_| is_envoy)
+    }
+
+    /// Environment variables of one of its proxies, in addition to those of hoptax.
+    pub fn environment(&self, hop: &Hop) -> BTreeMap<String, String> {
+        let all = self.conditions.environment.iter().chain(&hop.environment);
+        all.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Whether a function calls the companion.
@@ -296,12 +333,13 @@ impl Arm {
         self.functions.asks_companion()
     }
 
-    /// Evidence that its functions were active: each proof with the prefix of its failure, which names the function if
-    /// there are several.
-    pub fn proofs(&self) -> Vec<(String, Proof)> {
-        let is_one = self.functions.only().is_some();
-        let prefix = |name: &str| if is_one { String::new() } else { format!("`{name}`: ") };
-        let proofs = self.functions.proofs();
+    /// Evidence that the functions of one of its proxies were active: each proof with the prefix of its failure, which
+    /// names the function and the proxy if the arm has several.
+    pub fn proofs(&self, hop: &Hop) -> Vec<(String, Proof)> {
+        let place = if self.chain.hops.len() > 1 { format!(" at `{}`", hop.name) } else { String::new() };
+        let is_one = self.functions.only().is_some() && place.is_empty();
+        let prefix = |name: &str| if is_one { String::new() } else { format!("`{name}`{place}: ") };
+        let proofs = hop.functions.proofs();
         proofs.into_iter().map(|(component, proof)| (prefix(&component.name), proof)).collect()
     }
 

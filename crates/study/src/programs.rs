@@ -1,12 +1,13 @@
-//! The builds of the programs that a study starts besides hoptax and Envoy.
+//! The builds of the programs that a study starts besides hoptax and its usual Envoy.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::front::Front;
 use hoptax_subject::origin::{APPLICATION, application};
 use hoptax_subject::program::{in_search_path, version};
@@ -30,18 +31,37 @@ pub struct Build {
     pub sha256: String,
 }
 
-/// The builds of the programs that a plan needs besides hoptax and Envoy, by name: proxies, the application, and
-/// callers. Missing programs are left out; the study then fails where it starts them, with the remedy.
+/// The name of the build of an Envoy that single proxies choose.
+pub fn envoy_name(choice: &str) -> String {
+    format!("Envoy {choice}")
+}
+
+/// The builds of the programs that a plan needs besides hoptax and the usual Envoy, by name: Envoys that single proxies
+/// choose ([`envoy_name`]), other proxies, the application, and callers. Missing programs are left out; the study then
+/// fails where it starts them, with the remedy.
 ///
 /// # Errors
 /// A program that exists cannot be read.
-pub fn builds(plan: &Plan) -> io::Result<BTreeMap<String, Build>> {
-    builds_in(plan, &env::var_os("PATH").unwrap_or_default())
+pub fn builds(plan: &Plan, envoys: &Envoys) -> io::Result<BTreeMap<String, Build>> {
+    let mut all = builds_in(plan, &env::var_os("PATH").unwrap_or_default())?;
+    for (choice, envoy) in envoys.chosen() {
+        let build = Build { version: Some(envoy.version.clone()), sha256: hash(&envoy.program)? };
+        all.insert(envoy_name(choice), build);
+    }
+    Ok(all)
+}
+
+fn hash(program: &Path) -> io::Result<String> {
+    let of = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot read `{}`: {error}", program.display()))
+    };
+    Ok(sha256(&fs::read(program).map_err(of)?))
 }
 
 fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
     let mut needed: Vec<(&str, Option<PathBuf>, &[&str])> = Vec::new();
-    for front in plan.arms.iter().filter_map(|arm| arm.subject.proxy.front()).map(Front::program) {
+    let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
+    for front in hops.filter_map(|hop| hop.proxy.front()).map(Front::program) {
         needed.push((front, in_search_path(front, search_path), &["-v"]));
     }
     if plan.loads.iter().any(|load| load.caller == Caller::Php) {
@@ -55,11 +75,7 @@ fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Bu
     found
         .map(|(name, path, arguments)| {
             let version = if arguments.is_empty() { None } else { version(&path, arguments) };
-            let of = |error: io::Error| {
-                io::Error::new(error.kind(), format!("cannot read `{}`: {error}", path.display()))
-            };
-            let sha256 = sha256(&fs::read(&path).map_err(of)?);
-            Ok((name.to_owned(), Build { version, sha256 }))
+            Ok((name.to_owned(), Build { version, sha256: hash(&path)? }))
         })
         .collect()
 }
@@ -84,7 +100,6 @@ pub fn differences(one: &BTreeMap<String, Build>, other: &BTreeMap<String, Build
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
 
     use hoptax_functions::Catalogue;
 

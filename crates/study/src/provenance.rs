@@ -77,7 +77,7 @@ fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
 }
 
 /// The hash of what an Envoy is started with: its configuration as written, the files that its function adds, its
-/// environment and its number of workers. Certificates are generated anew by each run and are not included.
+/// environment, its number of workers and its flags. Certificates are generated anew by each run and are not included.
 ///
 /// # Errors
 /// When a file of the configuration cannot be read.
@@ -89,14 +89,16 @@ pub(crate) fn envoy_hash(spec: &ProxySpec, names: &Names) -> io::Result<String> 
     let files = spec.plan.fragment.iter().flat_map(|fragment| &fragment.files);
     let files: BTreeMap<String, String> =
         files.map(|(path, bytes)| (names.apply(&path.to_string_lossy()), sha256(bytes))).collect();
-    let parts = json!([
-        names.apply(&fs::read_to_string(spec.config())?),
-        watched.transpose()?,
-        files,
-        spec.environment,
-        spec.workers,
-    ]);
-    Ok(sha256(parts.to_string().as_bytes()))
+    let mut parts = vec![
+        json!(names.apply(&fs::read_to_string(spec.config())?)),
+        json!(watched.transpose()?),
+        json!(files),
+        json!(spec.environment),
+        json!(spec.workers),
+    ];
+    // Without flags, a hash is that of the results before there were any.
+    parts.extend((!spec.flags.is_empty()).then(|| json!(spec.flags)));
+    Ok(sha256(json!(parts).to_string().as_bytes()))
 }
 
 /// The hash of the configuration of another proxy.

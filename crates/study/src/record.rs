@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::{Book, Opened, PartCounts};
+use hoptax_result::{Book, Capacity, Opened, PartCounts};
 use serde::{Deserialize, Serialize};
 
 /// One measured slice.
@@ -50,7 +50,7 @@ pub struct SliceRecord {
     pub parts: Option<PartCounts>,
     /// CPU time of all origins over `wall_s`, nanoseconds.
     pub origin_cpu_ns: u64,
-    /// CPU time of the companion over `wall_s`, nanoseconds; 0 without one.
+    /// CPU time of the companion over `wall_s`, nanoseconds; 0 for an arm that does not call it.
     pub companion_cpu_ns: u64,
     /// Bytes carried by the link over `wall_s`, both directions; 0 without one.
     pub link_bytes: u64,
@@ -105,6 +105,9 @@ pub struct RoundRecord {
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
     /// Resident memory of each proxy of an arm at the end of the round, the mean over its copies, bytes, by arm.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
+    /// CPU time of each proxy of an arm from its start until it was live, the mean over its copies, us, by arm.
+    #[serde(default)]
+    pub start_cpu_us: BTreeMap<usize, Vec<u64>>,
     /// Memory of the first proxy of an arm's first copy before and after connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
     /// The configuration hash of the first copy of an arm with proxies, by arm.
@@ -112,10 +115,9 @@ pub struct RoundRecord {
     pub configurations: BTreeMap<usize, String>,
     /// Evidence that a function was not active, or not removed, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
-    /// Capacity of each arm in requests per second, by arm, if loads are shares of it. Measured once, before the first
-    /// round.
+    /// Capacity of each arm, by arm, if loads are shares of it. Measured once, before the first round.
     #[serde(default)]
-    pub capacities: BTreeMap<usize, f64>,
+    pub capacities: BTreeMap<usize, Capacity>,
     /// Time spent waiting for the host before slices, nanoseconds.
     pub waited_ns: u64,
     /// Stolen ticks of the processors in use, and all their ticks.

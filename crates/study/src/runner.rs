@@ -32,12 +32,12 @@ use hoptax_host::link::{Link, LinkError};
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_load::{ConnectError, TargetError};
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::process::ProxyError;
-use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::OriginError;
 
 use crate::event::Event;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Block, Plan};
 use crate::record::RoundRecord;
 use measure::Meter;
 use quiet::Quiet;
@@ -50,8 +50,8 @@ pub(crate) use traffic::requests_sha256;
 pub struct Setting<'a> {
     /// The hoptax program, which also acts as the origin.
     pub program: &'a Path,
-    /// The Envoy to measure.
-    pub envoy: &'a Envoy,
+    /// The Envoys to measure.
+    pub envoys: &'a Envoys,
     /// The directory of configurations and logs.
     pub directory: &'a Path,
     /// The processors of each process.
@@ -116,6 +116,9 @@ pub enum ArmError {
         /// Envoy's message.
         reason: String,
     },
+    /// The Envoy that a proxy chooses was not looked up.
+    #[error("Envoy `{0}` was not looked up before the run; this is a bug in hoptax")]
+    UnknownEnvoy(String),
     /// Its proxy is not running.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
@@ -241,24 +244,25 @@ fn all_rounds(
             capacities = meter.capacities(&mut subjects, stop)?;
         }
         meter.set_capacities(&capacities);
-        for block in plan::blocks(plan, round) {
+        let blocks = plan::blocks(plan, round);
+        for block in &blocks {
             for &subject in &block.subjects {
-                let mut is_again = true;
-                while is_again {
-                    if stop.load(Ordering::Relaxed) {
-                        return Ok(());
-                    }
-                    let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
-                    let slice = meter.measure(&mut subjects, (&mut quiet, waited), &block, subject, stop)?;
-                    if stop.load(Ordering::Relaxed) {
-                        return Ok(());
-                    }
-                    is_again = quiet.repeats(&slice);
-                    on_event(&Event::SliceEnded { slice: &slice, is_again });
-                    subjects.check(plan, &[subject])?;
+                let tools = (&mut meter, &mut subjects, &mut quiet);
+                if !measure_slice(plan, tools, (block, subject), false, (stop, on_event))? {
+                    return Ok(());
                 }
             }
             subjects.check(plan, &block.subjects)?;
+        }
+        // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
+        for (block, subject) in quiet::lost(&blocks, plan, meter.slices()) {
+            if !quiet.has_time_for(block, plan) {
+                break;
+            }
+            let tools = (&mut meter, &mut subjects, &mut quiet);
+            if !measure_slice(plan, tools, (block, subject), true, (stop, on_event))? {
+                return Ok(());
+            }
         }
         let record = meter.finish(&subjects)?;
         subjects.end()?;
@@ -266,4 +270,30 @@ fn all_rounds(
         rounds.push(record);
     }
     Ok(())
+}
+
+/// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
+/// whether the slice was measured with its block before. Returns false if the run is to stop.
+fn measure_slice(
+    plan: &Plan,
+    (meter, subjects, quiet): (&mut Meter<'_>, &mut Subjects, &mut Quiet),
+    (block, subject): (&Block, usize),
+    is_late: bool,
+    (stop, on_event): (&AtomicBool, &mut dyn FnMut(&Event<'_>)),
+) -> Result<bool, RunError> {
+    let mut repeats = true;
+    while repeats {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
+        let slice = meter.measure(subjects, (quiet, waited), block, subject, stop)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        repeats = quiet.repeats(&slice);
+        on_event(&Event::SliceEnded { slice: &slice, is_again: repeats || is_late });
+        subjects.check(plan, &[subject])?;
+    }
+    Ok(true)
 }

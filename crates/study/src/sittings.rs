@@ -1,12 +1,15 @@
 //! Combines several sittings: results of one study on one machine.
 
+mod numbers;
+
 use hoptax_result::{
-    ArmResult, CostMeasure, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate, SittingRecord,
+    ArmResult, CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord,
     SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use crate::plan::CONFIDENCE;
+pub use numbers::as_one;
 
 /// A sitting to combine: the name of its folder, and its result.
 #[derive(Clone, Debug)]
@@ -41,6 +44,13 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     all
 }
 
+/// The sittings in chronological order.
+pub fn in_order(mut parts: Vec<Part>) -> Vec<Part> {
+    // All times have the same format, so their chronological order is that of their text.
+    parts.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
+    parts
+}
+
 /// The machine of a result.
 fn machine(result: &StudyResult) -> SittingsMachine {
     let environment = &result.environment;
@@ -59,11 +69,11 @@ fn machine(result: &StudyResult) -> SittingsMachine {
 /// measured, is combined from the others. A cost that only one sitting has keeps the interval of that sitting and is
 /// marked accordingly.
 ///
+/// `parts` are in chronological order: see [`in_order`].
+///
 /// **Degenerate cases.** `None` without a sitting. An interval of zero width has no standard error, and its sitting is
 /// left out of that cost.
-pub fn combine(mut parts: Vec<Part>) -> Option<SittingsResult> {
-    // All times have the same format, so their chronological order is that of their text.
-    parts.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
+pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
     let first = &parts.first()?.result;
     let mut ids: Vec<&ArmResult> = Vec::new();
     for arm in parts.iter().flat_map(|part| &part.result.arms) {
@@ -76,7 +86,7 @@ pub fn combine(mut parts: Vec<Part>) -> Option<SittingsResult> {
         let by_load = arm.loads.iter().flat_map(|load| {
             CostMeasure::BY_LOAD.into_iter().map(|measure| (measure, Some(load.load.as_str())))
         });
-        let costs = overall.chain(by_load).filter_map(|(measure, load)| cost(&parts, &arm.id, measure, load));
+        let costs = overall.chain(by_load).filter_map(|(measure, load)| cost(parts, &arm.id, measure, load));
         let costs: Vec<SittingCost> = costs.collect();
         Some(SittingArm { id: arm.id.clone(), compared_with: arm.compared_with.clone()?, costs })
     });
@@ -159,7 +169,7 @@ fn estimate(
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
-    use hoptax_result::{ArmLoad, Cost, Loosened};
+    use hoptax_result::{ArmLoad, Cost, Finding, Interval, Loosened, Measure, Severity};
 
     use super::*;
     use crate::file;
@@ -204,7 +214,7 @@ loads:
             part("2026-01-01T00:00:00Z", Some(19.4)),
             part("2026-01-02T00:00:00Z", Some(20.2)),
         ];
-        let result = combine(parts).unwrap();
+        let result = combine(&in_order(parts)).unwrap();
         let folders: Vec<&str> = result.sittings.iter().map(|one| one.folder.as_str()).collect();
         assert_eq!(folders, ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"]);
         let cost = lua(&result);
@@ -218,7 +228,7 @@ loads:
     #[test]
     fn costs_under_each_load_are_combined_as_well() {
         let result =
-            combine(vec![part("2026-01-01T00:00:00Z", Some(19.4)), part("2026-01-02T00:00:00Z", Some(20.2))])
+            combine(&[part("2026-01-01T00:00:00Z", Some(19.4)), part("2026-01-02T00:00:00Z", Some(20.2))])
                 .unwrap();
         let arm = result.arms.iter().find(|arm| arm.id == "lua").unwrap();
         let under: Vec<_> =
@@ -229,18 +239,18 @@ loads:
 
     #[test]
     fn one_sitting_holds_only_for_itself() {
-        let result = combine(vec![part("2026-01-01T00:00:00Z", Some(20.0))]).unwrap();
+        let result = combine(&[part("2026-01-01T00:00:00Z", Some(20.0))]).unwrap();
         let cost = lua(&result);
         assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Sitting, HoldsFor::Sitting));
         assert_eq!((cost.between_sittings, cost.another_sitting), (None, None));
         assert_eq!(Some(cost.combined), cost.estimates[0].map(|one| one.interval));
-        assert_eq!(combine(Vec::new()), None);
+        assert_eq!(combine(&[]), None);
     }
 
     #[test]
     fn a_cost_withheld_in_one_of_two_sittings_is_that_of_the_other() {
         let parts = vec![part("2026-01-01T00:00:00Z", None), part("2026-01-02T00:00:00Z", Some(20.0))];
-        let result = combine(parts).unwrap();
+        let result = combine(&in_order(parts)).unwrap();
         let cost = lua(&result);
         assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Sitting, HoldsFor::Sitting));
         assert_eq!((result.states(0), result.states(1)), (false, true));
@@ -250,17 +260,64 @@ loads:
     #[test]
     fn a_study_that_looked_has_standard_errors_by_the_quantile_of_its_looks() {
         let mut looked = part("2026-01-01T00:00:00Z", Some(20.0));
-        let fixed = lua(&combine(vec![looked.clone()]).unwrap()).estimates[0].unwrap();
+        let fixed = lua(&combine(&[looked.clone()]).unwrap()).estimates[0].unwrap();
         looked.result.plan.sequential = Some(hoptax_result::SequentialPlan {
             target_share: 0.01,
             reached: true,
             looks: vec![8, 10],
             quantile_confidence: 0.96,
         });
-        let sequential = lua(&combine(vec![looked]).unwrap()).estimates[0].unwrap();
+        let sequential = lua(&combine(&[looked]).unwrap()).estimates[0].unwrap();
         // R: qt(0.975, 9) / qt(0.98, 9).
         let ratio = sequential.standard_error / fixed.standard_error;
         assert!((ratio - 2.262_157 / 2.398_441).abs() < 1e-6, "{ratio}");
+    }
+
+    #[test]
+    fn as_one_result_every_number_is_combined_and_reasons_remain_for_those_that_no_sitting_has() {
+        let withheld = |result: &mut StudyResult, arm: &str, measure: Measure| {
+            result.findings.push(Finding {
+                id: "vague-cost".to_owned(),
+                severity: Severity::Info,
+                arm: Some(arm.to_owned()),
+                load: Some("saturation".to_owned()),
+                measures: vec![measure],
+                withholds: true,
+                costs_alone: true,
+                message: String::new(),
+                value: 0.0,
+                threshold: 0.0,
+                unit: String::new(),
+                advice: String::new(),
+            });
+        };
+        let mut parts = vec![
+            part("2026-01-01T00:00:00Z", Some(19.4)),
+            part("2026-01-02T00:00:00Z", Some(20.2)),
+            part("2026-01-03T00:00:00Z", None),
+        ];
+        for part in &mut parts[..2] {
+            let lua = part.result.arms.last_mut().unwrap();
+            lua.cost.cpu_share = Some(Interval { estimate: 0.2, low: 0.19, high: 0.21 });
+            lua.loads[0].cost.cpu_share = lua.cost.cpu_share;
+        }
+        withheld(&mut parts[2].result, "lua", Measure::Cpu);
+        withheld(&mut parts[2].result, "same", Measure::Cpu);
+        for (part, busy) in parts.iter_mut().zip([0.4, 0.5, 0.6]) {
+            part.result.arms.last_mut().unwrap().loads[0].proxy_core_share = Some(busy);
+        }
+        let one = as_one(&parts).unwrap();
+        let lua = one.arms.iter().find(|arm| arm.id == "lua").unwrap();
+        let expected = combine(&parts).unwrap();
+        assert_eq!(lua.cost.cpu_us_per_request, Some(self::lua(&expected).combined));
+        let twice = lua.loads[0].cost.cpu_us_per_request.unwrap().estimate;
+        assert!((twice - 2.0 * self::lua(&expected).combined.estimate).abs() < 1e-9);
+        assert!((lua.loads[0].proxy_core_share.unwrap() - 0.5).abs() < 1e-12);
+        assert_eq!((one.plan.rounds_completed, one.sittings.len(), one.rounds.len()), (30, 3, 0));
+        // Two sittings have the cost of `lua`, none has that of `same`.
+        let arms: Vec<Option<&str>> = one.findings.iter().map(|finding| finding.arm.as_deref()).collect();
+        assert_eq!(arms, [Some("same")]);
+        assert_eq!(as_one(&[]), None);
     }
 
     #[test]

@@ -12,12 +12,15 @@ mod histogram;
 mod limits;
 mod memory;
 mod numbers;
+mod once;
 mod parts;
 mod response;
 mod samples;
 mod speed;
 mod statuses;
 mod subject;
+
+use std::collections::BTreeMap;
 
 use hoptax_functions::Component;
 use hoptax_result::{
@@ -26,9 +29,11 @@ use hoptax_result::{
 };
 
 pub use numbers::fill;
+use subject::Proxies;
 
 use crate::file::Caller;
-use crate::plan::{Arm, BASELINE, CONFIDENCE, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
+use crate::plan::{Arm, BASELINE, CONFIDENCE, Hop, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
+use crate::programs::Build;
 use crate::provenance;
 use crate::record::RoundRecord;
 use crate::runner::requests_sha256;
@@ -38,6 +43,8 @@ use crate::runner::requests_sha256;
 pub struct Conditions {
     /// The machine.
     pub environment: Environment,
+    /// The builds of the programs besides hoptax and its usual Envoy: see [`crate::programs::builds`].
+    pub programs: BTreeMap<String, Build>,
     /// The probe of the machine before the first round.
     pub machine: Option<MachineProbe>,
     /// Its speeds, if measured.
@@ -56,8 +63,23 @@ pub struct Conditions {
 
 /// Summarises the complete rounds of a study. Findings and verdict are left empty for the checks to fill.
 pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -> StudyResult {
-    let Conditions { environment, machine, speeds, never_halted, wall_s, ended_early, budget_s, sequential } =
-        conditions;
+    let Conditions {
+        environment,
+        programs,
+        machine,
+        speeds,
+        never_halted,
+        wall_s,
+        ended_early,
+        budget_s,
+        sequential,
+    } = conditions;
+    let proxies = Proxies { environment: &environment, others: &programs };
+    let arm_result = |(index, arm)| ArmResult {
+        configuration_sha256: provenance::of_rounds(records, index),
+        ..arm_result(plan, index, arm, proxies)
+    };
+    let arms = plan.arms.iter().enumerate().map(arm_result).collect();
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
     let mut result = StudyResult {
         format: StudyResult::FORMAT.to_owned(),
@@ -96,18 +118,11 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         },
         generator: Vec::new(),
         host: HostUse { neighbour_weight, ..HostUse::default() },
-        arms: plan
-            .arms
-            .iter()
-            .enumerate()
-            .map(|(index, arm)| ArmResult {
-                configuration_sha256: provenance::of_rounds(records, index),
-                ..arm_result(plan, index, arm)
-            })
-            .collect(),
+        arms,
         machine,
         speeds,
         rounds,
+        sittings: Vec::new(),
     };
     fill(&mut result);
     result
@@ -147,15 +162,15 @@ fn load_spec(load: &Load, chosen_rate: Option<f64>) -> LoadSpec {
 }
 
 /// The description of an arm, without numbers.
-fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
-    let hop = |name: &&str| HopUse { name: (*name).to_owned(), ..HopUse::default() };
+fn arm_result(plan: &Plan, index: usize, arm: &Arm, proxies: Proxies<'_>) -> ArmResult {
+    let hop = |hop: &Hop| HopUse { name: hop.name.clone(), ..HopUse::default() };
     ArmResult {
         id: arm.id.clone(),
         kind: arm.kind,
         function: arm.functions.only().map(|component| component.function.id.clone()),
         knobs: arm.knobs(),
         summary: arm.summary.clone(),
-        subject: Some(subject::planned(plan, arm)),
+        subject: Some(subject::planned(plan, arm, &proxies)),
         compared_with: arm.compared_with.and_then(|other| plan.arms.get(other)).map(|other| other.id.clone()),
         copies: plan.subjects.iter().filter(|subject| subject.arm == index).count() as u32,
         known_answer: known_answer(arm),
@@ -167,20 +182,29 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm) -> ArmResult {
             .filter(|load| arm.takes_part(load))
             .map(|load| (load.name.clone(), requests_sha256(plan, arm, load)))
             .collect(),
-        hops: arm.subject.position.hops().iter().map(hop).collect(),
+        hops: arm.chain.hops.iter().map(hop).collect(),
         ..ArmResult::default()
     }
 }
 
-/// The known answer of an arm: of response time at the default knobs, of CPU time at all knobs.
+/// The known answer of an arm: of response time at the default knobs, of CPU time at all knobs. Of several functions,
+/// those without a known answer take an unknown time as well, so they leave only a lower limit of response time.
 fn known_answer(arm: &Arm) -> Option<KnownAnswer> {
-    let Component { function, knobs, .. } = arm.functions.only()?;
-    let times = function.known_answer.filter(|_| *knobs == function.default_knobs());
+    let times = |component: &Component| {
+        let function = &component.function;
+        function.known_answer.filter(|_| component.knobs == function.default_knobs())
+    };
+    let known: Vec<_> = arm.functions.components().iter().filter_map(times).collect();
+    let sum = |limit: fn(&hoptax_functions::KnownAnswer) -> u64| {
+        (!known.is_empty()).then(|| known.iter().map(limit).sum::<u64>() as f64)
+    };
+    // A chain costs more than its function does at one proxy.
+    let only = arm.functions.only().filter(|_| arm.chain.hops.len() == 1);
     // Functions of the catalogue were rendered when it was loaded.
-    let cpu_us = function.known_cpu_us(knobs).ok().flatten();
-    (times.is_some() || cpu_us.is_some()).then(|| KnownAnswer {
-        response_p50_low_us: times.map(|known| known.response_p50_us.0 as f64),
-        response_p50_high_us: times.map(|known| known.response_p50_us.1 as f64),
+    let cpu_us = only.and_then(|only| only.function.known_cpu_us(&only.knobs).ok().flatten());
+    (!known.is_empty() || cpu_us.is_some()).then(|| KnownAnswer {
+        response_p50_low_us: sum(|known| known.response_p50_us.0),
+        response_p50_high_us: only.and_then(|_| sum(|known| known.response_p50_us.1)),
         cpu_us,
     })
 }

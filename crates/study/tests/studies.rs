@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use hoptax_functions::Catalogue;
+use hoptax_functions::{Catalogue, Tls};
 use hoptax_study::file;
 use hoptax_study::plan::{Arm, Plan};
 
@@ -47,11 +47,25 @@ fn arm_text(plan: &Plan, arm: &Arm) -> String {
         arm.knobs(),
         conditions.headers,
         conditions.environment,
-        arm.subject,
+        subject_text(arm),
         arm.upstreams,
-        arm.workers(),
+        arm.chain.hops.first().and_then(|hop| arm.workers(hop)),
         arm.is_unloaded
     )
+}
+
+/// The position of the proxies of an arm, its protocol, TLS that the position sets, and the software.
+fn subject_text(arm: &Arm) -> String {
+    let is_mutual = arm.functions.is_empty() && arm.chain.tls().contains(&Some(Tls::Mtls));
+    let is_secure = arm.functions.is_empty() && arm.chain.tls().contains(&Some(Tls::Tls));
+    let parts = [
+        Some(arm.chain.to_string()),
+        Some(arm.conditions.protocol.as_str().to_owned()),
+        is_mutual.then(|| "mtls".to_owned()),
+        is_secure.then(|| "tls".to_owned()),
+        arm.chain.hops.first().and_then(|hop| hop.proxy.front()).map(|front| front.program().to_owned()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

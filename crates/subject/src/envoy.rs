@@ -1,5 +1,6 @@
 //! Envoy: its release, its configuration, and its process.
 
 pub mod bootstrap;
+pub mod chosen;
 pub mod process;
 pub mod release;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_certs::{Authority, CertificateError, Request};
+use hoptax_certs::{Authority, CertificateError, KeyKind, Request};
 use hoptax_host::link::FAR;
 
 use crate::envoy::bootstrap::TlsSettings;
@@ -14,12 +14,10 @@ const TRUST_DOMAIN: &str = "hoptax.test";
 /// Validity of certificates, longer than any study.
 const SECONDS: i64 = 7 * 24 * 3_600;
 
-/// The name of the generator. Proxies are named by their position.
+/// The name of the generator.
 pub const GENERATOR: &str = "generator";
 /// The name of the origin.
 pub const ORIGIN: &str = "origin";
-/// All names.
-const NAMES: [&str; 5] = [GENERATOR, "gateway", "client", "server", ORIGIN];
 
 /// A folder of certificates.
 #[derive(Clone, Debug)]
@@ -44,19 +42,21 @@ pub enum LabError {
 }
 
 impl Lab {
-    /// Generates certificates for all parties and writes them into a folder. The authority's key is not kept.
+    /// Generates certificates for generator, origin and the proxies of these names, and writes them into a folder. The
+    /// authority's key is not kept.
     ///
     /// # Errors
     /// When they cannot be generated or written.
-    pub fn create(folder: &Path) -> Result<Self, LabError> {
+    pub fn create<'a>(folder: &Path, proxies: impl IntoIterator<Item = &'a str>) -> Result<Self, LabError> {
         let file = |source| LabError::File { folder: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(file)?;
         let authority = Authority::new("hoptax study", SECONDS)?;
         fs::write(folder.join("ca.pem"), authority.certificate()).map_err(file)?;
-        for name in NAMES {
+        for name in [GENERATOR, ORIGIN].into_iter().chain(proxies) {
             let signed = authority.sign(&Request {
                 names: vec![name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned(), FAR.to_string()],
-                spiffe: Some(spiffe(name)),
+                spiffe: vec![spiffe(name)],
+                key: KeyKind::P256,
                 seconds: SECONDS,
             })?;
             fs::write(folder.join(format!("{name}.pem")), signed.certificate).map_err(file)?;

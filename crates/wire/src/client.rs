@@ -6,8 +6,9 @@ use memchr::memmem;
 
 use crate::body::ExpectedBody;
 use crate::encoded::{Encoded, Hidden};
+use crate::grpc::Messages;
 use crate::http1::{Progress, ResponseReader, Truncated};
-use crate::http2::{Http2, Messages, Settings};
+use crate::http2::{Http2, Settings};
 use crate::http3::{self, Http3, Setup};
 use crate::response::{Event, ExpectedHeader, ProtocolError, Response};
 use crate::tcp::Tcp;
@@ -20,7 +21,7 @@ pub enum ClientProtocol {
     Http1,
     /// HTTP/2, with or without gRPC.
     Http2(Settings),
-    /// HTTP/3.
+    /// HTTP/3, with or without gRPC.
     Http3(Setup),
     /// A TCP byte stream in which all responses have the same size.
     Tcp {
@@ -124,8 +125,10 @@ impl Client {
 
     /// Sets how gRPC calls send their messages, and reports the messages of responses. No effect with other protocols.
     pub fn time_messages(&mut self, messages: Messages) {
-        if let Self::Http2(client) = self {
-            client.time_messages(messages);
+        match self {
+            Self::Http2(client) => client.time_messages(messages),
+            Self::Http3(client) => client.time_messages(messages),
+            Self::Http1 { .. } | Self::Tcp(_) | Self::WebSocket(..) => {}
         }
     }
 
@@ -174,7 +177,7 @@ impl Client {
                 }
             }
             Self::Http2(client) => return client.send(stream, request, bytes, output),
-            Self::Http3(client) => return client.send(stream, bytes, request.is_head),
+            Self::Http3(client) => return client.send(stream, request, bytes),
             Self::Tcp(client) => client.begin(),
             Self::WebSocket(client, _) => client.begin(),
         }
@@ -203,7 +206,7 @@ impl Client {
         match self {
             Self::Http1 { reader, has_begun } => {
                 if !std::mem::replace(has_begun, true) {
-                    events.push(Event::Begun { stream: 0 });
+                    events.push(Event::FirstByte { stream: 0 });
                 }
                 if let Progress::Complete(response) = reader.feed(bytes)? {
                     events.push(Event::Answered { stream: 0, response });

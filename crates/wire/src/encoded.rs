@@ -66,6 +66,7 @@ impl Encoded {
 
     /// An HTTP/3 request, which is the same on every connection.
     pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {
-        Self::plain(crate::http3::request(fields, body), is_head)
+        let (bytes, body_from) = crate::http3::request(fields, body);
+        Self { body_from, ..Self::plain(bytes, is_head) }
     }
 }

@@ -1,4 +1,9 @@
-//! gRPC message framing over HTTP/2.
+//! gRPC messages: their framing, and calls whose messages are timed.
+
+mod messages;
+
+pub(crate) use messages::Call;
+pub use messages::Messages;
 
 /// Size of the prefix of each message: the compressed flag and the length.
 const FRAME_BYTES: usize = 5;

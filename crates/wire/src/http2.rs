@@ -7,7 +7,6 @@ mod client;
 mod frame;
 pub(crate) mod hpack;
 mod huffman;
-mod messages;
 mod request;
 mod server;
 mod session;
@@ -15,7 +14,6 @@ mod session;
 pub use client::{Http2, Settings};
 pub use frame::MAX_PAYLOAD_BYTES;
 pub use hpack::TABLE_BYTES;
-pub use messages::Messages;
 pub(crate) use request::Field;
 pub use server::Server;
 

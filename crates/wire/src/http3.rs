@@ -23,15 +23,16 @@ const NO_ERROR: u32 = 0x100;
 /// The error code `H3_REQUEST_CANCELLED` (RFC 9114, section 8.1).
 const REQUEST_CANCELLED: u32 = 0x10c;
 
-/// Encodes a request with these fields and this body, which is the same on every connection.
-pub(crate) fn request(fields: &[(String, String)], body: &[u8]) -> Vec<u8> {
+/// Encodes a request with these fields and this body, which is the same on every connection. Returns the offset of the body too.
+pub(crate) fn request(fields: &[(String, String)], body: &[u8]) -> (Vec<u8>, usize) {
     let mut bytes = Vec::new();
     frame::put_headers(&mut bytes, fields.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     if !body.is_empty() {
         frame::put_head(&mut bytes, frame::kind::DATA, body.len() as u64);
-        bytes.extend_from_slice(body);
     }
-    bytes
+    let body_from = bytes.len();
+    bytes.extend_from_slice(body);
+    (bytes, body_from)
 }
 
 /// Maps an HTTP/3 error code to the closest one of HTTP/2, so that both are counted under the same names.

@@ -22,5 +22,5 @@ pub mod websocket;
 pub use body::{ExpectedBody, ExpectedJson};
 pub use client::{Client, ClientProtocol};
 pub use encoded::{Encoded, Hidden};
-pub use response::{Event, ExpectedHeader, Loss, ProtocolError, Quic, Response};
+pub use response::{Event, ExpectedHeader, Loss, ProtocolError, QuicError, Response};
 pub use tcp::Tcp;

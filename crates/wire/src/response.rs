@@ -48,7 +48,7 @@ impl ExpectedHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The first byte of a response has arrived.
-    Begun {
+    FirstByte {
         /// Its stream.
         stream: u32,
     },
@@ -91,7 +91,7 @@ pub enum Loss {
 
 /// Why a QUIC connection is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quic {
+pub enum QuicError {
     /// No common version, or no cipher suite for it.
     Version,
     /// One side aborted the TLS handshake with this alert.
@@ -101,10 +101,10 @@ pub enum Quic {
     /// The server no longer knows the connection.
     Reset,
     /// Idle timeout.
-    Silent,
+    IdleTimeout,
 }
 
-impl std::fmt::Display for Quic {
+impl std::fmt::Display for QuicError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Version => f.write_str("no common QUIC version, or no cipher suite for it"),
@@ -123,7 +123,7 @@ impl std::fmt::Display for Quic {
             Self::Alert(alert) => write!(f, "the handshake failed with TLS alert {alert}"),
             Self::Closed(code) => write!(f, "the connection was closed with QUIC error code {code:#x}"),
             Self::Reset => f.write_str("stateless reset: the server no longer knows the connection"),
-            Self::Silent => f.write_str("idle timeout of the connection"),
+            Self::IdleTimeout => f.write_str("idle timeout of the connection"),
         }
     }
 }
@@ -148,7 +148,7 @@ pub enum ProtocolError {
     Http3(&'static str),
     /// An error of the QUIC connection.
     #[error("{0}")]
-    Quic(Quic),
+    Quic(QuicError),
     /// The server refused the upgrade to WebSocket.
     #[error("the server refused the WebSocket upgrade with status {0}")]
     NotUpgraded(u16),

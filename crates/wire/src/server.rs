@@ -34,7 +34,7 @@ impl Head {
     }
 
     /// Whether it has a method and a path.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         !self.method.is_empty() && !self.path.is_empty()
     }
 
@@ -81,6 +81,19 @@ pub enum ServerEvent<Id = u32> {
         /// Its stream.
         stream: Id,
     },
+}
+
+impl<Id: Copy> ServerEvent<Id> {
+    /// Its stream.
+    pub fn stream(&self) -> Id {
+        match self {
+            Self::Request { stream, .. }
+            | Self::Opened { stream, .. }
+            | Self::Data { stream, .. }
+            | Self::Ended { stream }
+            | Self::Cancelled { stream } => *stream,
+        }
+    }
 }
 
 /// The body of a response.

@@ -42,7 +42,7 @@ impl Tcp {
     /// When there are more bytes than the response has.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         if !self.has_begun() {
-            events.push(Event::Begun { stream: 0 });
+            events.push(Event::FirstByte { stream: 0 });
         }
         self.read += bytes.len() as u64;
         if self.read > self.response_bytes {
@@ -70,7 +70,7 @@ mod tests {
         tcp.feed(b"de", &mut events).unwrap();
         assert_eq!(
             events,
-            [Event::Begun { stream: 0 }, Event::Answered { stream: 0, response: Response::of_bytes(5) }]
+            [Event::FirstByte { stream: 0 }, Event::Answered { stream: 0, response: Response::of_bytes(5) }]
         );
         assert_eq!(tcp.feed(b"abcdef", &mut events), Err(ProtocolError::Excess));
     }

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hoptax_wire::grpc::framed;
-use hoptax_wire::http2::{Body, Http2, Messages, PREFACE, Server, ServerEvent, Settings};
+use hoptax_wire::grpc::{Messages, framed};
+use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
 use hoptax_wire::{Encoded, Event, Loss, ProtocolError, Response};
 use proptest::prelude::*;
 
@@ -114,7 +114,10 @@ fn a_status_of_grpc_is_in_the_trailers() {
     });
     let expected =
         Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, is_as_expected: true };
-    assert_eq!(pair.events, [Event::Begun { stream: 0 }, Event::Answered { stream: 0, response: expected }]);
+    assert_eq!(
+        pair.events,
+        [Event::FirstByte { stream: 0 }, Event::Answered { stream: 0, response: expected }]
+    );
 }
 
 #[test]
@@ -285,7 +288,7 @@ fn each_message_of_a_bidirectional_call_follows_the_response_to_the_previous_one
 
 #[test]
 fn each_message_of_a_stream_of_responses_is_reported() {
-    let (reads, events) = conversation(Messages::Whole, 7, u32::MAX);
+    let (reads, events) = conversation(Messages::AtOnce, 7, u32::MAX);
     assert_eq!((reads, reported(&events)), (vec![1], (7, Some(true))));
 }
 

@@ -5,7 +5,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hoptax_certs::{Authority, Request};
+use hoptax_certs::{Authority, KeyKind, Request};
+use hoptax_wire::grpc::{Messages, framed};
 use hoptax_wire::http2::{Body, Head, ServerEvent};
 use hoptax_wire::http3::{ALPN, Http3, RequestId, Server, Setup};
 use hoptax_wire::tls::{
@@ -20,14 +21,19 @@ const MAX_UNRELEASED_BYTES: usize = 8 << 20;
 struct Pair {
     client: Http3,
     server: Server,
-    told: Vec<Event>,
+    client_events: Vec<Event>,
 }
 
 impl Pair {
     fn new() -> Self {
         let authority = Authority::new("test", 3_600).unwrap();
         let signed = authority
-            .sign(&Request { names: vec!["localhost".to_owned()], spiffe: None, seconds: 3_600 })
+            .sign(&Request {
+                names: vec!["localhost".to_owned()],
+                spiffe: Vec::new(),
+                key: KeyKind::P256,
+                seconds: 3_600,
+            })
             .unwrap();
         let server = server_config(ServerSecurity {
             identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
@@ -50,7 +56,7 @@ impl Pair {
         let mut pair = Self {
             client: Http3::new(&setup, None),
             server: Server::new(&server.unwrap(), is_streaming).unwrap(),
-            told: Vec::new(),
+            client_events: Vec::new(),
         };
         while !pair.client.is_open() {
             pair.exchange();
@@ -67,10 +73,10 @@ impl Pair {
         }
         self.server.tick(&mut events);
         while self.server.next_datagram(&mut datagram).is_some() {
-            self.client.feed(&datagram, &mut self.told).unwrap();
+            self.client.feed(&datagram, &mut self.client_events).unwrap();
             is_idle = false;
         }
-        self.client.tick(&mut self.told).unwrap();
+        self.client.tick(&mut self.client_events).unwrap();
         if is_idle {
             // QUIC spreads what it sends over time.
             std::thread::sleep(Duration::from_millis(1));
@@ -87,12 +93,13 @@ impl Pair {
             ("content-type", "application/grpc"),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        self.client.send(0, &Encoded::http3(&fields, body, false).bytes, false);
+        let request = Encoded::http3(&fields, body, false);
+        self.client.send(0, &request, &request.bytes);
     }
 
     /// The size of the answer's body, once there is one.
     fn answered_bytes(&self) -> Option<u64> {
-        self.told.iter().find_map(|event| match event {
+        self.client_events.iter().find_map(|event| match event {
             Event::Answered { response, .. } => Some(response.body_bytes),
             _ => None,
         })
@@ -163,7 +170,7 @@ fn an_answer_may_end_before_its_request() {
     }
     assert_eq!(pair.answered_bytes(), Some(6));
     // The connection carries on, and the body of a call that is read as a whole is kept.
-    pair.told.clear();
+    pair.client_events.clear();
     pair.send("/whole", b"hop");
     while pair.answered_bytes().is_none() {
         for event in pair.exchange() {
@@ -210,4 +217,58 @@ fn a_request_that_the_client_gives_up_is_cancelled() {
         }
     }
     assert!(opened == closed && closed != cancelled, "{opened:?} {closed:?} {cancelled:?}");
+}
+
+/// A call with the messages of the client in turn, to a server that responds to each of the first `most` and then ends the call.
+/// Returns how many messages each part of the request had, and whether the call was as expected, with the number of messages
+/// that the client reported.
+fn conversation(messages: Messages, body: &[u8], most: usize) -> (Vec<usize>, usize, bool) {
+    let mut pair = Pair::new();
+    let message = framed(b"hop");
+    pair.client.time_messages(messages);
+    pair.send("/echo", body);
+    let (mut parts, mut has_ended) = (Vec::new(), false);
+    while pair.answered_bytes().is_none() {
+        for event in pair.exchange() {
+            match event {
+                ServerEvent::Opened { stream, .. } => pair.server.begin(stream, &[(":status", "200")]),
+                ServerEvent::Data { stream, data } => {
+                    parts.push(data.len() / message.len());
+                    pair.server.push(stream, &data);
+                    pair.server.release(stream, data.len());
+                    if parts.len() == most {
+                        pair.server.finish(stream, &[("grpc-status", "0")]);
+                        has_ended = true;
+                    }
+                }
+                ServerEvent::Ended { stream } if !has_ended => {
+                    pair.server.finish(stream, &[("grpc-status", "0")]);
+                }
+                _ => {}
+            }
+        }
+    }
+    let reported = pair.client_events.iter().filter(|event| matches!(event, Event::Message { .. })).count();
+    let first = pair.client_events.iter().position(|event| matches!(event, Event::Message { .. }));
+    let begun = pair.client_events.iter().position(|event| matches!(event, Event::FirstByte { .. }));
+    assert!(first > begun && begun.is_some(), "{:?}", pair.client_events);
+    let response = pair.client_events.iter().find_map(|event| match event {
+        Event::Answered { response, .. } => Some(*response),
+        _ => None,
+    });
+    let response = response.unwrap();
+    assert_eq!(response.grpc_status, Some(0));
+    (parts, reported, response.is_as_expected)
+}
+
+#[test]
+fn each_message_of_a_conversation_follows_the_response_to_the_previous_one() {
+    let message = framed(b"hop");
+    assert_eq!(conversation(Messages::InTurn(5), &message, usize::MAX), (vec![1; 5], 5, true));
+    // The server ends the call after the second of five.
+    let (parts, reported, is_as_expected) = conversation(Messages::InTurn(5), &message, 2);
+    assert!(parts.len() < 5 && reported < 5 && !is_as_expected, "{parts:?}");
+    // A body that is sent as a whole.
+    let (_, reported, is_as_expected) = conversation(Messages::AtOnce, &message.repeat(4), usize::MAX);
+    assert_eq!((reported, is_as_expected), (4, true));
 }

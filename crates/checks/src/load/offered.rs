@@ -9,7 +9,7 @@ use crate::{Check, Measured, finding};
 const NOT_SUSTAINED: &str =
     "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
 
-/// The wait of an unsent request is not measured. Requests that the user asked to skip are
+/// The wait of an unsent request is not measured. Requests that the plan skips are
 /// exempt: the plan states the setting, and the result their count.
 pub(super) const OFFERED: Check<LoadResult> = Check {
     id: "offered",
@@ -37,7 +37,7 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         let sentence =
             format!("unsent: {unsent}; sent: {:.1} % of {} planned requests", share * 100.0, book.planned);
         let measured = Measured::percent(share, min);
-        vec![if is_asked_for(result, share, min) {
+        vec![if is_as_requested(result, share, min) {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             finding("offered", Severity::Warn, measured, sentence, advice)
         } else {
@@ -62,13 +62,14 @@ fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
     Some(finding("offered", Severity::Fail, Measured::percent(share, min), sentence, NOT_SUSTAINED))
 }
 
-/// Whether enough requests would have been sent if the user had not asked to skip.
-fn is_asked_for(result: &LoadResult, share: f64, min: f64) -> bool {
-    let skipped =
-        |reason: &str, asked: bool| if asked { result.unsent.get(reason).copied().unwrap_or(0) } else { 0 };
-    let asked =
+/// Whether enough requests would have been sent without the skipping that the plan requests.
+fn is_as_requested(result: &LoadResult, share: f64, min: f64) -> bool {
+    let skipped = |reason: &str, is_requested: bool| {
+        if is_requested { result.unsent.get(reason).copied().unwrap_or(0) } else { 0 }
+    };
+    let requested =
         skipped("busy", result.plan.when_busy != "wait") + skipped("late", result.plan.when_late == "skip");
-    share + asked as f64 / result.book.planned as f64 >= min
+    share + requested as f64 / result.book.planned as f64 >= min
 }
 
 /// The load must match the plan at all times, not only on average.

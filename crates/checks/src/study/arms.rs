@@ -166,6 +166,34 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// The closed loop that measures an arm's capacity must keep its proxy busy for a share of the capacity to be a share of
+/// what the proxy can take.
+pub(super) const CAPACITY: Check<StudyResult> = Check {
+    id: "capacity-not-saturated",
+    protects_from: "a share of what connections carry read as a share of what the proxy can take",
+    source: "own; a closed loop of N connections cannot exceed N / response time",
+    judge: |result, limits| {
+        let limit = limits.of(&thresholds::SATURATED_SHARE);
+        let has_shares = result.plan.loads.iter().any(|load| load.utilisation.is_some());
+        let found = result.arms.iter().filter(|_| has_shares).filter_map(|arm| {
+            let capacity = arm.capacity?;
+            let share = capacity.closed_busy_share.filter(|share| *share < limit)?;
+            let message = format!(
+                "the closed loop that measured its capacity kept the proxy busy {:.0} % of the time, since its connections limited \
+                 the loop",
+                share * 100.0
+            );
+            let advice = "a load that is a share of its capacity is a share of what its processor takes at the CPU time of a request in an open \
+                          loop, and at most of what its connections carry: compare arms by how busy the load kept their proxies, or raise \
+                          the number of connections of the load";
+            let measured = Measured::percent(share, limit);
+            Some(for_arm(arm, finding("capacity-not-saturated", Severity::Info, measured, message, advice)))
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
 /// The findings about each arm under each load.
 fn each_load(result: &StudyResult, judge: impl Fn(&ArmLoad) -> Option<Finding>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -185,7 +213,7 @@ fn for_arm(arm: &ArmResult, finding: Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Severity, StudyResult, Verdict};
+    use hoptax_result::{Capacity, Severity, StudyResult, Verdict};
 
     use crate::study::tests::{fired, withheld};
 
@@ -285,6 +313,29 @@ mod tests {
         let (severity, result) = fired("not-saturated", idle(2));
         assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
         assert_eq!(withheld(idle(2)), ["+lua saturation MaxRate", "lua saturation MaxRate"]);
+    }
+
+    #[test]
+    fn an_arm_whose_connections_limited_its_capacity_is_named_and_keeps_its_numbers() {
+        let limited = |utilisation: Option<f64>, busy: f64| {
+            move |result: &mut StudyResult| {
+                let load = &mut result.plan.loads[1];
+                (load.rate, load.utilisation) = (load.rate.xor(utilisation), utilisation);
+                let of =
+                    |closed_busy_share| Capacity { rate: 5_000.0, closed_rate: 6_400.0, closed_busy_share };
+                result.arms[1].capacity = Some(of(Some(0.98)));
+                result.arms[2].capacity = Some(of(Some(busy)));
+            }
+        };
+        let id = "capacity-not-saturated";
+        let (severity, result) = fired(id, limited(Some(0.3), 0.5));
+        assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
+        let named: Vec<Option<&str>> = result.findings.iter().map(|finding| finding.arm.as_deref()).collect();
+        assert_eq!(named, [Some("lua")]);
+        assert!(withheld(limited(Some(0.3), 0.5)).is_empty());
+        assert_eq!(fired(id, limited(Some(0.3), 0.95)).0, None);
+        // No load is a share of it.
+        assert_eq!(fired(id, limited(None, 0.5)).0, None);
     }
 
     #[test]

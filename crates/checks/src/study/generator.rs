@@ -16,9 +16,11 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
             let baseline = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
             let under = baseline.and_then(|arm| arm.loads.iter().find(|load| load.load == used.load));
             let Some(response) = under.map(|load| &load.response_us) else { continue };
+            // A lower quantile is a lower limit of one that is not known, such as p99 with too few responses. Judged against
+            // nothing, every lag above the floor would fail.
             let quantiles = [
                 (Measure::ResponseP50, used.own_lag_p50_us, response.p50),
-                (Measure::ResponseP99, used.own_lag_p99_us, response.p99),
+                (Measure::ResponseP99, used.own_lag_p99_us, response.p99.or(response.p90).or(response.p50)),
             ];
             for (measure, lag_us, response) in quantiles {
                 let finding = lag_us.and_then(|lag_us| lag(measure, lag_us, response, limits));
@@ -165,6 +167,22 @@ mod tests {
         let all = withheld(late(70.0, 150.0));
         assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99"]), "{all:?}");
         assert!(all.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{all:?}");
+    }
+
+    #[test]
+    fn a_lag_far_below_the_baseline_does_not_fail_where_its_p99_is_not_known() {
+        let late = |lag_us: f64, p90: bool| {
+            fired("send-lag", move |result| {
+                result.generator[1].own_lag_p99_us = Some(lag_us);
+                let response = &mut result.arms[0].loads[1].response_us;
+                response.p99 = None;
+                response.p90 = response.p90.filter(|_| p90);
+            })
+            .0
+        };
+        // The baseline's p90 is 150 us, its p50 100 us.
+        assert_eq!([late(70.0, true), late(80.0, true)], [Some(Severity::Warn), Some(Severity::Fail)]);
+        assert_eq!([late(51.0, false), late(49.0, false)], [Some(Severity::Fail), None]);
     }
 
     #[test]

@@ -15,14 +15,17 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
         let found = result.arms.iter().filter_map(|arm| {
             let known = arm.known_answer?;
             let seen = arm.cost.response_us.p50?.estimate;
-            let (low, high) = known.response_p50_low_us.zip(known.response_p50_high_us)?;
+            let low = known.response_p50_low_us?;
+            let high = known.response_p50_high_us.unwrap_or(f64::INFINITY);
             if (low..=high).contains(&seen) {
                 return None;
             }
-            let message = format!(
-                "response time p50 of `{}` changed by {seen:.0} us, expected {low:.0} to {high:.0} us",
-                arm.id
-            );
+            let expected = match known.response_p50_high_us {
+                Some(high) => format!("{low:.0} to {high:.0} us"),
+                None => format!("{low:.0} us or more"),
+            };
+            let message =
+                format!("response time p50 of `{}` changed by {seen:.0} us, expected {expected}", arm.id);
             let measured = Measured::us(seen, if seen < low { low } else { high });
             let advice = "all response times of this study are in doubt: run it again on a quiet machine";
             let finding = finding("known-answer", Severity::Fail, measured, message, advice);
@@ -82,6 +85,21 @@ mod tests {
                 cpu_us: None,
             });
         }
+    }
+
+    #[test]
+    fn a_composition_takes_at_least_the_known_time() {
+        let known = |low: f64| {
+            fired("known-answer", move |result| {
+                let answer = KnownAnswer { response_p50_low_us: Some(low), ..KnownAnswer::default() };
+                result.arms[2].known_answer = Some(answer);
+            })
+        };
+        // The arm costs 5 us.
+        assert_eq!(known(4.9).0, None);
+        let (severity, result) = known(4900.0);
+        assert_eq!(severity, Some(Severity::Fail));
+        assert!(result.findings[0].message.ends_with("expected 4900 us or more"), "{:?}", result.findings);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use hoptax_result::{ArmResult, Finding, Interval, Loop, Measure, ResponseCost, Severity, StudyResult};
 
+use hoptax_stats::rounds_needed;
+
 use crate::thresholds::{self, Limits};
 use crate::{Check, Measured, finding};
 
@@ -11,7 +13,8 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     protects_from: "a tail quantile determined by a few requests",
     source: "own: n (1 - p) of at least 100",
     judge: |result, limits| {
-        let needed = (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round();
+        let needed = responses_needed(limits);
+        let advice = rounds_advice(result, limits);
         let judge_arm = |arm: &ArmResult| -> Vec<Finding> {
             let open = |name: &String| {
                 result.plan.loads.iter().any(|load| load.name == *name && load.loop_ == Loop::Open)
@@ -20,13 +23,12 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
             few.map(|load| {
                 let message = format!("{} responses are too few for p99", load.responses);
                 let measured = Measured::count(load.responses as f64, needed, "requests");
-                let advice = "add rounds or blocks, or raise the rate";
                 Finding {
                     arm: Some(arm.id.clone()),
                     load: Some(load.load.clone()),
                     measures: vec![Measure::ResponseP99],
                     withholds: true,
-                    ..finding("too-few-samples", Severity::Warn, measured, message, advice)
+                    ..finding("too-few-samples", Severity::Warn, measured, message, &advice)
                 }
             })
             .collect()
@@ -43,6 +45,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     source: "own: half-width of the interval against the level of the arm compared with",
     judge: |result, limits| {
         let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+        let of_p99 = rounds_advice(result, limits);
         let mut found = Vec::new();
         for arm in &result.arms {
             let Some(other) = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
@@ -64,7 +67,10 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                         share * 100.0,
                         measure.as_str()
                     );
-                    let advice = "add rounds, or blocks of this load";
+                    let advice = match measure {
+                        Measure::ResponseP99 => of_p99.as_str(),
+                        _ => "add rounds, or blocks of this load",
+                    };
                     let measured = Measured::percent(share, limit);
                     let one = finding("vague-cost", Severity::Info, measured, message, advice);
                     let (arm, load) = (Some(arm.id.clone()), load.map(str::to_owned));
@@ -101,6 +107,55 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     },
     withhold: None,
 };
+
+/// Number of responses that p99 needs.
+fn responses_needed(limits: &Limits) -> f64 {
+    (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round()
+}
+
+/// What makes p99 costs printable, with the number of rounds if it can be forecast.
+fn rounds_advice(result: &StudyResult, limits: &Limits) -> String {
+    let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open);
+    let fewest = open
+        .filter_map(|load| Some((rounds_for_p99(result, &load.name, limits)?, load.name.as_str())))
+        .min_by_key(|(rounds, _)| *rounds);
+    match fewest {
+        Some((rounds, load)) => format!(
+            "p99 needs about {rounds} rounds (`--rounds {rounds}`) for nine arms in ten under `{load}`, which needs the fewest; more or \
+             longer blocks of a load reduce that number"
+        ),
+        None => "add rounds, or more or longer blocks of this load".to_owned(),
+    }
+}
+
+/// Share of the arms whose costs in p99 a forecast is about.
+const NEARLY_ALL: f64 = 0.9;
+
+/// The number of rounds after which costs in p99 of nine arms in ten have enough responses and intervals that are not
+/// vague. It is an order of magnitude: widths vary, and with few responses the jackknife does not know them well. None if
+/// it cannot be forecast for so many arms.
+fn rounds_for_p99(result: &StudyResult, load: &str, limits: &Limits) -> Option<u32> {
+    let measured = result.plan.rounds_completed;
+    let under = |arm: &'_ ArmResult| arm.loads.iter().find(|one| one.load == load).cloned();
+    let of_arm = |arm: &ArmResult| -> Option<u32> {
+        let own = under(arm)?;
+        let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
+        let others = under(other)?;
+        let fewest = own.responses.min(others.responses).max(1) as f64;
+        let by_responses = (responses_needed(limits) * f64::from(measured) / fewest).ceil() as u32;
+        // A lower quantile is a lower limit of p99, so the forecast errs towards more rounds.
+        let level = others.response_us.p99.or(others.response_us.p90).or(others.response_us.p50)?.estimate;
+        let target = limits.of(&thresholds::INTERVAL_FAIL_SHARE) * level;
+        let by_width = rounds_needed(own.cost_p99_half_width_us?, measured, target)?;
+        Some(by_responses.max(by_width))
+    };
+    let compared: Vec<&ArmResult> =
+        result.arms.iter().filter(|arm| arm.compared_with.is_some() && under(arm).is_some()).collect();
+    let mut rounds: Vec<u32> = compared.iter().filter_map(|arm| of_arm(arm)).collect();
+    rounds.sort_unstable();
+    let wanted = (NEARLY_ALL * compared.len() as f64).ceil() as usize;
+    rounds.get(wanted.checked_sub(1)?).copied()
+}
 
 /// A response time whose interval is as wide as the response time. Differences from other arms are judged by their
 /// own intervals ([`VAGUE`]), since variation common to all arms cancels in them.
@@ -178,6 +233,33 @@ mod tests {
         let few = |result: &mut StudyResult| result.arms[2].loads[1].responses = 9_999;
         assert_eq!(fired("too-few-samples", few).0, Some(Severity::Warn));
         assert_eq!(withheld(few), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+    }
+
+    #[test]
+    fn the_remedy_for_p99_states_the_rounds_that_nine_arms_in_ten_need() {
+        let advice = |responses: [u64; 2], half_widths_us: [Option<f64>; 2]| {
+            let (_, result) = fired("too-few-samples", |result| {
+                for (arm, (responses, half_width_us)) in
+                    result.arms[1..].iter_mut().zip(responses.into_iter().zip(half_widths_us))
+                {
+                    arm.loads[1].responses = responses;
+                    arm.loads[1].cost_p99_half_width_us = half_width_us;
+                }
+            });
+            result.findings.into_iter().find(|finding| finding.id == "too-few-samples").unwrap().advice
+        };
+        // 10 rounds measured. Of two arms, nine in ten are both: 5,000 responses need 20 rounds.
+        assert!(advice([5_000, 8_000], [Some(50.0); 2]).contains("(`--rounds 20`)"));
+        // The baseline's p99 is 200 us, so a half-width of 200 us must be halved: four times the rounds, and a little less for
+        // Student's quantile.
+        let rounds = advice([8_000, 8_000], [Some(50.0), Some(200.0)]);
+        let rounds =
+            rounds.split("`--rounds ").nth(1).unwrap().split('`').next().unwrap().parse::<u32>().unwrap();
+        assert!((32..=40).contains(&rounds), "{rounds}");
+        assert_eq!(
+            advice([8_000, 8_000], [Some(50.0), None]),
+            "add rounds, or more or longer blocks of this load"
+        );
     }
 
     #[test]

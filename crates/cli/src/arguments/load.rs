@@ -122,12 +122,13 @@ pub(crate) struct LoadArguments {
     /// `exp:MEAN` draws exponentially distributed times.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["rate", "stages"], help_heading = SCHEDULE)]
     pub(crate) think: Option<Think>,
-    /// Protocol for `http://` and `https://` URLs: `auto`, `http1`, `http2`, `http3` or `grpc`
+    /// Protocol: `auto`, `http1`, `http2`, `http3`, `grpc` or `grpc-http3`
     ///
     /// With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN) in a handshake before the load,
     /// and `http://` is HTTP/1.1. If the handshake fails, the load ends with an error; with --connect on-demand, it uses HTTP/1.1
     /// (with several --streams, HTTP/2) and counts the failures. `http2` and `grpc` with `http://` are HTTP/2 without TLS (h2c
-    /// with prior knowledge, no upgrade). `http3` requires `https://`.
+    /// with prior knowledge, no upgrade). HTTP/3 requires TLS. `grpc://` and `grpcs://` are gRPC over HTTP/2; `grpcs://` with
+    /// `http3` is gRPC over HTTP/3, which is `grpc-http3` for `https://`.
     #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default(), help_heading = REQUESTS)]
     pub(crate) protocol: ProtocolChoice,
     /// Concurrent requests on each connection, for HTTP/2, HTTP/3 and gRPC
@@ -141,7 +142,7 @@ pub(crate) struct LoadArguments {
     /// Without --proto and --reflection, the body is the encoded message.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = REQUESTS)]
     pub(crate) proto: Option<PathBuf>,
-    /// Get the service definition from the server (gRPC reflection) instead of --proto
+    /// Get the service definition from the server instead of --proto, by gRPC reflection over HTTP/2
     #[arg(long, conflicts_with = "proto", help_heading = REQUESTS)]
     pub(crate) reflection: bool,
     /// Messages per gRPC call, for methods that accept a stream; the body is repeated

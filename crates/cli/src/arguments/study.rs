@@ -80,7 +80,7 @@ pub(crate) struct StudyArguments {
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
     /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict, and a
-    /// finding that depends on a threshold names it. With --resume, give it again: it is not stored with the rounds.
+    /// finding that depends on a threshold names it. --resume keeps the thresholds of the study, unless it sets them.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
     /// Also measure the machine's speeds before the first round (about 12 s)

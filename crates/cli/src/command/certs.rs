@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use hoptax_certs::{Authority, Request};
+use hoptax_certs::{Authority, KeyKind, Request};
 
 use crate::arguments::CertsArguments;
 use crate::exit::{Code, Failure};
@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &CertsArguments) -> Result<Code, Failure> {
     for name in &arguments.names {
         let request = Request {
             names: vec![name.clone(), "localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()],
-            spiffe: Some(format!("spiffe://{}/{name}", arguments.trust_domain)),
+            spiffe: vec![format!("spiffe://{}/{name}", arguments.trust_domain)],
+            key: KeyKind::P256,
             seconds,
         };
         let signed = authority.sign(&request).map_err(Failure::bad_input)?;

@@ -90,7 +90,7 @@ fn described(function: &Function) -> Result<String, Failure> {
     if let Some(query) = &function.request.query {
         let _ = writeln!(text, "request ?{query}");
     }
-    if let Some(body) = function.request.body() {
+    if let Some(body) = function.body(&function.default_knobs()).map_err(Failure::environment)? {
         let _ = writeln!(text, "request a body of {} bytes", body.len());
     }
     if function.asks_companion {

@@ -31,6 +31,7 @@ use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 use hoptax_study::suit;
 use hoptax_study::summary::{self, Conditions};
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
 use super::{calibrate, functions, load, never_halt};
@@ -56,8 +57,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if !arguments.combine.is_empty() {
         return sittings::combine_stored(arguments);
     }
-    let limits = load::thresholds(&arguments.thresholds)?;
     let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
+    let thresholds = thresholds(stored.as_ref().map(|(_, manifest)| manifest), &arguments.thresholds);
+    let limits = load::thresholds(&thresholds)?;
     let (name, text) = match &stored {
         Some((text, manifest)) => (manifest.file_name.clone(), text.clone()),
         None => library::read(&arguments.study)?,
@@ -68,6 +70,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let envoy = arguments.envoy.clone().or_else(|| Some(stored.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+    let envoys = Envoys::find(envoy, plan.envoys(), &mut print::note).map_err(Failure::environment)?;
+    let envoy = envoys.usual();
     let directory = run_folder_path(arguments.resume.as_deref().or(arguments.out.as_deref()), &plan.name);
     if stored.is_none() {
         run_folder::check_free(&directory, arguments.force)?;
@@ -92,18 +96,19 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
         program: &program,
-        envoy: &envoy,
+        envoys: &envoys,
         directory: &directory,
         placement: &placement,
         spinner: spinner.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
-    let others = programs::builds(&plan).map_err(Failure::environment)?;
+    let others = programs::builds(&plan, &envoys).map_err(Failure::environment)?;
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
     let mut manifest = Manifest::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
     manifest.speeds = speeds;
+    manifest.thresholds = thresholds.into_iter().collect();
     let (folder, manifest, rounds) = match &stored {
         Some((_, then)) => resume(arguments, &directory, then, &manifest)?,
         None => start(arguments, &directory, &text, (manifest, plan.rounds))?,
@@ -165,6 +170,7 @@ fn judged_result(
             proxy_sha256: Some(manifest.envoy_hash.clone()),
             ..environment
         },
+        programs: manifest.programs.clone(),
         machine: Some(manifest.machine.clone()),
         speeds: manifest.speeds.clone(),
         never_halted: manifest.never_halted,
@@ -208,6 +214,7 @@ fn resume(
     let (folder, rounds) = RunFolder::resume(directory, then, now)?;
     let measured = rounds.ended_s.len() as u32;
     let mut manifest = then.clone();
+    manifest.thresholds.clone_from(&now.thresholds);
     manifest.set_length(&session::length_of_more(arguments, then, &rounds)?);
     if measured < manifest.rounds {
         manifest.resumed_after_rounds.push(measured);
@@ -216,6 +223,13 @@ fn resume(
     }
     folder.write(&manifest)?;
     Ok((folder, manifest, rounds))
+}
+
+/// The thresholds that a study sets: those of its run folder, overridden by those of the arguments.
+fn thresholds(stored: Option<&Manifest>, arguments: &[(String, f64)]) -> Vec<(String, f64)> {
+    let mut set = stored.map(|manifest| manifest.thresholds.clone()).unwrap_or_default();
+    set.extend(arguments.iter().cloned());
+    set.into_iter().collect()
 }
 
 /// Prints a plan and its expected duration and memory. Probes the machine only if the study file leaves choices to it.

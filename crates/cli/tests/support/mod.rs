@@ -3,10 +3,12 @@
 // Each test file uses its own part of this.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod proxied;
+
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Outcome of a run of the program.
@@ -28,6 +30,10 @@ pub(crate) fn hoptax() -> Command {
 pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_hoptax"))
 }
+
+/// Flags of a load that ends when each of its requests (`-n`) has its response, however slow the machine is. With a duration,
+/// a stalled machine would leave requests unsent.
+pub(crate) const UNHURRIED: [&str; 4] = ["-d", "1h", "--timeout", "10m"];
 
 /// Runs the program until it exits.
 pub(crate) fn run<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Ran {
@@ -94,6 +100,51 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
     panic!("{what} did not come");
+}
+
+/// A load in the background that prints a line for each interval of 100 ms.
+pub(crate) struct Watched {
+    pub(crate) load: Guarded,
+    lines: Lines<BufReader<ChildStdout>>,
+    folder: tempfile::TempDir,
+}
+
+impl Watched {
+    /// Starts `hoptax load`.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_as(hoptax(), arguments)
+    }
+
+    /// Starts `hoptax load` with a command that becomes `hoptax`.
+    pub(crate) fn start_as(mut hoptax: Command, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let load = hoptax
+            .args(["load", "--every", "100ms", "--json"])
+            .arg(folder.path().join("result.json"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut load = Guarded(load.unwrap());
+        let lines = BufReader::new(load.0.stdout.take().unwrap()).lines();
+        Self { load, lines, folder }
+    }
+
+    /// Waits for an interval for which `is_so` is true. Fails if the load ends before.
+    pub(crate) fn wait_for(&mut self, is_so: impl Fn(&serde_json::Value) -> bool) {
+        let mut lines = self.lines.by_ref().map(|line| checked("load-interval", &line.unwrap()));
+        assert!(lines.any(|line| is_so(&line)), "the load ended");
+    }
+
+    /// Interrupts the load, and returns its result.
+    pub(crate) fn interrupt(mut self) -> serde_json::Value {
+        self.load.signal("INT");
+        // Its output may fill the pipe.
+        self.lines.by_ref().for_each(drop);
+        assert_eq!(self.load.0.wait().unwrap().code(), Some(130));
+        checked("load", &fs::read_to_string(self.folder.path().join("result.json")).unwrap())
+    }
 }
 
 /// Starts an origin, and returns it with its URL.

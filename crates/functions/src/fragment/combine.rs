@@ -28,6 +28,8 @@ impl Fragment {
         } else if other.key_exchange_group != usual && other.key_exchange_group != all.key_exchange_group {
             return Err("both choose the key exchange group of TLS".to_owned());
         }
+        all.quic_downstream |= other.quic_downstream;
+        all.quic_upstream |= other.quic_upstream;
         all.http_filters.extend(other.http_filters);
         all.routes.extend(other.routes);
         all.access_log.extend(other.access_log);
@@ -60,7 +62,11 @@ impl Fragment {
                 all.replaces.push(path);
             }
         }
-        all.files.extend(other.files);
+        for file in other.files {
+            if !all.files.contains(&file) {
+                all.files.push(file);
+            }
+        }
         Ok(all)
     }
 }

@@ -1,7 +1,5 @@
 //! The states, events and actions of the connection state machine.
 
-use hoptax_wire::Response;
-
 use super::ids::{ConnectionId, LaneId, SlotId, StreamId};
 use crate::recording::Failure;
 
@@ -34,11 +32,10 @@ pub(crate) enum State {
     },
 }
 
-/// An input of the state machine. Events of a closed connection are ignored: its requests have ended.
+/// An input of the state machine. The two of every request are functions: `Connections::request` and
+/// `Connections::answer`. Events of a closed connection are ignored: its requests have ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A request takes an idle slot.
-    Requested(SlotId),
     /// Open a lane's connection before its first request.
     Preconnect(LaneId),
     /// The socket is connected.
@@ -49,15 +46,6 @@ pub(crate) enum Event {
         connection: ConnectionId,
         /// Maximum number of requests, at least one.
         requests: u32,
-    },
-    /// A request is answered in full.
-    Answered {
-        /// Its connection.
-        connection: ConnectionId,
-        /// Its stream.
-        stream: StreamId,
-        /// Its response.
-        response: Response,
     },
     /// A request has failed. Its connection continues.
     StreamFailed {
@@ -126,7 +114,7 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// It was answered in full.
-    Answered(Response),
+    Answered,
     /// It failed.
     Failed(Failure),
     /// It timed out.

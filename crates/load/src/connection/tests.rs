@@ -2,13 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hoptax_wire::Response;
 use proptest::prelude::*;
 
 use super::*;
-
-const RESPONSE: Response =
-    Response { status: 200, grpc_status: None, body_bytes: 0, keep_alive: true, is_as_expected: true };
 
 /// One step of a sequence. Numbers select among the candidates.
 #[derive(Clone, Debug)]
@@ -115,7 +111,7 @@ impl World {
 
     fn start(&mut self, slot: SlotId, request: u32) {
         assert_eq!(self.on_slot.insert(slot, request), None);
-        self.machine.handle(Event::Requested(slot));
+        self.machine.request(slot);
     }
 
     fn reuse_slot(&mut self, slot: SlotId) {
@@ -177,7 +173,7 @@ impl World {
             Step::Response(pick) => {
                 if let Some((connection, stream)) = self.pick_written(pick) {
                     self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
-                    self.machine.handle(Event::Answered { connection, stream, response: RESPONSE });
+                    self.machine.answer(connection, stream);
                 }
             }
             Step::Reset(pick) => {
@@ -211,9 +207,10 @@ impl World {
             Step::UnexpectedResponse(pick) => {
                 if let Some(connection) = self.pick(pick, |socket| socket.is_ready) {
                     let streams = (0..self.machine.layout().streams).map(StreamId);
-                    let free = streams.into_iter().find(|one| !self.machine.is_in_flight(connection, *one));
+                    let free =
+                        streams.into_iter().find(|one| self.machine.in_flight_on(connection, *one).is_none());
                     if let Some(stream) = free {
-                        self.machine.handle(Event::Answered { connection, stream, response: RESPONSE });
+                        self.machine.answer(connection, stream);
                     }
                 }
             }
@@ -235,7 +232,6 @@ impl World {
         for event in [
             Event::Connected(connection),
             Event::Ready { connection, requests: 1 },
-            Event::Answered { connection, stream, response: RESPONSE },
             Event::StreamFailed { connection, stream, failure: Failure::Unprocessed },
             Event::Drain(connection),
             Event::Failed { connection, failure: Failure::Closed },
@@ -244,6 +240,8 @@ impl World {
             self.machine.handle(event);
             assert_eq!(before, format!("{:?}", self.machine), "{event:?}");
         }
+        self.machine.answer(connection, stream);
+        assert_eq!(before, format!("{:?}", self.machine), "answered");
         assert_eq!(ConnectionId::from_token(connection.token()), connection);
     }
 
@@ -316,7 +314,10 @@ impl World {
                 on_connections.insert(*slot, self.on_slot[slot]);
             }
             for (stream, request) in &socket.written {
-                assert!(machine.is_in_flight(connection, *stream));
+                assert_eq!(
+                    machine.in_flight_on(connection, *stream),
+                    Some(machine.layout().slot(lane, *stream))
+                );
                 on_connections.insert(machine.layout().slot(lane, *stream), *request);
             }
             let written = socket.written.len() as u32;
@@ -399,7 +400,7 @@ fn actions(machine: &mut Connections) -> Vec<Action> {
 
 /// Opens the first lane's connection with a request in the first slot.
 fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
-    machine.handle(Event::Requested(SlotId(0)));
+    machine.request(SlotId(0));
     let connection = machine.current(LaneId(0)).unwrap();
     machine.handle(Event::Connected(connection));
     machine.handle(Event::Ready { connection, requests });
@@ -413,7 +414,7 @@ fn a_request_opens_another_connection_while_one_drains() {
     let mut machine = machine(1, 2);
     let first = open(&mut machine, 10);
     machine.handle(Event::Drain(first));
-    machine.handle(Event::Requested(SlotId(1)));
+    machine.request(SlotId(1));
     let second = machine.current(LaneId(0)).unwrap();
     assert_eq!(actions(&mut machine), [Action::Open(second)]);
     assert_eq!(machine.state(first), State::Draining { in_flight: 1 });
@@ -435,7 +436,7 @@ fn a_draining_connection_closes_when_its_last_request_times_out() {
 fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
     let mut machine = machine(1, 3);
     for slot in 0..3 {
-        machine.handle(Event::Requested(SlotId(slot)));
+        machine.request(SlotId(slot));
     }
     let first = machine.current(LaneId(0)).unwrap();
     machine.handle(Event::Connected(first));

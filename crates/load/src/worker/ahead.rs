@@ -146,8 +146,8 @@ impl Worker {
             }
             transport.transmit()?;
             let alpn = self.traffic.protocol.alpn();
-            let (read, handshake) = transport.read(&mut self.buffer, alpn, true, &mut self.scratch)?;
-            self.record_handshake(handshake);
+            let read = transport.read(&mut self.buffer, alpn, true, &mut self.scratch)?;
+            self.record_handshake();
             match read {
                 Read::WouldBlock => return Ok(false),
                 Read::End => return Err(ConnectionError::Closed),

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
 use hoptax_wire::ClientProtocol;
-use hoptax_wire::tls::Handshake;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
@@ -324,9 +323,9 @@ impl Worker {
         }
     }
 
-    /// Records a TLS handshake, if there is one.
-    pub(super) fn record_handshake(&mut self, handshake: Option<(u64, Handshake)>) {
-        if let Some((took_ns, handshake)) = handshake {
+    /// Records the TLS handshake that the last read completed, if it did.
+    pub(super) fn record_handshake(&mut self) {
+        if let Some((took_ns, handshake)) = self.scratch.handshake.take() {
             self.handshakes.record(took_ns, &handshake);
         }
     }

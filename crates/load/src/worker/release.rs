@@ -160,8 +160,10 @@ impl Worker {
             recorded: due.intended_ns >= current.run.record_from_ns,
             blocked,
             connected: self.connections.current(lane).is_none(),
+            response: None,
         });
-        self.feed(current, Event::Requested(slot), started_ns);
+        self.sample(current, started_ns);
+        self.connections.request(slot);
         let request = self.request(slot);
         if request.recorded {
             current.record_start(request);

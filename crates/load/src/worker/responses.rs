@@ -1,7 +1,7 @@
 //! Handles epoll events and performs the actions of the connection state machine.
 
 use hoptax_host::clock::now_ns;
-use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, Quic, Response};
+use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, QuicError, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
@@ -87,20 +87,20 @@ impl Worker {
     fn read(&mut self, current: &mut Current, connection: ConnectionId, closing: bool) {
         let has_streams = self.connections.layout().streams > 1;
         loop {
-            let is_awaited = match self.connections.state(connection) {
+            let (is_awaited, was_opening) = match self.connections.state(connection) {
                 State::Closed => return,
-                State::Open { in_flight, .. } | State::Draining { in_flight } => in_flight > 0,
-                State::Connecting { .. } | State::Handshaking { .. } => true,
+                State::Open { in_flight, .. } | State::Draining { in_flight } => (in_flight > 0, false),
+                State::Connecting { .. } | State::Handshaking { .. } => (true, true),
             };
             let alpn = self.traffic.protocol.alpn();
             let transport = &mut self.transports[connection];
             let read = transport.read(&mut self.buffer, alpn, is_awaited, &mut self.scratch);
             let now = now_ns();
+            if was_opening {
+                self.record_handshake();
+            }
             let (read, error) = match read {
-                Ok((read, handshake)) => {
-                    self.record_handshake(handshake);
-                    (read, None)
-                }
+                Ok(read) => (read, None),
                 Err(error) => (Read::End, Some(error)),
             };
             if !self.scratch.events.is_empty() {
@@ -123,7 +123,9 @@ impl Worker {
             if let Some(error) = error {
                 return self.fail(current, connection, &error);
             }
-            self.on_ready(current, connection);
+            if was_opening {
+                self.on_ready(current, connection);
+            }
             match read {
                 Read::WouldBlock => return,
                 Read::End => return self.end(current, connection, now),
@@ -180,17 +182,13 @@ impl Worker {
         now: u64,
     ) {
         match event {
-            ProtocolEvent::Begun { stream } => {
-                let stream = StreamId(stream);
-                if self.connections.is_in_flight(connection, stream) {
-                    let slot = self.connections.layout().slot(self.connections.lane(connection), stream);
+            ProtocolEvent::FirstByte { stream } => {
+                if let Some(slot) = self.connections.in_flight_on(connection, StreamId(stream)) {
                     self.request(slot).first_byte_ns = now;
                 }
             }
             ProtocolEvent::Message { stream } => {
-                let stream = StreamId(stream);
-                if self.connections.is_in_flight(connection, stream) {
-                    let slot = self.connections.layout().slot(self.connections.lane(connection), stream);
+                if let Some(slot) = self.connections.in_flight_on(connection, StreamId(stream)) {
                     let request = self.request(slot);
                     let before_ns =
                         if request.message_ns > 0 { request.message_ns } else { request.written_ns };
@@ -229,13 +227,17 @@ impl Worker {
         closing: bool,
         now: u64,
     ) {
-        if !self.connections.is_in_flight(connection, stream) {
+        let Some(slot) = self.connections.in_flight_on(connection, stream) else {
             // The state machine treats an unexpected response as a protocol error.
-            return self.connections.handle(Event::Answered { connection, stream, response });
+            return self.connections.answer(connection, stream);
+        };
+        let request = self.request(slot);
+        if request.first_byte_ns == 0 {
+            // All of it arrived in one read.
+            request.first_byte_ns = now;
         }
-        let layout = self.connections.layout();
-        let slot = layout.slot(self.connections.lane(connection), stream);
-        let InFlight { recorded, intended_ns, .. } = *self.request(slot);
+        request.response = Some(response);
+        let InFlight { recorded, intended_ns, .. } = *request;
         let transport = &mut self.transports[connection];
         if recorded && let Some(stamped) = transport.stamps.take() {
             let stamps = current.recording(intended_ns).stamps.get_or_insert_default();
@@ -246,11 +248,12 @@ impl Worker {
             .age
             .is_some_and(|age| u128::from(now.saturating_sub(transport.opened_ns)) >= age.as_nanos());
         // After a response to a partly written request, the state of the connection is unknown.
-        let is_desynchronized = layout.streams == 1 && !transport.has_sent(stream);
+        let is_desynchronized = self.connections.layout().streams == 1 && !transport.has_sent(stream);
         if closing || !response.keep_alive || is_expired || is_desynchronized {
             self.connections.handle(Event::Drain(connection));
         }
-        self.feed(current, Event::Answered { connection, stream, response }, now);
+        self.sample(current, now);
+        self.connections.answer(connection, stream);
     }
 
     /// The server closed a connection: ends each request on it.
@@ -260,7 +263,7 @@ impl Worker {
         }
         self.connections.handle(Event::Drain(connection));
         for stream in (0..self.connections.layout().streams).map(StreamId) {
-            if !self.connections.is_in_flight(connection, stream) {
+            if self.connections.in_flight_on(connection, stream).is_none() {
                 continue;
             }
             match self.transports[connection].end(stream) {
@@ -292,10 +295,15 @@ impl Worker {
     }
 
     /// Passes an event to the state machine that may change the number of requests in flight.
-    #[inline]
     pub(super) fn feed(&mut self, current: &mut Current, event: Event, now: u64) {
-        current.sample(now, self.connections.in_flight(), self.connections.established());
+        self.sample(current, now);
         self.connections.handle(event);
+    }
+
+    /// Samples the connections for the course of the trial, before their number of requests in flight changes.
+    #[inline]
+    pub(super) fn sample(&self, current: &mut Current, now: u64) {
+        current.sample(now, self.connections.in_flight(), self.connections.established());
     }
 
     /// Performs queued actions until the queue is empty.
@@ -355,7 +363,10 @@ impl Worker {
         let Some(request) = place else { panic!("{slot:?} is busy but has no request") };
         let lane = self.connections.layout().lane(slot).index();
         let (outcome, ended_ns) = match end {
-            End::Answered(response) => {
+            End::Answered => {
+                let Some(response) = request.response else {
+                    panic!("{slot:?} is answered without a response")
+                };
                 if request.recorded {
                     let failure = self.traffic.expectation.failure(&response);
                     current.record_response(request, lane, response, failure, now);
@@ -421,7 +432,7 @@ impl Worker {
 pub(super) fn failure_of(error: &ConnectionError) -> Failure {
     match error {
         ConnectionError::Socket(error) => failure_of_socket(*error),
-        ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(Quic::Alert(_))) => {
+        ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Alert(_))) => {
             Failure::Tls
         }
         ConnectionError::Alpn(_)

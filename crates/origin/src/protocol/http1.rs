@@ -149,7 +149,7 @@ impl ProtocolHandler for Http1 {
         Next::Again
     }
 
-    fn delay_expired(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, _: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some(response) = self.delayed.take() {
             *context.in_flight -= 1;
             self.send(&response, output, context);

@@ -1,25 +1,19 @@
 //! HTTP/2 and gRPC: serves concurrent streams, each with its own delay.
 
-use std::collections::BTreeMap;
-
-use hoptax_wire::http2::{Head, Server, ServerEvent};
+use hoptax_wire::http2::{Server, ServerEvent};
 
 use super::{Next, ProtocolHandler};
-use crate::Served;
-use crate::call::{self, Call, MAX_HELD_BYTES, Reply, Step};
+use crate::call::{Reply, is_streaming};
 use crate::context::Context;
-use crate::grpc;
-use crate::respond::{Planned, Response, pairs, respond};
+use crate::grpc::{self, Status};
+use crate::respond::{Response, pairs};
+use crate::streams::{StreamSender, Streams};
 
 /// The server's side of a connection.
 #[derive(Debug)]
 pub(super) struct Http2 {
-    number: u64,
     server: Server,
-    /// Delayed responses, by stream.
-    delayed: BTreeMap<u32, (Served, Response)>,
-    /// Open streaming calls, by stream.
-    calls: BTreeMap<u32, Call>,
+    streams: Streams,
     events: Vec<ServerEvent>,
     /// Whether the connection closes when no stream is open.
     is_closing: bool,
@@ -27,101 +21,55 @@ pub(super) struct Http2 {
 
 impl Http2 {
     pub(super) fn new(number: u64, output: &mut Vec<u8>) -> Self {
-        let server = Server::streaming(call::is_streaming);
+        let server = Server::streaming(is_streaming);
         server.open(output);
-        Self {
-            number,
-            server,
-            delayed: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            events: Vec::new(),
-            is_closing: false,
-        }
-    }
-
-    fn handle(
-        &mut self,
-        stream: u32,
-        head: &Head,
-        body: &[u8],
-        output: &mut Vec<u8>,
-        context: &mut Context<'_>,
-    ) {
-        let Planned { response, plan, closes } = respond(head, body, self.number, context);
-        self.close_after(closes, output);
-        match plan {
-            Some(plan) if context.delay(&plan, stream) => {
-                self.delayed.insert(stream, (plan, response));
-                return;
-            }
-            Some(plan) => context.count_response(plan),
-            None => *context.answered += 1,
-        }
-        self.send(stream, response, output);
-    }
-
-    /// Opens a call whose messages are answered one by one.
-    fn open_call(&mut self, stream: u32, head: &Head, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        let (opened, closes) = Call::open(head, context);
-        self.close_after(closes, output);
-        match opened {
-            Ok(call) => {
-                self.calls.insert(stream, call);
-                self.server.begin(stream, &pairs(&grpc::fields()), output);
-            }
-            Err(response) => {
-                *context.answered += 1;
-                self.send(stream, response, output);
-            }
-        }
-    }
-
-    /// Answers the messages of a call that have arrived, up to one that is delayed.
-    fn advance_call(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        let Some(call) = self.calls.get_mut(&stream) else { return };
-        while let Some(step) = call.next(self.number, stream, context) {
-            match step {
-                Step::Reply(reply) => send_reply(&mut self.server, stream, &reply, output),
-                Step::End(status) => {
-                    self.server.finish(stream, &pairs(&status.trailers()), output);
-                    self.calls.remove(&stream);
-                    *context.answered += 1;
-                    return;
-                }
-            }
-        }
-        let held_bytes = self.calls.values().map(Call::held_bytes).sum::<usize>() as u64;
-        if held_bytes + self.server.unsent_bytes() > MAX_HELD_BYTES {
-            self.server.reset(stream, output);
-            self.cancel(stream, context);
-        }
-    }
-
-    /// Forgets a request that is cancelled.
-    fn cancel(&mut self, stream: u32, context: &mut Context<'_>) {
-        let call = self.calls.remove(&stream);
-        let is_delayed = call.is_some_and(|call| call.is_delayed()) || self.delayed.remove(&stream).is_some();
-        *context.in_flight -= u64::from(is_delayed);
-    }
-
-    /// Has the connection close when no stream is open.
-    fn close_after(&mut self, closes: bool, output: &mut Vec<u8>) {
-        if closes && !std::mem::replace(&mut self.is_closing, true) {
-            self.server.go_away(output);
-        }
-    }
-
-    fn send(&mut self, stream: u32, response: Response, output: &mut Vec<u8>) {
-        let Response { fields, body, trailers } = response;
-        self.server.respond(stream, &pairs(&fields), body, &pairs(&trailers), output);
+        Self { server, streams: Streams::new(number), events: Vec::new(), is_closing: false }
     }
 }
 
-fn send_reply(server: &mut Server, stream: u32, reply: &Reply, output: &mut Vec<u8>) {
-    if !reply.bytes.is_empty() {
-        server.push(stream, &reply.bytes, output);
+/// Sends on the streams of a connection. Identifiers of streams have 31 bits.
+struct Sender<'a> {
+    server: &'a mut Server,
+    is_closing: &'a mut bool,
+    output: &'a mut Vec<u8>,
+}
+
+impl StreamSender for Sender<'_> {
+    fn respond(&mut self, stream: u64, response: Response) {
+        let Response { fields, body, trailers } = response;
+        self.server.respond(stream as u32, &pairs(&fields), body, &pairs(&trailers), self.output);
     }
-    server.release(stream, reply.request_bytes, output);
+
+    fn begin(&mut self, stream: u64) {
+        self.server.begin(stream as u32, &pairs(&grpc::fields()), self.output);
+    }
+
+    fn reply(&mut self, stream: u64, reply: &Reply) {
+        if !reply.bytes.is_empty() {
+            self.server.push(stream as u32, &reply.bytes, self.output);
+        }
+        self.server.release(stream as u32, reply.request_bytes, self.output);
+    }
+
+    fn finish(&mut self, stream: u64, status: Status) {
+        self.server.finish(stream as u32, &pairs(&status.trailers()), self.output);
+    }
+
+    fn reset(&mut self, stream: u64) {
+        self.server.reset(stream as u32, self.output);
+    }
+
+    /// The connection closes when no stream is open.
+    fn close(&mut self, _: u64) -> bool {
+        if !std::mem::replace(self.is_closing, true) {
+            self.server.go_away(self.output);
+        }
+        true
+    }
+
+    fn unsent_bytes(&self) -> u64 {
+        self.server.unsent_bytes()
+    }
 }
 
 impl ProtocolHandler for Http2 {
@@ -136,31 +84,13 @@ impl ProtocolHandler for Http2 {
         if input.is_empty() {
             return Next::Input;
         }
-        let mut events = std::mem::take(&mut self.events);
-        let fed = self.server.feed(input, output, &mut events);
+        let Self { server, streams, events, is_closing } = self;
+        let fed = server.feed(input, output, events);
         input.clear();
         for event in events.drain(..) {
-            match event {
-                ServerEvent::Request { stream, head, body } => {
-                    self.handle(stream, &head, &body, output, context);
-                }
-                ServerEvent::Opened { stream, head } => self.open_call(stream, &head, output, context),
-                ServerEvent::Data { stream, data } => {
-                    if let Some(call) = self.calls.get_mut(&stream) {
-                        call.receive(&data);
-                        self.advance_call(stream, output, context);
-                    }
-                }
-                ServerEvent::Ended { stream } => {
-                    if let Some(call) = self.calls.get_mut(&stream) {
-                        call.end();
-                        self.advance_call(stream, output, context);
-                    }
-                }
-                ServerEvent::Cancelled { stream } => self.cancel(stream, context),
-            }
+            let stream = u64::from(event.stream());
+            streams.handle(stream, event, &mut Sender { server, is_closing, output }, context);
         }
-        self.events = events;
         if fed.is_err() {
             return Next::Fail;
         }
@@ -170,23 +100,16 @@ impl ProtocolHandler for Http2 {
         Next::Again
     }
 
-    fn delay_expired(&mut self, stream: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        if let Some((plan, response)) = self.delayed.remove(&stream) {
-            *context.in_flight -= 1;
-            context.count_response(plan);
-            self.send(stream, response, output);
-        } else if let Some(reply) = self.calls.get_mut(&stream).and_then(Call::delay_expired) {
-            *context.in_flight -= 1;
-            send_reply(&mut self.server, stream, &reply, output);
-            self.advance_call(stream, output, context);
-        }
+    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        let Self { server, streams, is_closing, .. } = self;
+        streams.delay_expired(stream, &mut Sender { server, is_closing, output }, context);
     }
 
     fn is_idle(&self) -> bool {
-        self.delayed.is_empty() && self.server.is_idle()
+        self.streams.is_idle() && self.server.is_idle()
     }
 
     fn delayed(&self) -> u64 {
-        (self.delayed.len() + self.calls.values().filter(|call| call.is_delayed()).count()) as u64
+        self.streams.delayed()
     }
 }

@@ -74,7 +74,7 @@ impl ProtocolHandler for Tcp {
         Next::Again
     }
 
-    fn delay_expired(&mut self, _: u32, _: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, _: u64, _: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some((plan, size)) = self.delayed.take() {
             *context.in_flight -= 1;
             context.count_response(plan);

@@ -71,7 +71,7 @@ impl WebSocket {
                 Opcode::Text | Opcode::Binary => self.kind = frame.opcode,
                 _ => {}
             }
-            if !frame.is_whole {
+            if !frame.is_complete {
                 continue;
             }
             match frame.opcode {
@@ -122,7 +122,7 @@ impl ProtocolHandler for WebSocket {
         }
     }
 
-    fn delay_expired(&mut self, _: u32, output: &mut Vec<u8>, context: &mut Context<'_>) {
+    fn delay_expired(&mut self, _: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
         if let Some(plan) = self.delayed.take() {
             *context.in_flight -= 1;
             self.echo(plan, output, context);
@@ -130,7 +130,7 @@ impl ProtocolHandler for WebSocket {
     }
 
     fn is_idle(&self) -> bool {
-        self.delayed.is_none() && self.message.is_empty() && self.frames.is_between()
+        self.delayed.is_none() && self.message.is_empty() && self.frames.is_at_boundary()
     }
 
     fn delayed(&self) -> u64 {

@@ -4,6 +4,7 @@ use super::Service;
 
 pub(super) const SERVICE: Service = Service {
     path: "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs",
+    task: None,
     is_streaming: true,
     reply: |_, _| None,
 };

@@ -4,6 +4,7 @@ use super::{Service, fields};
 
 pub(super) const SERVICE: Service = Service {
     path: "/envoy.service.ext_proc.v3.ExternalProcessor/Process",
+    task: None,
     is_streaming: true,
     reply: |message, _| {
         // Headers, body and trailers of request and response are fields 2 to 7 of `ProcessingRequest`, and 1 to 6 of

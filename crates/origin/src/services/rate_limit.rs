@@ -10,6 +10,7 @@ const MAX_BUCKETS: usize = 64;
 
 pub(super) const SERVICE: Service = Service {
     path: "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+    task: None,
     is_streaming: false,
     // Field 1 is `overall_code`: 1 is OK, 2 is OVER_LIMIT.
     reply: |message, state| {

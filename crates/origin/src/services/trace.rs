@@ -4,6 +4,7 @@ use super::Service;
 
 pub(super) const SERVICE: Service = Service {
     path: "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    task: None,
     is_streaming: false,
     reply: |_, _| Some(Vec::new()),
 };

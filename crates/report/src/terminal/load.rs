@@ -57,6 +57,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         "http2" => format!("HTTP/2 {}", plan.method),
         "http3" => format!("HTTP/3 {}", plan.method),
         "grpc" => "gRPC".to_owned(),
+        "grpc-http3" => "gRPC over HTTP/3".to_owned(),
         "tcp" => "TCP".to_owned(),
         "websocket" => "WebSocket".to_owned(),
         _ => plan.method.clone(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Book;
 
-use super::{Disturbance, Parts, PlannedSubject};
+use super::{Capacity, Disturbance, Parts, PlannedSubject};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,9 @@ pub struct ArmResult {
     pub unproven: Vec<String>,
     /// Processor use of all proxies under the closed loop.
     pub proxy_use: Option<ProxyUse>,
+    /// The rate that it can take; null unless a load is a share of it, and in results of earlier versions.
+    #[serde(default)]
+    pub capacity: Option<Capacity>,
     /// The results under each load, in the order of the plan, without loads that it was not measured under.
     pub loads: Vec<ArmLoad>,
     /// The results of each proxy, in the order in which a request passes them; empty without one.
@@ -104,7 +107,7 @@ pub enum ArmKind {
 pub struct KnownAnswer {
     /// Lower limit of the cost at the median of response time, us; null if not known.
     pub response_p50_low_us: Option<f64>,
-    /// Upper limit of it.
+    /// Upper limit of it; null if not known, as for several functions of which only some have a known cost.
     pub response_p50_high_us: Option<f64>,
     /// Cost in CPU time per request, us, in addition to that of an arm of the same function with `cpu_us` 0; null if
     /// not known.
@@ -169,6 +172,10 @@ pub struct ArmLoad {
     pub within_1_ms_share: Option<f64>,
     /// See `within_1_ms_share`.
     pub over_10_ms_share: Option<f64>,
+    /// Half-width that the interval of its cost in p99 has or, with too few responses for p99, would have, us: for a
+    /// forecast of the rounds that p99 needs. Null without a cost, and in results of earlier versions.
+    #[serde(default)]
+    pub cost_p99_half_width_us: Option<f64>,
     /// Requests answered, in slices that count.
     #[serde(default)]
     pub responses: u64,
@@ -238,6 +245,9 @@ pub struct Cost {
     /// Resident memory per connection that the generator opens to the first proxy, bytes. Not measured by load either.
     #[serde(default)]
     pub memory_per_connection_bytes: Option<Interval>,
+    /// CPU time of all proxies of one copy from their start until they are live, us. Not measured by load either.
+    #[serde(default)]
+    pub start_cpu_us: Option<Interval>,
 }
 
 /// Quantiles of response time, or differences of them, us.
@@ -291,6 +301,9 @@ pub struct HopUse {
     /// carried no request yet. Null if none are opened to it.
     #[serde(default)]
     pub memory_per_connection_bytes: Option<Interval>,
+    /// Its CPU time from its start until it is live, us.
+    #[serde(default)]
+    pub start_cpu_us: Option<Interval>,
 }
 
 /// Processor use of the proxy under the closed loop.

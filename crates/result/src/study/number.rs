@@ -32,6 +32,8 @@ pub enum Measure {
     Memory,
     /// Resident memory per connection.
     MemoryPerConnection,
+    /// CPU time of proxies from their start until they are live.
+    StartCpu,
     /// Connections opened, and handshakes, per second.
     NewConnections,
 }
@@ -63,6 +65,7 @@ impl Measure {
             Self::Admitted => "admitted",
             Self::Memory => "memory",
             Self::MemoryPerConnection => "memory per connection",
+            Self::StartCpu => "CPU time of the start",
             Self::NewConnections => "new connections",
         }
     }
@@ -159,11 +162,13 @@ fn visit_arm(arm: &mut ArmResult, usual: &Usual, visit: &mut dyn FnMut(&Place<'_
     visit(&cost(None, Measure::Memory), Number::Interval(&mut arm.cost.memory_bytes));
     let per_connection = Number::Interval(&mut arm.cost.memory_per_connection_bytes);
     visit(&cost(None, Measure::MemoryPerConnection), per_connection);
+    visit(&cost(None, Measure::StartCpu), Number::Interval(&mut arm.cost.start_cpu_us));
     for hop in &mut arm.hops {
         visit(&level(cpu, Measure::Cpu), Number::Interval(&mut hop.cpu_us_per_request));
         visit(&level(None, Measure::Memory), Number::Interval(&mut hop.memory_bytes));
         let per_connection = Number::Interval(&mut hop.memory_per_connection_bytes);
         visit(&level(None, Measure::MemoryPerConnection), per_connection);
+        visit(&level(None, Measure::StartCpu), Number::Interval(&mut hop.start_cpu_us));
     }
     for load in &mut arm.loads {
         visit_load(load, (id, other), visit);

@@ -82,11 +82,32 @@ pub struct Histogram(pub String);
 pub struct ArmRound {
     /// Resident memory of each proxy at the end, the mean over its copies, bytes.
     pub memory_bytes: Vec<u64>,
+    /// CPU time of each proxy from its start until it was live, the mean over its copies, us.
+    #[serde(default)]
+    pub start_cpu_us: Vec<u64>,
     /// Memory of the first proxy of its first copy before and after connections to it were opened; null if none were.
     #[serde(default)]
     pub opened: Option<Opened>,
     /// Evidence that its function was not active, or not removed.
     pub unproven: Vec<String>,
+    /// Its capacity, if a load is a share of one; measured once, before the first round.
+    #[serde(default)]
+    pub capacity: Option<Capacity>,
+}
+
+/// The rate that an arm can take, from a closed and an open loop over the connections of its open loops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// The rate at which an open loop would keep the processors of its proxies busy all the time, at most `closed_rate`,
+    /// requests per second. Loads that are a share of the capacity are a share of this. For an arm without a proxy, that
+    /// of an arm with one.
+    pub rate: f64,
+    /// The rate of the closed loop, requests per second.
+    pub closed_rate: f64,
+    /// How busy the closed loop kept the processors that the proxies can use, 0 to 1. Below about 0.9, the connections
+    /// limited its rate, or the generator did. Null without a proxy, and if not known.
+    pub closed_busy_share: Option<f64>,
 }
 
 /// Resident memory of a proxy before and after the generator opened its connections, before any request.

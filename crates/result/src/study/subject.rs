@@ -30,14 +30,23 @@ pub struct PlannedSubject {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedHop {
-    /// Its position: `gateway`, `client` or `server`.
+    /// Its name: `gateway`, `client` or `server` for a position, or as in the study file.
     pub name: String,
     /// Its software: `envoy`, `nginx` or `haproxy`.
     pub proxy: String,
+    /// The version that its program reports; null if unknown, and in results of earlier versions.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// SHA-256 of its program; null if unknown, and in results of earlier versions.
+    #[serde(default)]
+    pub sha256: Option<String>,
     /// Its functions; empty for a plain proxy.
     pub functions: Vec<PlannedFunction>,
     /// Its worker threads; null for one per processor of the proxies.
     pub workers: Option<u32>,
+    /// Flags of its command line, in addition to those of hoptax.
+    #[serde(default)]
+    pub flags: Vec<String>,
     /// Environment variables of its process, in addition to those of hoptax.
     pub environment: BTreeMap<String, String>,
 }

@@ -1,10 +1,12 @@
 //! The ways to name an arm in a study file.
 
+use std::collections::BTreeMap;
+
 use hoptax_functions::FilterOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionsSection, SubjectEntry};
+use super::{ConditionsSection, HopEntry, SubjectEntry};
 
 /// One arm of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,8 +21,8 @@ pub enum ArmEntry {
     Unloaded(UnloadedEntry),
     /// A function under its own conditions.
     Function(FunctionEntry),
-    /// Several functions in one proxy.
-    Composed(ComposedEntry),
+    /// A chain of proxies.
+    Chain(ChainEntry),
 }
 
 /// An arm whose function is removed again.
@@ -45,19 +47,36 @@ pub struct FunctionEntry {
     pub points: Option<bool>,
 }
 
-/// An arm with several functions in one proxy.
+/// An arm with a name and a chain of proxies: one, unless it lists `hops`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ComposedEntry {
+pub struct ChainEntry {
     /// Its name, which is not that of a function: letters, digits, `-`, `_` and `.`.
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: String,
-    /// Its functions.
+    /// Its proxies, from the caller to the origin: names of plain proxies, or mappings. An empty list is no proxy. The
+    /// default is one proxy, described by the keys below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    pub hops: Option<Vec<HopEntry>>,
+    /// Functions of its only proxy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub functions: Vec<String>,
     /// The order of their HTTP filters: `recommended` is the default order of Envoy Gateway.
     #[serde(default)]
     pub order: OrderWord,
+    /// Envoy of its only proxy: a release such as `1.39.3`, the path of a program, or its name on PATH. Default: as for
+    /// the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub envoy: Option<String>,
+    /// Flags of its only proxy, in addition to those of hoptax, as on a command line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+    /// Environment variables of its only proxy, in addition to those of hoptax.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,

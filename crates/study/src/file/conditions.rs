@@ -1,5 +1,6 @@
 //! The conditions of a study or of one arm.
 
+use hoptax_functions::Tls;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,11 @@ pub struct ConditionsSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "workers")]
     pub workers: Option<OneOrMore<u64>>,
+    /// Envoy of the proxies: a release such as `1.39.3`, the path of a program, or its name on PATH. An arm with an Envoy of
+    /// its own keeps it. Does not apply without a proxy. Default: that of `--envoy`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "releases")]
+    pub envoy: Option<OneOrMore<String>>,
 }
 
 /// One value, or a list of them.
@@ -64,8 +70,9 @@ pub enum OneOrMore<T> {
 }
 
 /// Security of connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum TlsWord {
     /// Plaintext.
     #[default]
@@ -87,6 +94,15 @@ impl<T> OneOrMore<T> {
 }
 
 impl TlsWord {
+    /// The security that it stands for; none for plaintext.
+    pub fn security(self) -> Option<Tls> {
+        match self {
+            Self::None => None,
+            Self::Tls => Some(Tls::Tls),
+            Self::Mtls => Some(Tls::Mtls),
+        }
+    }
+
     /// Its spelling in study files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -117,6 +133,7 @@ impl ConditionsSection {
             headers: left(self.headers.as_ref(), other.headers.as_ref()),
             connections: left(self.connections.as_ref(), other.connections.as_ref()),
             workers: left(self.workers.as_ref(), other.workers.as_ref()),
+            envoy: left(self.envoy.as_ref(), other.envoy.as_ref()),
         }
     }
 }
@@ -147,6 +164,16 @@ fn connections(_: &mut SchemaGenerator) -> Schema {
 
 fn workers(_: &mut SchemaGenerator) -> Schema {
     numbers(1, MAX_WORKERS)
+}
+
+fn releases(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": ["string", "array"],
+        "minLength": 1,
+        "items": {"type": "string", "minLength": 1},
+        "minItems": 1,
+        "uniqueItems": true,
+    })
 }
 
 /// Schema of one of `words`, or a list of them.

@@ -52,6 +52,11 @@ pub enum ProxyWord {
 }
 
 impl ProxyWord {
+    /// Its spelling in study files.
+    pub fn as_str(self) -> &'static str {
+        self.front().map_or("envoy", Front::program)
+    }
+
     /// The front proxy; None for Envoy.
     pub fn front(self) -> Option<Front> {
         match self {
@@ -109,6 +114,10 @@ impl SubjectSection {
 }
 
 impl Position {
+    /// All positions.
+    pub const ALL: [Self; 6] =
+        [Self::Direct, Self::Client, Self::Server, Self::Both, Self::Gateway, Self::GatewayAndBoth];
+
     /// Its spelling in study files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -179,14 +188,7 @@ mod tests {
 
     #[test]
     fn every_position_has_one_link_more_than_proxies() {
-        for position in [
-            Position::Direct,
-            Position::Client,
-            Position::Server,
-            Position::Both,
-            Position::Gateway,
-            Position::GatewayAndBoth,
-        ] {
+        for position in Position::ALL {
             assert_eq!(position.links().len(), position.hops().len() + 1, "{position:?}");
             let json = serde_json::to_value(position).unwrap();
             assert_eq!(json, position.as_str());

@@ -1,12 +1,11 @@
 //! Reads a study file: parses YAML, validates it against the schema, and records positions.
 
 use hoptax_nearest::hint;
+use hoptax_yaml::{Node, Placed};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
-use super::nodes::{Node, Placed};
 use super::problem::{Problem, Problems};
 use super::{StudyFile, schema};
 
@@ -24,8 +23,7 @@ pub struct Positions {
 pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> {
     let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
         let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
-        let whole = error.without_snippet().to_string();
-        let message = format!("not YAML: {}", without_place(&whole));
+        let message = format!("not YAML: {}", hoptax_yaml::message(&error));
         Problems::new(name, vec![Problem { line, column, message }])
     })?;
     let positions = Positions { file: name.to_owned(), root };
@@ -43,28 +41,17 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
     Ok((file, positions))
 }
 
-/// The parser's message without the position, which is reported separately, and without its advice to programmers.
-fn without_place(message: &str) -> &str {
-    const ENDS: [&str; 3] = [" at line ", ", set DuplicateKeyPolicy", "; use Option"];
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    ENDS.iter()
-        .filter_map(|end| message.find(end))
-        .min()
-        .and_then(|end| message.get(..end))
-        .unwrap_or(message)
-}
-
 impl Positions {
     /// A problem with the node at `pointer`, a JSON pointer such as `/loads/0/rate`. If there is no such node, the
     /// problem is placed at the nearest enclosing one.
     pub fn problem(&self, pointer: &str, message: String) -> Problem {
-        let place = self.find(pointer).referenced;
+        let place = hoptax_yaml::find(&self.root, pointer).referenced;
         Problem { line: place.line(), column: place.column(), message }
     }
 
     /// A problem with the key `key` of the mapping at `pointer`.
     fn problem_with_key(&self, pointer: &str, key: &str, message: String) -> Problem {
-        let mapping = self.find(pointer);
+        let mapping = hoptax_yaml::find(&self.root, pointer);
         let place = match &mapping.value {
             Node::Mapping(entries) => {
                 entries.iter().find(|(name, _)| name.value == key).map(|(name, _)| name.referenced)
@@ -78,26 +65,6 @@ impl Positions {
     /// Wraps `problems` as those of this file.
     pub fn problems(&self, problems: Vec<Problem>) -> Problems {
         Problems::new(&self.file, problems)
-    }
-
-    fn find(&self, pointer: &str) -> &Placed {
-        let mut node = &self.root;
-        for step in pointer.split('/').skip(1) {
-            let step = step.replace("~1", "/").replace("~0", "~");
-            let next = match &node.value {
-                Node::Sequence(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
-                Node::Mapping(entries) => entries
-                    .iter()
-                    .find(|(key, _): &&(Spanned<String>, Placed)| key.value == step)
-                    .map(|(_, node)| node),
-                Node::Scalar(_) => None,
-            };
-            match next {
-                Some(next) => node = next,
-                None => break,
-            }
-        }
-        node
     }
 }
 
@@ -229,9 +196,15 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             let hint = instance.as_str().map(|word| hint(word, words.iter().copied())).unwrap_or_default();
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
+        ValidationErrorKind::AnyOf { .. } if pointer.contains("/hops/") => {
+            format!(
+                "{what} must be the name of a plain proxy, or a mapping such as `{{functions: [jwt]}}`, not {}",
+                shown(instance)
+            )
+        }
         ValidationErrorKind::AnyOf { .. } => {
             format!(
-                "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, not {}",
+                "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, `envoy: RELEASE` or `hops: [...]`, not {}",
                 shown(instance)
             )
         }

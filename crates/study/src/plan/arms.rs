@@ -6,13 +6,14 @@ use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall
 use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
-use super::composed;
-use super::points::{self, Requested, Settled};
+use super::chain::Chain;
+use super::hops;
+use super::points::{self, Requested, Resolved};
+use super::positions::subject_arm;
 use super::supported::CONDITIONS;
-use super::{Arm, BASELINE, Conditions, DIRECT, SAME};
+use super::{Arm, BASELINE, DIRECT, SAME};
 use crate::file::{
-    Application, ArmEntry, ComposedEntry, ConditionsSection, LoopWord, Position, Positions, Problem,
-    Protocol, StudyFile, SubjectEntry, SubjectSection,
+    Application, ArmEntry, ChainEntry, ConditionsSection, LoopWord, Positions, Problem, StudyFile,
 };
 
 /// Plans the arms of `file`, with the place in the file that each comes from. Problems with them are added to `problems`.
@@ -30,10 +31,10 @@ pub(super) fn plan(
     }
     let mut planned = Planned { file, positions, catalogue, arms: Vec::new(), named: BTreeMap::new() };
     if has_names {
-        for asked in planned.asked(&ConditionsSection::default()) {
-            match points::plain(BASELINE, &asked) {
-                Ok(settled) => {
-                    planned.baseline(&settled);
+        for requested in planned.requested(&ConditionsSection::default()) {
+            match points::plain(BASELINE, &requested) {
+                Ok(resolved) => {
+                    planned.baseline(&resolved);
                 }
                 Err(message) => problems.push(positions.problem(CONDITIONS, message)),
             }
@@ -80,13 +81,13 @@ fn name_of(entry: &ArmEntry) -> String {
         ArmEntry::Subject(entry) => entry.subject.to_string(),
         ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
         ArmEntry::Function(entry) => entry.function.clone(),
-        ArmEntry::Composed(entry) => entry.name.clone(),
+        ArmEntry::Chain(entry) => entry.name.clone(),
     }
 }
 
 impl Planned<'_> {
     /// The conditions requested for an arm with its own `at`.
-    fn asked(&self, at: &ConditionsSection) -> Vec<Requested> {
+    fn requested(&self, at: &ConditionsSection) -> Vec<Requested> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
         Requested::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
     }
@@ -109,7 +110,7 @@ impl Planned<'_> {
                     Err(message) => placed(pointer, vec![message]),
                 };
             }
-            ArmEntry::Composed(entry) => return self.composed(index, entry, pointer),
+            ArmEntry::Chain(entry) => return self.chain(index, entry, pointer),
             ArmEntry::Name(name) => (name, &none),
             ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
             ArmEntry::Function(entry) => (&entry.function, &entry.at),
@@ -121,18 +122,20 @@ impl Planned<'_> {
             _ => false,
         };
         let mut messages = Vec::new();
-        for asked in self.asked(at) {
+        for requested in self.requested(at) {
             // Impossible conditions of the study are reported once, where the study states them.
-            if asked.is_of_study() && points::plain(BASELINE, &asked).is_err() {
+            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }
             let added = match name.as_str() {
-                BASELINE => points::plain(BASELINE, &asked).map_err(|message| vec![message]).map(|settled| {
-                    self.baseline(&settled);
-                }),
-                DIRECT => self.direct(&asked, index),
-                same if number_of_same(same).is_some() => self.same(same, &asked, index),
-                call => self.functions(call, &asked, index, (is_unloaded, has_points)),
+                BASELINE => {
+                    points::plain(BASELINE, &requested).map_err(|message| vec![message]).map(|resolved| {
+                        self.baseline(&resolved);
+                    })
+                }
+                DIRECT => self.direct((DIRECT, hops::NO_PROXY.to_owned()), &requested, index),
+                same if number_of_same(same).is_some() => self.same(same, &requested, index),
+                call => self.functions(call, &requested, index, (is_unloaded, has_points)),
             };
             messages.extend(added.err().into_iter().flatten());
         }
@@ -140,25 +143,26 @@ impl Planned<'_> {
     }
 
     /// The baseline under these conditions, added if it does not exist yet.
-    fn baseline(&mut self, settled: &Settled) -> usize {
-        let conditions = &settled.conditions;
+    fn baseline(&mut self, resolved: &Resolved) -> usize {
+        let conditions = &resolved.conditions;
         let is_it =
             |arm: &Arm| arm.kind == ArmKind::Baseline && arm.has_proxy() && arm.conditions == *conditions;
         if let Some(place) = self.arms.iter().position(is_it) {
             return place;
         }
-        let brought = settled.brought();
-        let plain = if brought.is_empty() { BASELINE.to_owned() } else { format!("{BASELINE}{{{brought}}}") };
-        let id = settled.named(&plain);
+        let required = resolved.required();
+        let plain =
+            if required.is_empty() { BASELINE.to_owned() } else { format!("{BASELINE}{{{required}}}") };
+        let id = resolved.named(&plain);
         let summary = match id.strip_prefix(BASELINE) {
             None | Some("") => "A plain proxy".to_owned(),
-            Some(_) if settled.named("").is_empty() => {
-                format!("A plain proxy with `{brought}`, like the arms compared with it")
+            Some(_) if resolved.named("").is_empty() => {
+                format!("A plain proxy with `{required}`, like the arms compared with it")
             }
             Some(rest) => format!("A plain proxy `{}`, like the arms compared with it", rest.trim_start()),
         };
         let id = self.unique(&id);
-        self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, settled) });
+        self.arms.push(Arm { summary, ..plain_arm(id, ArmKind::Baseline, None, resolved) });
         self.arms.len() - 1
     }
 
@@ -196,36 +200,36 @@ impl Planned<'_> {
         self.arms.push(arm);
     }
 
-    fn direct(&mut self, asked: &Requested, index: usize) -> Result<(), Vec<String>> {
-        let settled = points::without_proxy(DIRECT, asked).map_err(|message| vec![message])?;
-        let id = settled.named(DIRECT);
+    fn direct(
+        &mut self,
+        (name, summary): (&str, String),
+        requested: &Requested,
+        index: usize,
+    ) -> Result<(), Vec<String>> {
+        let resolved = points::without_proxy(name, requested).map_err(|message| vec![message])?;
+        let id = resolved.named(name);
         if let Some(place) = self.arms.iter().position(|arm| arm.id == id) {
             return self.name_again(place, &id, Some(index));
         }
-        let baseline = self.baseline(&settled);
-        let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &settled);
-        let direct = Arm {
-            subject: SubjectSection { position: Position::Direct, ..arm.subject },
-            summary: "No proxy: the generator connects to the origin".to_owned(),
-            ..arm
-        };
-        self.push(direct, Some(index));
+        let baseline = self.baseline(&resolved);
+        let arm = plain_arm(id, ArmKind::Direct, Some(baseline), &resolved);
+        self.push(Arm { chain: Chain::none(), summary, ..arm }, Some(index));
         Ok(())
     }
 
-    fn same(&mut self, spelling: &str, asked: &Requested, index: usize) -> Result<(), Vec<String>> {
+    fn same(&mut self, spelling: &str, requested: &Requested, index: usize) -> Result<(), Vec<String>> {
         let name = match number_of_same(spelling) {
             Some(number) if number > 1 => format!("{SAME}#{number}"),
             _ => SAME.to_owned(),
         };
-        let settled = points::plain(&name, asked).map_err(|message| vec![message])?;
-        let baseline = self.baseline(&settled);
-        let id = settled.named(&name);
+        let resolved = points::plain(&name, requested).map_err(|message| vec![message])?;
+        let baseline = self.baseline(&resolved);
+        let id = resolved.named(&name);
         if let Some(place) = self.arms.iter().position(|arm| arm.id == id) {
-            return self.name_again(place, &settled.named(spelling), Some(index));
+            return self.name_again(place, &resolved.named(spelling), Some(index));
         }
         let summary = "A copy of the baseline, whose true cost is zero".to_owned();
-        self.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &settled) }, Some(index));
+        self.push(Arm { summary, ..plain_arm(id, ArmKind::Same, Some(baseline), &resolved) }, Some(index));
         Ok(())
     }
 
@@ -233,7 +237,7 @@ impl Planned<'_> {
     fn functions(
         &mut self,
         name: &str,
-        asked: &Requested,
+        requested: &Requested,
         index: usize,
         (is_unloaded, has_points): (bool, bool),
     ) -> Result<(), Vec<String>> {
@@ -243,11 +247,11 @@ impl Planned<'_> {
             let hint = hint(name, [BASELINE, DIRECT, SAME]);
             errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
         })?;
-        self.function(&call, function, asked, (Some(index), is_unloaded))?;
+        self.function(&call, function, requested, (Some(index), is_unloaded))?;
         for (name, values) in function.points.iter().filter(|_| has_points) {
             for value in values {
-                if let Some((call, asked)) = at_point(&call, function, asked, name, value) {
-                    self.function(&call, function, &asked, (None, false))?;
+                if let Some((call, requested)) = at_point(&call, function, requested, name, value) {
+                    self.function(&call, function, &requested, (None, false))?;
                 }
             }
         }
@@ -259,7 +263,7 @@ impl Planned<'_> {
         &mut self,
         call: &FunctionCall,
         function: &Function,
-        asked: &Requested,
+        requested: &Requested,
         (index, is_unloaded): (Option<usize>, bool),
     ) -> Result<(), Vec<String>> {
         let knobs = function
@@ -273,43 +277,50 @@ impl Planned<'_> {
         }
         let component = Component { name: called.clone(), function: function.clone(), knobs };
         let described = (called.as_str(), function.summary.clone());
-        self.with_functions(described, Composition::one(component), asked, (index, is_unloaded))
+        let functions = Composition::one(component);
+        let resolved = hops::Resolved { chain: Chain::of_functions(functions.clone()), functions };
+        self.with_functions(described, resolved, requested, (index, is_unloaded))
     }
 
-    /// Adds the arms of several functions, one for each combination of conditions. Returns the problems of the entry with
+    /// Adds the arms of a chain of proxies, one for each combination of conditions. Returns the problems of the entry with
     /// their places.
-    fn composed(&mut self, index: usize, entry: &ComposedEntry, pointer: &str) -> Vec<(String, String)> {
+    fn chain(&mut self, index: usize, entry: &ChainEntry, pointer: &str) -> Vec<(String, String)> {
         let taken = self.file.arms.iter().take(index).position(|other| name_of(other) == entry.name);
         if let Some(earlier) = taken {
             return placed(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
         }
-        let functions = match composed::functions(entry, self.catalogue, pointer) {
-            Ok(functions) => functions,
+        let resolved = match hops::resolve(entry, self.catalogue, pointer) {
+            Ok(resolved) => resolved,
             Err(found) => return found,
         };
         let mut messages = Vec::new();
-        for asked in self.asked(&entry.at) {
-            if asked.is_of_study() && points::plain(BASELINE, &asked).is_err() {
+        for requested in self.requested(&entry.at) {
+            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }
-            let described = (entry.name.as_str(), composed::summary(entry));
-            let added = self.with_functions(described, functions.clone(), &asked, (Some(index), false));
+            let described = (entry.name.as_str(), hops::summary(entry));
+            let added = if resolved.chain.hops.is_empty() {
+                self.direct(described, &requested, index)
+            } else {
+                self.with_functions(described, resolved.clone(), &requested, (Some(index), false))
+            };
             messages.extend(added.err().into_iter().flatten());
         }
         placed(pointer, messages)
     }
 
-    /// Adds an arm with these functions, called by a name and described by a line; `index` is that of the entry that names
-    /// it.
+    /// Adds an arm with these proxies and their functions, called by a name and described by a line; `index` is that of the
+    /// entry that names it.
     fn with_functions(
         &mut self,
         (name, mut summary): (&str, String),
-        functions: Composition,
-        asked: &Requested,
+        hops::Resolved { chain, functions }: hops::Resolved,
+        requested: &Requested,
         (index, is_unloaded): (Option<usize>, bool),
     ) -> Result<(), Vec<String>> {
-        let settled = points::of_functions(name, &functions, asked).map_err(|message| vec![message])?;
-        let mut id = settled.named(name);
+        let resolved =
+            points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
+        let mut id = resolved.named(name);
         if is_unloaded {
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");
@@ -317,20 +328,21 @@ impl Planned<'_> {
         // Compared by what they are: a knob may be stated at its default, so equal arms may differ in their ids.
         let is_it = |arm: &Arm| {
             arm.kind == ArmKind::Function
-                && arm.functions.is_same(&functions)
+                && arm.chain.is_same(&chain)
                 && arm.is_unloaded == is_unloaded
-                && arm.conditions == settled.conditions
+                && arm.conditions == resolved.conditions
         };
         if let Some(place) = self.arms.iter().position(is_it) {
             return self.name_again(place, &id, index);
         }
-        let baseline = self.baseline(&settled);
+        let baseline = self.baseline(&resolved);
         let arm = Arm {
             upstreams: usize::from(functions.upstreams()),
+            chain,
             functions,
             is_unloaded,
             summary,
-            ..plain_arm(id, ArmKind::Function, Some(baseline), &settled)
+            ..plain_arm(id, ArmKind::Function, Some(baseline), &resolved)
         };
         // Functions that the application performs need an application that supports them.
         let is_missing = self.file.application != Application::Go && !arm.application().is_empty();
@@ -345,28 +357,30 @@ impl Planned<'_> {
 fn at_point(
     call: &FunctionCall,
     function: &Function,
-    asked: &Requested,
+    requested: &Requested,
     name: &str,
     value: &KnobValue,
 ) -> Option<(FunctionCall, Requested)> {
-    let Some(knob) = function.knobs.get(name) else { return Some((call.clone(), asked.at(name, value)?)) };
+    let Some(knob) = function.knobs.get(name) else {
+        return Some((call.clone(), requested.clone().at(name, value)?));
+    };
     if call.knobs.contains_key(name) || knob.default == *value {
         return None;
     }
     let mut call = call.clone();
     call.knobs.insert(name.to_owned(), value.clone());
-    Some((call, *asked))
+    Some((call, requested.clone()))
 }
 
 /// An arm whose proxy has no function.
-fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, settled: &Settled) -> Arm {
+fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: &Resolved) -> Arm {
     Arm {
         id,
         kind,
         functions: Composition::default(),
         compared_with,
-        conditions: settled.conditions.clone(),
-        subject: SubjectSection { protocol: settled.conditions.protocol, ..SubjectSection::default() },
+        conditions: resolved.conditions.clone(),
+        chain: Chain::of_functions(Composition::default()),
         upstreams: 1,
         is_unloaded: false,
         summary: String::new(),
@@ -395,75 +409,4 @@ fn number_of_same(name: &str) -> Option<u32> {
         "" => Some(1),
         rest => rest.strip_prefix('#')?.parse().ok().filter(|number| *number > 1),
     }
-}
-
-/// An arm defined by its proxies, compared with the arm without a proxy and with the same protocol, which is added if
-/// it does not exist yet. None for that arm itself.
-fn subject_arm(
-    subject: SubjectSection,
-    entries: &[ArmEntry],
-    arms: &mut Vec<Arm>,
-) -> Result<Option<Arm>, String> {
-    let direct = SubjectSection {
-        position: Position::Direct,
-        protocol: subject.protocol,
-        ..SubjectSection::default()
-    };
-    let is_plain_front =
-        subject.position == Position::Gateway && subject.protocol == Protocol::Http1 && !subject.is_secure();
-    if let Some(front) = subject.proxy.front().filter(|_| !is_plain_front) {
-        return Err(format!(
-            "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
-            front.program()
-        ));
-    }
-    if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
-        return Err(format!(
-            "`arms` has no `subject: {{position: direct, protocol: {}}}`, which this is compared with: add it",
-            direct.protocol.as_str()
-        ));
-    }
-    let arm = |subject: SubjectSection, kind, compared_with| Arm {
-        id: subject.to_string(),
-        kind,
-        functions: Composition::default(),
-        compared_with,
-        conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
-        subject,
-        upstreams: 1,
-        is_unloaded: false,
-        summary: summary(subject),
-        folder: String::new(),
-    };
-    let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.subject == direct);
-    let baseline = baseline.unwrap_or_else(|| {
-        arms.push(arm(direct, ArmKind::Baseline, None));
-        arms.len() - 1
-    });
-    Ok((subject != direct).then(|| arm(subject, ArmKind::Position, Some(baseline))))
-}
-
-fn summary(subject: SubjectSection) -> String {
-    let proxies = match subject.position {
-        Position::Direct => "No proxy",
-        Position::Client => "A sidecar at the caller",
-        Position::Server => "A sidecar at the origin",
-        Position::Both => "A sidecar at the caller and one at the origin",
-        Position::Gateway => "A front proxy",
-        Position::GatewayAndBoth => "A front proxy, followed by a sidecar at each end",
-    };
-    let protocol = match subject.protocol {
-        Protocol::Http1 => "HTTP/1.1",
-        Protocol::Http2 => "HTTP/2",
-        Protocol::Grpc => "gRPC",
-        Protocol::WebSocket => "WebSocket",
-        Protocol::Tcp => "TCP",
-    };
-    let secure = match (subject.mtls, subject.tls) {
-        (true, _) => ", mutual TLS on every network link",
-        (false, true) => ", TLS on every network link",
-        (false, false) => "",
-    };
-    let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.program()));
-    format!("{proxies}, {protocol}{secure}{which}")
 }

@@ -37,6 +37,8 @@ pub struct Conditions {
     pub environment: BTreeMap<String, String>,
     /// Worker threads of its proxy. Default: one per processor of the proxy, which is one.
     pub workers: Option<u64>,
+    /// Envoy of its proxies that have none of their own, as in a study file. Default: that of the study.
+    pub envoy: Option<String>,
 }
 
 impl Conditions {
@@ -81,7 +83,7 @@ impl Arm {
         if load.open.is_some() {
             return load.connections;
         }
-        let asked = self.conditions.connections.map_or(load.connections, |number| number as usize);
-        asked.max(self.conditions.min_connections.unwrap_or(0) as usize)
+        let requested = self.conditions.connections.map_or(load.connections, |number| number as usize);
+        requested.max(self.conditions.min_connections.unwrap_or(0) as usize)
     }
 }

@@ -25,7 +25,7 @@ impl Plan {
             let line = format!("  {:<width$}  {}", arm.id, [versus, copies].concat());
             let _ = writeln!(text, "{}", line.trim_end());
         }
-        let hops = |subject: usize| self.arm_of(subject).map_or(0, |arm| arm.subject.position.hops().len());
+        let hops = |subject: usize| self.arm_of(subject).map_or(0, |arm| arm.chain.hops.len());
         let proxies: usize = (0..self.subjects.len()).map(hops).sum();
         let slices = grouped(self.slices_per_round() as f64, 0);
         let (arms, proxies) = (grouped(self.arms.len() as f64, 0), grouped(proxies as f64, 0));

@@ -9,11 +9,12 @@ use std::fmt;
 use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
 
 use super::Conditions;
+use super::chain::{Chain, Hop};
 use super::conditions::USUAL_BYTES;
 use crate::file::{ConditionsSection, OneOrMore, Protocol, TlsWord};
 
 /// One combination of conditions; None where nothing is requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
     protocol: Option<Protocol>,
     tls: Option<TlsWord>,
@@ -22,10 +23,11 @@ pub(super) struct Point {
     headers: Option<u64>,
     connections: Option<u64>,
     workers: Option<u64>,
+    envoy: Option<String>,
 }
 
 /// The conditions requested for an arm by the study and by the arm itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Requested {
     by_study: Point,
     by_arm: Point,
@@ -35,9 +37,9 @@ pub(super) struct Requested {
 
 /// The conditions of an arm, and which of them were requested and differ from the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Settled {
+pub(super) struct Resolved {
     pub(super) conditions: Conditions,
-    pub(super) asked: Point,
+    pub(super) requested: Point,
 }
 
 impl Requested {
@@ -51,8 +53,11 @@ impl Requested {
         let by_study = Point::all(&study.without(arm));
         let by_arm = Point::all(arm);
         let with = |by_study: &Point| {
-            let by_study = *by_study;
-            let with = move |by_arm: &Point| Self { by_study, by_arm: *by_arm, usual_connections };
+            let with = |by_arm: &Point| Self {
+                by_study: by_study.clone(),
+                by_arm: by_arm.clone(),
+                usual_connections,
+            };
             by_arm.iter().map(with).collect::<Vec<_>>()
         };
         by_study.iter().flat_map(with).collect()
@@ -96,18 +101,18 @@ impl Point {
         let points = each(&points, section.headers.as_ref(), |point, value| point.headers = Some(value));
         let points =
             each(&points, section.connections.as_ref(), |point, value| point.connections = Some(value));
-        each(&points, section.workers.as_ref(), |point, value| point.workers = Some(value))
+        let points = each(&points, section.workers.as_ref(), |point, value| point.workers = Some(value));
+        each(&points, section.envoy.as_ref(), |point, value| point.envoy = Some(value))
     }
 }
 
 /// Each point with each value.
-fn each<T: Copy>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
+fn each<T: Clone>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
     let Some(values) = values else { return points.to_vec() };
     let with = |point: &Point| {
-        let point = *point;
-        let at = move |value: &T| {
-            let mut point = point;
-            set(&mut point, *value);
+        let at = |value: &T| {
+            let mut point = point.clone();
+            set(&mut point, value.clone());
             point
         };
         values.all().iter().map(at).collect::<Vec<Point>>()
@@ -127,7 +132,8 @@ impl fmt::Display for Point {
             ("workers", self.workers),
         ];
         let numbers = numbers.iter().filter_map(|(name, number)| Some(format!("{name}={}", (*number)?)));
-        f.write_str(&words.map(str::to_owned).chain(numbers).collect::<Vec<_>>().join(", "))
+        let envoy = self.envoy.iter().map(|envoy| format!("envoy={envoy}"));
+        f.write_str(&words.map(str::to_owned).chain(numbers).chain(envoy).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -135,37 +141,47 @@ impl fmt::Display for Point {
 ///
 /// # Errors
 /// The requested conditions exclude each other.
-pub(super) fn plain(name: &str, asked: &Requested) -> Result<Settled, String> {
-    settle(name, &Brings::default(), asked)
+pub(super) fn plain(name: &str, requested: &Requested) -> Result<Resolved, String> {
+    resolve(name, &Requirements::default(), requested)
 }
 
-/// The conditions without a proxy: there are no workers, and nothing in front of the origin that terminates TLS.
+/// The conditions without a proxy: there is no Envoy and there are no workers, and nothing in front of the origin terminates
+/// TLS.
 ///
 /// # Errors
 /// The requested conditions exclude each other.
-pub(super) fn without_proxy(name: &str, asked: &Requested) -> Result<Settled, String> {
-    let less = |point: Point| Point { tls: None, workers: None, ..point };
-    plain(name, &Requested { by_study: less(asked.by_study), by_arm: less(asked.by_arm), ..*asked })
+pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolved, String> {
+    let less = |point: &Point| Point { tls: None, workers: None, envoy: None, ..point.clone() };
+    plain(
+        name,
+        &Requested {
+            by_study: less(&requested.by_study),
+            by_arm: less(&requested.by_arm),
+            ..requested.clone()
+        },
+    )
 }
 
-/// The conditions of a proxy with functions.
+/// The conditions of a chain of proxies, whose functions all work on the same requests.
 ///
 /// # Errors
-/// The requested conditions exclude each other or a function.
-pub(super) fn of_functions(
+/// The requested conditions exclude each other, a function or a proxy.
+pub(super) fn of_chain(
     name: &str,
-    functions: &Composition,
-    asked: &Requested,
-) -> Result<Settled, String> {
-    settle(name, &Brings::of(functions), asked)
+    (chain, functions): (&Chain, &Composition),
+    requested: &Requested,
+) -> Result<Resolved, String> {
+    resolve(name, &Requirements::of(chain, functions), requested)
 }
 
-/// The conditions that functions set themselves.
+/// The conditions that an arm sets itself.
 #[derive(Default)]
-struct Brings {
+struct Requirements {
     conditions: Conditions,
-    /// Worker threads, if they are the function itself; its baseline then has the usual number.
+    /// Worker threads of the first proxy, if all proxies set their own; the baseline then has the usual number.
     workers: Option<u64>,
+    /// Envoy of the first proxy, if all proxies have their own; the baseline then has the usual one.
+    envoy: Option<String>,
     secures: bool,
     looks_at_path: bool,
     /// Whether there are several functions.
@@ -174,8 +190,10 @@ struct Brings {
     points: Vec<&'static str>,
 }
 
-impl Brings {
-    fn of(functions: &Composition) -> Self {
+impl Requirements {
+    fn of(chain: &Chain, functions: &Composition) -> Self {
+        let workers: Option<Vec<u64>> = chain.hops.iter().map(Hop::own_workers).collect();
+        let envoys: Option<Vec<&String>> = chain.hops.iter().map(|hop| hop.envoy.as_ref()).collect();
         Self {
             conditions: Conditions {
                 query: functions.query(),
@@ -186,8 +204,9 @@ impl Brings {
                 environment: functions.environment(),
                 ..Conditions::default()
             },
-            workers: functions.workers().map(u64::from),
-            secures: functions.secured().downstream.is_some(),
+            workers: workers.and_then(|all| all.first().copied()),
+            envoy: envoys.and_then(|all| all.first().map(|envoy| (*envoy).clone())),
+            secures: chain.tls().first().is_some_and(Option::is_some),
             looks_at_path: functions.looks_at_path(),
             are_several: functions.components().len() > 1,
             points: NUMBERED_CONDITIONS.into_iter().filter(|name| functions.permits(name)).collect(),
@@ -211,34 +230,34 @@ impl Brings {
 /// Chooses between the values of the arm, the function and the study, in this order. An error if the arm requests
 /// another value than the function sets, unless the function `may` have it.
 fn choose<T: Copy + PartialEq>(
-    asked: (Option<T>, Option<T>),
-    brought: Option<T>,
+    requested: (Option<T>, Option<T>),
+    required: Option<T>,
     may: bool,
     clash: impl Fn(T) -> String,
 ) -> Result<Option<T>, String> {
-    match (asked, brought) {
-        ((Some(by_arm), _), Some(brought)) if !may && by_arm != brought => Err(clash(by_arm)),
+    match (requested, required) {
+        ((Some(by_arm), _), Some(required)) if !may && by_arm != required => Err(clash(by_arm)),
         ((Some(by_arm), _), _) => Ok(Some(by_arm)),
         (_, Some(_)) => Ok(None),
         ((None, by_study), None) => Ok(by_study),
     }
 }
 
-fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, String> {
-    let Requested { by_study, by_arm, usual_connections } = asked;
-    let own = &brings.conditions;
-    let may = |condition: &str| brings.points.contains(&condition);
+fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result<Resolved, String> {
+    let Requested { by_study, by_arm, usual_connections } = requested;
+    let own = &required.conditions;
+    let may = |condition: &str| required.points.contains(&condition);
     let protocol = by_arm.protocol.or(by_study.protocol).unwrap_or_default();
     let is_grpc = protocol == Protocol::Grpc;
-    if let Some(why) = brings.against_grpc().filter(|_| is_grpc) {
-        let instead = if brings.are_several {
+    if let Some(why) = required.against_grpc().filter(|_| is_grpc) {
+        let instead = if required.are_several {
             "add `at: {protocol: http1}` to it".to_owned()
         } else {
             format!("write `{{function: '{name}', at: {{protocol: http1}}}}`")
         };
         return Err(format!("`{name}` does not support `protocol: grpc`, since it {why}: {instead}"));
     }
-    let secured = brings.secures.then_some(TlsWord::None);
+    let secured = required.secures.then_some(TlsWord::None);
     let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
         format!(
             "`{name}` configures TLS of these connections itself and does not support `tls: {}`: remove it",
@@ -280,17 +299,22 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
         ));
     }
     let connections = by_arm.connections.or(by_study.connections).filter(|number| *number >= least);
-    let workers = choose((by_arm.workers, by_study.workers), brings.workers, false, |number| {
+    let workers = choose((by_arm.workers, by_study.workers), required.workers, false, |number| {
         format!(
             "`{name}` sets {} workers and does not support `workers: {number}`: remove it",
-            brings.workers.unwrap_or_default()
+            required.workers.unwrap_or_default()
         )
+    })?;
+    let own_envoy = required.envoy.as_deref();
+    let envoy = choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
+        let own = own_envoy.unwrap_or_default();
+        format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
     })?;
     let more_headers = by_arm.headers.or(by_study.headers);
 
     // Defaults are not part of the name: a plain arm keeps its plain id.
     let usual_request = if is_grpc { USUAL_BYTES } else { 0 };
-    let asked = Point {
+    let requested = Point {
         protocol: Some(protocol).filter(|protocol| *protocol != Protocol::default()),
         tls: tls.filter(|tls| *tls != TlsWord::None),
         request_bytes: request_bytes
@@ -299,36 +323,38 @@ fn settle(name: &str, brings: &Brings, asked: &Requested) -> Result<Settled, Str
         headers: more_headers.filter(|number| *number != 0),
         connections: connections.filter(|number| Some(*number) != *usual_connections),
         workers: workers.filter(|number| *number != 1),
+        envoy: envoy.map(str::to_owned),
     };
-    let body = asked.request_bytes.map(|bytes| vec![b'x'; bytes as usize]);
+    let body = requested.request_bytes.map(|bytes| vec![b'x'; bytes as usize]);
     let conditions = Conditions {
         protocol,
-        tls: asked.tls.unwrap_or_default(),
+        tls: requested.tls.unwrap_or_default(),
         body: body.or_else(|| own.body.clone()),
-        response_bytes: asked.response_bytes.or(own.response_bytes),
-        more_headers: asked.headers.unwrap_or_default(),
-        connections: asked.connections,
-        min_connections: own.min_connections.filter(|_| asked.connections.is_none()),
-        workers: asked.workers,
+        response_bytes: requested.response_bytes.or(own.response_bytes),
+        more_headers: requested.headers.unwrap_or_default(),
+        connections: requested.connections,
+        min_connections: own.min_connections.filter(|_| requested.connections.is_none()),
+        workers: requested.workers,
+        envoy: requested.envoy.clone(),
         ..own.clone()
     };
-    Ok(Settled { conditions, asked })
+    Ok(Resolved { conditions, requested })
 }
 
-impl Settled {
+impl Resolved {
     /// The id of an arm under these conditions, given its name without them.
     pub(super) fn named(&self, name: &str) -> String {
-        let asked = self.asked.to_string();
-        if asked.is_empty() { name.to_owned() } else { format!("{name} @ {asked}") }
+        let requested = self.requested.to_string();
+        if requested.is_empty() { name.to_owned() } else { format!("{name} @ {requested}") }
     }
 
     /// The conditions that functions set, which the name of a baseline has in braces.
-    pub(super) fn brought(&self) -> String {
-        let asked = &self.asked;
+    pub(super) fn required(&self) -> String {
+        let requested = &self.requested;
         let conditions = &self.conditions;
         Conditions {
-            body: conditions.body.clone().filter(|_| asked.request_bytes.is_none()),
-            response_bytes: conditions.response_bytes.filter(|_| asked.response_bytes.is_none()),
+            body: conditions.body.clone().filter(|_| requested.request_bytes.is_none()),
+            response_bytes: conditions.response_bytes.filter(|_| requested.response_bytes.is_none()),
             ..conditions.clone()
         }
         .to_string()

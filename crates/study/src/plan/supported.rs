@@ -9,7 +9,7 @@ use hoptax_functions::Tls;
 use hoptax_result::ArmKind;
 
 use super::{Arm, Load, USUAL_BYTES};
-use crate::file::{Application, ArmEntry, Caller, Positions, Problem, Protocol, StudyFile};
+use crate::file::{Application, ArmEntry, Caller, Positions, Problem, Protocol, ProxyWord, StudyFile};
 
 /// The place of conditions that all arms share.
 pub(super) const CONDITIONS: &str = "/conditions";
@@ -55,7 +55,8 @@ pub(super) fn check(
 /// compared with it.
 fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
     let is_by_proxies = arm.kind == ArmKind::Position || (arm.kind == ArmKind::Baseline && !arm.has_proxy());
-    let is_it = |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject == arm.subject);
+    let is_it =
+        |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.to_string() == arm.id);
     let index = file.arms.iter().position(is_it).filter(|_| is_by_proxies)?;
     Some(format!("/arms/{index}"))
 }
@@ -65,6 +66,7 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
     if file.application == Application::Go {
         lacks.extend(not_of_go(arm));
     }
+    lacks.extend(not_of_quic(arm));
     if let Some(other) = arms.iter().find(|other| clashes(arm, other)) {
         lacks.push(Lack {
             needs: "an origin that takes TLS without a client certificate".to_owned(),
@@ -73,6 +75,31 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
     }
     for load in loads.iter().filter(|load| load.caller == Caller::Php && arm.takes_part(load)) {
         lacks.extend(not_of_php(arm, load));
+    }
+    lacks.extend(not_of_other_proxies(arm));
+    lacks
+}
+
+/// What an arm needs of its proxies that those other than Envoy do not do.
+fn not_of_other_proxies(arm: &Arm) -> Vec<Lack> {
+    let tls = arm.tls();
+    let mut lacks = Vec::new();
+    for (number, hop) in arm.chain.hops.iter().enumerate().filter(|(_, hop)| hop.proxy != ProxyWord::Envoy) {
+        let proxy = hop.proxy.as_str();
+        let lack = |needs: String, does: &str| Lack {
+            needs,
+            but: format!("{proxy} {does} in a study: remove it, or use Envoy"),
+        };
+        let protocol = arm.conditions.protocol;
+        if protocol != Protocol::Http1 {
+            lacks.push(lack(format!("`protocol: {}`", protocol.as_str()), "serves HTTP/1.1 only"));
+        }
+        if tls.iter().skip(number).take(2).any(Option::is_some) {
+            lacks.push(lack(format!("TLS at `{}`", hop.name), "serves plaintext only"));
+        }
+        if arm.workers(hop).is_some_and(|workers| workers > 1) {
+            lacks.push(lack("several workers".to_owned(), "has one thread"));
+        }
     }
     lacks
 }
@@ -102,10 +129,22 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
         let does = format!("always responds with {USUAL_BYTES}");
         lacks.push(lack(format!("responses of {bytes} bytes"), &does));
     }
+    if arm.uses_http2_to_origin() {
+        lacks.push(lack("HTTP/2 to the application".to_owned(), "serves HTTP/1.1 only"));
+    }
     if let Some(query) = &conditions.query {
         lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));
     }
     lacks
+}
+
+/// A protocol that a function over QUIC, which is HTTP/3, does not have.
+fn not_of_quic(arm: &Arm) -> Option<Lack> {
+    let protocol = arm.conditions.protocol;
+    (arm.uses_quic() && protocol != Protocol::Http1).then(|| Lack {
+        needs: format!("`protocol: {}`", protocol.as_str()),
+        but: "its function uses HTTP/3 on one side of the proxy: remove the protocol".to_owned(),
+    })
 }
 
 /// What an arm needs of its callers that those in PHP do not do.
@@ -118,6 +157,8 @@ fn not_of_php(arm: &Arm, load: &Load) -> Vec<Lack> {
     let mut lacks = Vec::new();
     if conditions.protocol != Protocol::Http1 {
         lacks.push(lack(format!("`protocol: {}`", conditions.protocol.as_str()), "use HTTP/1.1 only"));
+    } else if arm.has_quic_callers() {
+        lacks.push(lack("callers over HTTP/3".to_owned(), "use HTTP/1.1 only"));
     } else if let Some(body) = &conditions.body {
         lacks.push(lack(format!("a request body of {} bytes", body.len()), "send none"));
     }

@@ -1,3 +1,4 @@
+mod chains;
 mod composed;
 mod conditions;
 mod supported;

@@ -5,13 +5,15 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use hoptax_host::processors::Placement;
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
+use hoptax_result::Capacity;
 use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
 use super::subjects::{Subject, Subjects};
-use crate::plan::{self, Load, Plan};
+use crate::plan::{self, Arm, Load, Plan};
 
 /// Measurements per subject; their median is used. Subjects alternate.
 const TURNS: usize = 3;
@@ -20,15 +22,24 @@ const TURN_NS: u64 = 150_000_000;
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
+/// What a loop showed of a subject.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Loop {
+    /// Requests answered per second; 0 if none was.
+    rate: f64,
+    /// See [`busy_share`]; none if it is not known.
+    busy_share: Option<f64>,
+}
+
 impl Meter<'_> {
-    /// The capacity of each arm, requests per second, over the connections of its open loops; see [`of_loops`]. It is 0
+    /// The capacity of each arm over the connections of its open loops; see [`of_loops`]. It is 0 requests per second
     /// for an arm that answers nothing.
     pub(super) fn capacities(
         &mut self,
         subjects: &mut Subjects,
         stop: &AtomicBool,
-    ) -> io::Result<BTreeMap<usize, f64>> {
-        let mut measured: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    ) -> io::Result<BTreeMap<usize, Capacity>> {
+        let mut measured: BTreeMap<usize, Vec<Capacity>> = BTreeMap::new();
         let open = self.plan.loads.iter().position(|load| load.open.is_some());
         for turn in 0..TURNS {
             for number in plan::shuffled(self.plan, turn as u32) {
@@ -37,37 +48,36 @@ impl Meter<'_> {
                 else {
                     continue;
                 };
+                let Some(arm) = self.plan.arms.get(planned.arm) else { continue };
                 let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
                 if proxies.is_empty() || !matches!(subject.workers.get(open), Some(Some(_))) {
                     continue;
                 }
                 self.freezer.thaw(&proxies)?;
                 thread::sleep(AFTER_THAW);
-                let (closed_rate, closed_cpu_ns) = self.try_loop(subject, open, Release::Closed, stop)?;
+                let closed = self.try_loop(subject, (arm, open), Release::Closed, stop)?;
                 // Directly after it, so that the machine's speed is the same in both loops.
-                let rate = (closed_rate * IN_USE).max(1.0);
+                let rate = (closed.rate * IN_USE).max(1.0);
                 let seed = self.plan.seed ^ turn as u64;
                 let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
-                let (_, open_cpu_ns) = self.try_loop(subject, open, release, stop)?;
+                let in_use = self.try_loop(subject, (arm, open), release, stop)?;
                 self.freezer.freeze(&proxies)?;
-                let capacity = of_loops(closed_rate, closed_cpu_ns, open_cpu_ns);
-                measured.entry(planned.arm).or_default().push(capacity);
+                measured.entry(planned.arm).or_default().push(of_loops(closed, in_use));
             }
         }
         self.recording.clear();
-        let measured = measured.into_iter().filter_map(|(arm, turns)| Some((arm, median(&turns)?)));
+        let measured = measured.into_iter().filter_map(|(arm, turns)| Some((arm, of_turns(&turns)?)));
         Ok(with_arms_without_proxy(self.plan, measured.collect()))
     }
 
-    /// Runs one loop over the connections of a load. Returns requests per second, 0 if none was answered, and the CPU
-    /// time of all proxies per request, nanoseconds, if it is known.
+    /// Runs one loop over the connections of a load.
     fn try_loop(
         &mut self,
         subject: &mut Subject,
-        load: usize,
+        (arm, load): (&Arm, usize),
         release: Release,
         stop: &AtomicBool,
-    ) -> io::Result<(f64, Option<f64>)> {
+    ) -> io::Result<Loop> {
         let before = self.read(subject)?;
         self.recording.clear();
         let start_ns = now_ns();
@@ -80,36 +90,79 @@ impl Meter<'_> {
         let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
         let answered = self.recording.book.answered as f64;
         if seconds <= 0.0 || answered <= 0.0 {
-            return Ok((0.0, None));
+            return Ok(Loop::default());
         }
         let used = after.proxies_since(&before);
-        Ok((answered / seconds, used.map(|(used, _)| used.cpu_ns as f64 / answered)))
+        let busy_share = used.and_then(|(_, hops_cpu_ns)| {
+            busy_share(arm, &hops_cpu_ns, seconds, (self.setting.placement, self.link.is_some()))
+        });
+        Ok(Loop { rate: answered / seconds, busy_share })
     }
+}
+
+/// The share of `seconds` for which the proxies of an arm kept the processors busy that they can use: those at the end of
+/// a link where it is larger. None without a proxy.
+fn busy_share(
+    arm: &Arm,
+    hops_cpu_ns: &[u64],
+    seconds: f64,
+    (placement, has_link): (&Placement, bool),
+) -> Option<f64> {
+    let at_end = |is_at_near: bool| {
+        let processors = if is_at_near { &placement.generator } else { &placement.proxy }.len();
+        let is_there = |(number, _): &(usize, &u64)| (has_link && arm.chain.is_near(*number)) == is_at_near;
+        let hops = || hops_cpu_ns.iter().enumerate().filter(is_there);
+        let workers_of =
+            |number| arm.chain.hops.get(number).and_then(|hop| arm.workers(hop)).unwrap_or(processors);
+        let workers: usize = hops().map(|(number, _)| workers_of(number)).sum();
+        let usable = workers.min(processors);
+        let cpu_ns: u64 = hops().map(|(_, cpu_ns)| cpu_ns).sum();
+        (usable > 0).then(|| cpu_ns as f64 / 1e9 / seconds / usable as f64)
+    };
+    [true, false].into_iter().filter_map(at_end).reduce(f64::max)
 }
 
 /// Adds the arms without a proxy, each with the capacity of the arm that it is compared with, or that is compared with
 /// it, or else of the first arm.
-fn with_arms_without_proxy(plan: &Plan, mut capacities: BTreeMap<usize, f64>) -> BTreeMap<usize, f64> {
+fn with_arms_without_proxy(
+    plan: &Plan,
+    mut capacities: BTreeMap<usize, Capacity>,
+) -> BTreeMap<usize, Capacity> {
     let first = capacities.values().next().copied();
     for (number, arm) in plan.arms.iter().enumerate().filter(|(_, arm)| !arm.has_proxy()) {
         let other = plan.arms.iter().position(|other| other.compared_with == Some(number));
         let other = arm.compared_with.or(other).and_then(|other| capacities.get(&other).copied());
         if let Some(capacity) = other.or(first) {
-            capacities.insert(number, capacity);
+            // It has no proxy that a loop could keep busy.
+            capacities.insert(number, Capacity { closed_busy_share: None, ..capacity });
         }
     }
     capacities
 }
 
-/// Capacity from the rate of a closed loop and the CPU time per request in the closed and in the open loop: the rate at
-/// which the open loop would use the processors as the closed one does, and at most the rate of the closed loop. A busy
-/// proxy handles several requests per wake-up, so a request costs more in an open loop, and 90 % of the rate of the
-/// closed loop can be more than the proxy can take.
-fn of_loops(closed_rate: f64, closed_cpu_ns: Option<f64>, open_cpu_ns: Option<f64>) -> f64 {
-    match (closed_cpu_ns, open_cpu_ns) {
-        (Some(closed), Some(open)) if open > closed => closed_rate * closed / open,
-        _ => closed_rate,
+/// Capacity from a closed loop and an open one: the rate at which the open loop would keep the processors of the proxies
+/// busy all the time, and at most the rate of the closed loop. A busy proxy handles several requests per wake-up, so a
+/// request costs more CPU time in an open loop, and 90 % of the rate of the closed loop can be more than the proxy can
+/// take. This does not depend on whether the closed loop kept the proxy busy: where a delay occupies the connections, it
+/// does not.
+fn of_loops(closed: Loop, in_use: Loop) -> Capacity {
+    let of_processors = in_use.busy_share.filter(|busy| *busy > 0.0).map(|busy| in_use.rate / busy);
+    Capacity {
+        rate: of_processors.map_or(closed.rate, |rate| rate.min(closed.rate)),
+        closed_rate: closed.rate,
+        closed_busy_share: closed.busy_share,
     }
+}
+
+/// The median of each number of several turns; none without a turn.
+fn of_turns(turns: &[Capacity]) -> Option<Capacity> {
+    let over = |of: fn(&Capacity) -> f64| median(&turns.iter().map(of).collect::<Vec<f64>>());
+    let busy: Vec<f64> = turns.iter().filter_map(|turn| turn.closed_busy_share).collect();
+    Some(Capacity {
+        rate: over(|turn| turn.rate)?,
+        closed_rate: over(|turn| turn.closed_rate)?,
+        closed_busy_share: median(&busy),
+    })
 }
 
 /// The given share of the capacity of the slowest arm under `load`, in requests per second, rounded down to two digits.
@@ -117,13 +170,13 @@ fn of_loops(closed_rate: f64, closed_cpu_ns: Option<f64>, open_cpu_ns: Option<f6
 pub(super) fn rate_of_slowest(
     plan: &Plan,
     load: &Load,
-    capacities: &BTreeMap<usize, f64>,
+    capacities: &BTreeMap<usize, Capacity>,
     share: f64,
 ) -> f64 {
     let takes_part = |arm: &&usize| plan.arms.get(**arm).is_some_and(|arm| arm.takes_part(load));
     let under = capacities.keys().filter(takes_part).filter_map(|arm| capacities.get(arm));
     // An arm that answers nothing limits no other.
-    let under = under.copied().filter(|capacity| *capacity > 0.0);
+    let under = under.map(|capacity| capacity.rate).filter(|rate| *rate > 0.0);
     let Some(slowest) = under.reduce(f64::min) else { return 1.0 };
     let rate = (slowest * share).max(1.0);
     let unit = 10_f64.powf(rate.log10().floor() - 1.0);
@@ -144,7 +197,9 @@ mod tests {
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
         let number = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
         let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
-        let capacities = BTreeMap::from([(direct, 5_000.0), (baseline, 40_000.0), (lua, 31_234.0)]);
+        let of_rate = |rate: f64| Capacity { rate, ..Capacity::default() };
+        let capacities = [(direct, 5_000.0), (baseline, 40_000.0), (lua, 31_234.0)];
+        let capacities = capacities.into_iter().map(|(arm, rate)| (arm, of_rate(rate))).collect();
         let of = |load: usize, share: f64| {
             rate_of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64
         };
@@ -153,14 +208,44 @@ mod tests {
         assert_eq!(rate_of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
     }
 
+    fn capacity(closed: (f64, Option<f64>), in_use: (f64, Option<f64>)) -> u64 {
+        let of = |(rate, busy_share)| Loop { rate, busy_share };
+        of_loops(of(closed), of(in_use)).rate.round() as u64
+    }
+
     #[test]
     fn the_cost_of_a_request_in_use_limits_the_capacity() {
-        let of = |closed, open| of_loops(10_000.0, closed, open).round() as u64;
-        assert_eq!(of(Some(80_000.0), Some(100_000.0)), 8_000);
+        let closed = (10_000.0, Some(1.0));
+        assert_eq!(capacity(closed, (5_000.0, Some(0.625))), 8_000);
         // The closed loop is the limit where a request of the open loop costs no more, or where CPU time is unknown.
-        assert_eq!(
-            [of(Some(80_000.0), Some(60_000.0)), of(None, Some(1.0)), of(Some(1.0), None)],
-            [10_000; 3]
-        );
+        assert_eq!(capacity(closed, (5_000.0, Some(0.4))), 10_000);
+        assert_eq!(capacity(closed, (5_000.0, None)), 10_000);
+        assert_eq!(capacity((0.0, None), (0.0, None)), 0);
+    }
+
+    #[test]
+    fn a_proxy_that_its_connections_leave_idle_has_the_capacity_of_its_processor() {
+        // With a delay of 5 ms, 32 connections carry 6,400 requests per second. A request takes 80 us of CPU time in the
+        // closed loop, which keeps the proxy busy for half of the time, and 125 us in the open loop.
+        assert_eq!(capacity((6_400.0, Some(0.512)), (3_200.0, Some(0.4))), 6_400);
+        assert_eq!(capacity((6_400.0, Some(0.512)), (3_200.0, Some(0.64))), 5_000);
+    }
+
+    #[test]
+    fn proxies_on_one_processor_share_it_and_one_worker_uses_one_of_two() {
+        let text = "name: test\narms: [baseline, {subject: {position: direct}}, {subject: {position: both}}]\nloads: [{name: a, loop: closed}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let arm = |hops: usize| plan.arms.iter().find(|arm| arm.chain.hops.len() == hops).unwrap();
+        let placement = |proxy: &[u32]| Placement { proxy: proxy.to_vec(), generator: vec![0] };
+        let of = |hops_cpu_ns: &[u64], proxy: &[u32], has_link: bool| {
+            busy_share(arm(hops_cpu_ns.len()), hops_cpu_ns, 2.0, (&placement(proxy), has_link))
+        };
+        assert_eq!(of(&[1_000_000_000], &[1], false), Some(0.5));
+        assert_eq!(of(&[1_000_000_000], &[1, 2], false), Some(0.25));
+        assert_eq!(of(&[1_000_000_000, 500_000_000], &[1], false), Some(0.75));
+        // The first proxy is at the callers' end, on a processor of its own.
+        assert_eq!(of(&[1_000_000_000, 500_000_000], &[1], true), Some(0.5));
+        assert_eq!(busy_share(arm(1), &[], 2.0, (&placement(&[1]), false)), None);
     }
 }

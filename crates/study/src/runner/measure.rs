@@ -12,6 +12,7 @@ use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
+use hoptax_result::Capacity;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
@@ -20,7 +21,7 @@ use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, php};
 use crate::file::Caller;
-use crate::plan::{self, Block, Load, Plan, Rate};
+use crate::plan::{self, Block, Hop, Load, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
@@ -41,12 +42,12 @@ pub(super) const SETTLE: Duration = Duration::from_micros(500);
 /// Measures the slices of one round and records them.
 pub(super) struct Meter<'a> {
     pub(super) plan: &'a Plan,
-    setting: &'a Setting<'a>,
-    link: Option<&'a Link>,
+    pub(super) setting: &'a Setting<'a>,
+    pub(super) link: Option<&'a Link>,
     origins: Vec<u32>,
     companion: Option<u32>,
-    /// Readings of each function's proofs before the first request, by subject.
-    proofs: Vec<Option<Vec<u64>>>,
+    /// Readings of the proofs of each proxy's functions before the first request, by subject and proxy.
+    proofs: Vec<Vec<Vec<u64>>>,
     began: Instant,
     round: u32,
     record: RoundRecord,
@@ -110,13 +111,20 @@ impl<'a> Meter<'a> {
     }
 
     /// Stores the capacities of the arms in the record.
-    pub(super) fn set_capacities(&mut self, capacities: &BTreeMap<usize, f64>) {
+    pub(super) fn set_capacities(&mut self, capacities: &BTreeMap<usize, Capacity>) {
         self.record.capacities.clone_from(capacities);
+    }
+
+    /// The slices of the round so far.
+    pub(super) fn slices(&self) -> &[SliceRecord] {
+        &self.record.slices
     }
 
     /// Reads the counters of a subject and of the processes behind it.
     pub(super) fn read(&self, subject: &Subject) -> io::Result<Reading> {
-        Reading::take(subject, (&self.origins, self.companion), self.setting, self.link)
+        // Whatever happens to the companion concerns only the arms that call it.
+        let companion = self.companion.filter(|_| subject.asks_companion);
+        Reading::take(subject, (&self.origins, companion), self.setting, self.link)
     }
 
     /// Measures the slice of subject `number` in `block`.
@@ -226,17 +234,19 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
-    /// Reads the proofs of each subject's functions.
-    fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Option<Vec<u64>>>, RunError> {
-        let read = |(subject, planned): (&Subject, &plan::Subject)| match (
-            subject.proxies.first(),
-            self.plan.arms.get(planned.arm),
-        ) {
-            (Some(proxy), Some(arm)) if !arm.functions.is_empty() => {
-                let names: Vec<String> = arm.proofs().into_iter().map(|(_, proof)| proof.name).collect();
-                statistics(arm, (proxy, 0), self.link, &names)
-            }
-            _ => Ok(None),
+    /// Reads the proofs of each proxy's functions, by subject and proxy; none for a plain proxy.
+    fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Vec<Vec<u64>>>, RunError> {
+        let read = |(subject, planned): (&Subject, &plan::Subject)| {
+            let Some(arm) = self.plan.arms.get(planned.arm) else { return Ok(Vec::new()) };
+            let proxies = arm.chain.hops.iter().zip(&subject.proxies).enumerate();
+            let of_proxy = |(number, (hop, proxy)): (usize, (&Hop, &Proxy))| {
+                let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
+                if names.is_empty() {
+                    return Ok(Vec::new());
+                }
+                Ok(statistics(arm, (proxy, number), self.link, &names)?.unwrap_or_default())
+            };
+            proxies.map(of_proxy).collect()
         };
         subjects.all.iter().zip(&self.plan.subjects).map(read).collect()
     }
@@ -252,9 +262,7 @@ impl<'a> Meter<'a> {
         }
         let now = self.read_proofs(subjects)?;
         for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
-            let (Some(arm), Some(before), Some(now)) = (self.plan.arms.get(subject.arm), before, now) else {
-                continue;
-            };
+            let Some(arm) = self.plan.arms.get(subject.arm) else { continue };
             let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
                 let failure = if arm.is_unloaded {
                     proof.failure_unloaded(*before, *now)
@@ -263,8 +271,15 @@ impl<'a> Meter<'a> {
                 };
                 failure.map(|failure| prefix + &failure)
             };
-            let failures = arm.proofs().into_iter().zip(before.iter().zip(&now)).filter_map(failure);
-            let failures: Vec<String> = failures.collect();
+            let of_proxy = |(hop, (before, now)): (&Hop, (&Vec<u64>, &Vec<u64>))| {
+                arm.proofs(hop)
+                    .into_iter()
+                    .zip(before.iter().zip(now))
+                    .filter_map(failure)
+                    .collect::<Vec<String>>()
+            };
+            let failures: Vec<String> =
+                arm.chain.hops.iter().zip(before.iter().zip(&now)).flat_map(of_proxy).collect();
             if !failures.is_empty() {
                 self.record.unproven.entry(subject.arm).or_default().extend(failures);
             }
@@ -272,21 +287,21 @@ impl<'a> Meter<'a> {
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
         for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
             *copies.entry(planned.arm).or_default() += 1;
-            let sums = self.record.memory_bytes.entry(planned.arm).or_default();
-            sums.resize(subject.proxies.len(), 0);
-            for (sum, proxy) in sums.iter_mut().zip(&subject.proxies) {
-                *sum += memory_bytes(proxy.id())?;
-            }
+            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
+            let memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
+            add(self.record.memory_bytes.entry(planned.arm).or_default(), &memory);
+            add(self.record.start_cpu_us.entry(planned.arm).or_default(), &subject.start_cpu_us);
             if planned.copy == 0 {
                 self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
                 let configuration = subject.configuration.clone();
                 self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
             }
         }
-        for (arm, bytes) in &mut self.record.memory_bytes {
+        let sums = self.record.memory_bytes.iter_mut().chain(&mut self.record.start_cpu_us);
+        for (arm, sums) in sums {
             let copies = copies.get(arm).copied().unwrap_or(1).max(1);
-            for bytes in bytes.iter_mut() {
-                *bytes /= copies;
+            for sum in sums.iter_mut() {
+                *sum /= copies;
             }
         }
         Ok(self.record)
@@ -299,7 +314,7 @@ impl<'a> Meter<'a> {
             Some(Rate::PerSecond(rate)) => rate,
             // An arm that answered nothing gets the minimum rate.
             Some(Rate::Utilisation(share)) => {
-                self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity * share).max(1.0))
+                self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity.rate * share).max(1.0))
             }
             Some(Rate::OfSlowest(share)) => rate_of_slowest(self.plan, load, &self.record.capacities, share),
         }
@@ -335,5 +350,56 @@ impl<'a> Meter<'a> {
             }
             None => slice.is_incomplete = true,
         }
+    }
+}
+
+/// Adds the values of one copy to the sums of an arm.
+fn add(sums: &mut Vec<u64>, values: &[u64]) {
+    sums.resize(values.len(), 0);
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use hoptax_functions::Catalogue;
+    use hoptax_host::processors::Placement;
+    use hoptax_subject::envoy::chosen::Envoys;
+    use hoptax_subject::envoy::release::Envoy;
+
+    use super::*;
+    use crate::file;
+    use crate::runner::KERNEL_TICKS;
+
+    #[test]
+    fn a_companion_that_ends_concerns_only_the_arms_that_call_it() {
+        let text = "name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
+        let placement = Placement { proxy: vec![0], generator: vec![0] };
+        let setting = Setting {
+            program: "hoptax".as_ref(),
+            envoys: &envoys,
+            directory: "/".as_ref(),
+            placement: &placement,
+            spinner: None,
+            ticks: KERNEL_TICKS,
+        };
+        let mut meter = Meter::new(&plan, &setting, None, &Subjects::default(), Instant::now(), 0);
+        let mut companion = Command::new("sleep").arg("600").spawn().unwrap();
+        meter.companion = Some(companion.id());
+        let [calling, other] =
+            [true, false].map(|asks_companion| Subject { asks_companion, ..Subject::default() });
+        let before = [&calling, &other].map(|subject| meter.read(subject).unwrap());
+        assert!(meter.read(&calling).unwrap().since(&before[0]).is_some());
+        companion.kill().unwrap();
+        companion.wait().unwrap();
+        assert!(meter.read(&calling).ok().and_then(|now| now.since(&before[0])).is_none());
+        let used = meter.read(&other).unwrap().since(&before[1]);
+        assert_eq!(used.map(|used| used.companion_cpu_ns), Some(0));
     }
 }

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 
-use crate::disturbance::{HandoverLimits, lost_ticks, was_delayed, was_stalled};
+use crate::disturbance::{HandoverLimits, is_lost, was_delayed};
+use crate::plan::{Block, Plan};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
@@ -101,7 +102,7 @@ impl Quiet {
             slice.handover_ns.zip(self.usual()).is_some_and(|(reading, usual)| usual.is_apart(reading));
         self.slices.push(slice.clone());
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
-        let is_disturbed = is_apart || lost_ticks(slice) || was_stalled(slice) || slice.is_incomplete;
+        let is_disturbed = is_apart || is_lost(slice);
         if !is_disturbed && !self.is_seldom_delayed(slice) {
             self.allowance += length.mul_f64(LOST_SHARE);
             return false;
@@ -112,7 +113,26 @@ impl Quiet {
     }
 }
 
+/// The planned slices of a round that have no measurement that counts, each with its block and subject. Those that were
+/// lost to a move of the processors are not among them: another measurement would be at another placement than the rest
+/// of their block.
+pub(super) fn lost<'a>(blocks: &'a [Block], plan: &Plan, slices: &[SliceRecord]) -> Vec<(&'a Block, usize)> {
+    let is_lost = |block: &Block, subject: usize| {
+        let Some(planned) = plan.subjects.get(subject) else { return false };
+        let place = (block.load, block.number, planned.arm, planned.copy);
+        let of_it = |slice: &&SliceRecord| (slice.load, slice.block, slice.arm, slice.copy) == place;
+        slices.iter().filter(of_it).all(is_lost)
+    };
+    let of_block = |block: &'a Block| block.subjects.iter().map(move |subject| (block, *subject));
+    blocks.iter().flat_map(of_block).filter(|(block, subject)| is_lost(block, *subject)).collect()
+}
+
 impl Quiet {
+    /// Whether there is time to repeat a slice of a block.
+    pub(super) fn has_time_for(&self, block: &Block, plan: &Plan) -> bool {
+        plan.loads.get(block.load).is_some_and(|load| self.allowance > load.slice)
+    }
+
     /// Whether the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
     fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
         let is_delayed = !self.shares_processors && was_delayed(slice);
@@ -124,7 +144,10 @@ impl Quiet {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_functions::Catalogue;
+
     use super::*;
+    use crate::{file, plan};
 
     /// A slice of 100 ms with this reading.
     fn slice(handover_ns: f64) -> SliceRecord {
@@ -195,6 +218,36 @@ mod tests {
         let complete = SliceRecord { wall_s: 0.2, ..SliceRecord::default() };
         assert!(!quiet(&[]).repeats(&complete));
         assert!(quiet(&[]).repeats(&SliceRecord { is_incomplete: true, ..complete }));
+    }
+
+    #[test]
+    fn slices_that_are_lost_when_their_block_has_ended_are_found() {
+        let text = "name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed, blocks: 2}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let blocks = plan::blocks(&plan, 0);
+        let planned = |block: &Block| {
+            let of = |subject: &usize| {
+                let plan::Subject { arm, copy } = plan.subjects[*subject];
+                SliceRecord { load: block.load, block: block.number, arm, copy, ..slice(60.0) }
+            };
+            block.subjects.iter().map(of).collect::<Vec<_>>()
+        };
+        let mut slices: Vec<SliceRecord> = blocks.iter().flat_map(planned).collect();
+        let found = |slices: &[SliceRecord]| -> Vec<(u32, usize)> {
+            let lost = lost(&blocks, &plan, slices);
+            lost.into_iter().map(|(block, subject)| (block.number, plan.subjects[subject].arm)).collect()
+        };
+        assert_eq!(found(&slices), []);
+        // As a later reading does, which finds that a thread is gone.
+        slices[0].is_incomplete = true;
+        slices[1].proxy_run_delay_ns = 100_000_000;
+        slices[2].steal_ticks = 1;
+        let lost = [&slices[0], &slices[2]].map(|slice| (slice.block, slice.arm));
+        assert_eq!(found(&slices), lost);
+        let again = SliceRecord { is_incomplete: false, ..slices[0].clone() };
+        slices.push(again);
+        assert_eq!(found(&slices), lost[1..], "a repetition counts");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) struct Reading {
     pub(super) at_ns: u64,
     /// CPU time of each origin.
     origins: Vec<ProcessUse>,
-    /// CPU time of the companion; empty without one.
+    /// CPU time of the companion; empty for a subject that does not call it.
     companion: ProcessUse,
     pub(super) link_bytes: u64,
     /// CPU time of each proxy.
@@ -39,7 +39,7 @@ pub(super) struct Used {
     pub(super) hops_cpu_ns: Vec<u64>,
     /// By all origins.
     pub(super) origin_cpu_ns: u64,
-    /// By the companion; 0 without one.
+    /// By the companion; 0 for a subject that does not call it.
     pub(super) companion_cpu_ns: u64,
 }
 

@@ -6,16 +6,16 @@ use hoptax_functions::{Component, Context};
 use hoptax_subject::envoy::process::ProxyError;
 
 use super::ArmError;
-use crate::plan::Arm;
+use crate::plan::Hop;
 
 /// The shortest word used to identify a line.
 const SHORTEST_WORD: usize = 4;
 
 /// Adds the line of the function's fragment to Envoy's rejection, if its words identify one.
-pub(super) fn explain(arm: &Arm, error: ProxyError) -> ArmError {
+pub(super) fn explain(hop: &Hop, error: ProxyError) -> ArmError {
     let ProxyError::Refused { last_lines, .. } = &error else { return error.into() };
     let context = Context { directory: Path::new("/"), companion: None };
-    let best = arm
+    let best = hop
         .functions
         .components()
         .iter()

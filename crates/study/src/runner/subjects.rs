@@ -1,6 +1,7 @@
 //! All subjects of a round: origins, proxies, which are started from the origin outwards, and the generator's
 //! connections.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_functions::{Context, Secured, Tls};
-use hoptax_host::accounting::memory_bytes;
+use hoptax_functions::{Context, Tls};
+use hoptax_host::accounting::{memory_bytes, process_use};
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
 use hoptax_result::Opened;
@@ -24,7 +25,7 @@ use super::origins::{start_companion, start_origins};
 use super::traffic::traffic;
 use super::{ArmError, RunError, Setting, refusal};
 use crate::file::{Caller, Protocol};
-use crate::plan::{self, Arm, Load, Plan};
+use crate::plan::{self, Arm, Hop, Load, Plan};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
 
 /// Timeout of connections and requests.
@@ -42,6 +43,7 @@ const AFTER_OPENING: Duration = Duration::from_millis(50);
 pub const FILES: &str = "files";
 
 /// The processes and connections of a round.
+#[derive(Default)]
 pub(super) struct Subjects {
     /// By their index in the plan.
     pub(super) all: Vec<Subject>,
@@ -53,13 +55,18 @@ pub(super) struct Subjects {
 }
 
 /// One running copy of an arm.
+#[derive(Default)]
 pub(super) struct Subject {
+    /// Whether one of its functions calls the companion.
+    pub(super) asks_companion: bool,
     /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) workers: Vec<Option<Worker>>,
     /// The URL for external callers, and the authority to verify its certificate.
     pub(super) target: Option<(String, Option<PathBuf>)>,
+    /// CPU time of each proxy until it was live, us.
+    pub(super) start_cpu_us: Vec<u64>,
     /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
     pub(super) opened: Option<Opened>,
     /// The hash of what its proxies were started with; none without proxies.
@@ -77,9 +84,10 @@ impl Subjects {
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
         let certificates = setting.directory.join("certificates");
-        let is_secured = |arm: &Arm| arm.subject.is_secure() || arm.secured() != Secured::default();
-        let has_mtls = plan.arms.iter().any(is_secured);
-        let lab = has_mtls.then(|| Lab::create(&certificates)).transpose().map_err(io::Error::other)?;
+        let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
+        let names: BTreeSet<&str> = hops.map(|hop| hop.name.as_str()).collect();
+        let has_tls = plan.arms.iter().any(Arm::is_secured);
+        let lab = has_tls.then(|| Lab::create(&certificates, names)).transpose().map_err(io::Error::other)?;
         let (origins, addresses) = at(link, false, || start_origins(plan, setting, link, lab.as_ref()))??;
         let companion = if plan.arms.iter().any(Arm::asks_companion) {
             Some(at(link, false, || start_companion(setting, link))??)
@@ -89,9 +97,10 @@ impl Subjects {
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let mut files = Vec::new();
         let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
+        let mut starts: Vec<Vec<u64>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
-        let longest = plan.arms.iter().map(|arm| arm.subject.position.hops().len()).max().unwrap_or(0);
+        let longest = plan.arms.iter().map(|arm| arm.chain.hops.len()).max().unwrap_or(0);
         for from_origin in 0..longest {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
@@ -99,9 +108,8 @@ impl Subjects {
                 let (Some(arm), Some(subject)) = (plan.arm_of(index), plan.subjects.get(index)) else {
                     continue;
                 };
-                let Some(hop) = arm.subject.position.hops().len().checked_sub(from_origin + 1) else {
-                    continue;
-                };
+                let Some(number) = arm.chain.hops.len().checked_sub(from_origin + 1) else { continue };
+                let Some(hop) = arm.chain.hops.get(number) else { continue };
                 if stop.load(Ordering::Relaxed) {
                     return Ok(Self { all: Vec::new(), origins, companion, files });
                 }
@@ -109,30 +117,30 @@ impl Subjects {
                     proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
                 let next = next.unwrap_or_else(|| addresses.of(arm));
                 let names = Names::new(setting.directory, &next, companion_address);
-                let is_near = is_near(arm, hop);
+                let is_near = arm.chain.is_near(number);
                 let place = match link {
                     Some(_) if is_near => (LOOPBACK, setting.placement.generator.as_slice()),
                     _ => (far_address(link), setting.placement.proxy.as_slice()),
                 };
-                if let Some(front) = arm.subject.proxy.front() {
-                    let folder = folder(setting, arm, subject.copy);
+                let directory = hop_folder(folder(setting, arm, subject.copy), arm, hop);
+                if let Some(front) = hop.proxy.front() {
                     let origin = next.first().copied().unwrap_or((place.0, 0).into());
-                    let start = || front.start(&folder, (place.0, 0).into(), origin, place.1);
+                    let start = || front.start(&directory, (place.0, 0).into(), origin, place.1);
                     let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                     let names = names.with(live.address, "OWN");
-                    keep(&mut configurations, index, file_hash(&front.config_file(&folder), &names)?);
+                    keep(&mut configurations, index, file_hash(&front.config_file(&directory), &names)?);
+                    keep(&mut starts, index, cpu_us(&live)?);
                     keep(&mut proxies, index, live);
                     continue;
                 }
-                let directory = folder(setting, arm, subject.copy);
                 let next = (next, companion_address);
-                let spec =
-                    proxy_spec(arm, hop, (setting, directory), place, next, lab.as_ref()).map_err(of(arm))?;
+                let spec = proxy_spec(arm, (number, hop), (setting, directory), place, next, lab.as_ref())
+                    .map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
                     if is_first {
                         // Configurations of later rounds differ in ports only.
-                        spec.validate(stop).map_err(|error| refusal::explain(arm, error))?;
+                        spec.validate(stop).map_err(|error| refusal::explain(hop, error))?;
                     }
                     Ok(spec.start()?)
                 };
@@ -146,20 +154,23 @@ impl Subjects {
             }
             for (index, one) in starting {
                 if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arm_of(index)) {
-                    let hop = arm.subject.position.hops().len().saturating_sub(from_origin + 1);
-                    let live = at(link, is_near(arm, hop), || one.wait())?;
+                    let number = arm.chain.hops.len().saturating_sub(from_origin + 1);
+                    let live = at(link, arm.chain.is_near(number), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
-                    if let Some((_, spec)) = unloading.iter().find(|(number, _)| *number == index) {
-                        unload(plan, arm, (spec, &live, hop), link, lab.as_ref(), stop)?;
+                    keep(&mut starts, index, cpu_us(&live)?);
+                    if let Some((_, spec)) = unloading.iter().find(|(subject, _)| *subject == index) {
+                        unload(plan, arm, (spec, &live, number), link, lab.as_ref(), stop)?;
                     }
                     started.push(live);
                 }
             }
         }
         let mut all = Vec::with_capacity(plan.subjects.len());
-        for (index, (mut proxies, configured)) in proxies.into_iter().zip(configurations).enumerate() {
+        let started = proxies.into_iter().zip(starts).zip(configurations);
+        for (index, ((mut proxies, mut start_cpu_us), configured)) in started.enumerate() {
             let Some(arm) = plan.arm_of(index) else { continue };
             proxies.reverse();
+            start_cpu_us.reverse();
             let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
             let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
             let (workers, target) = match address {
@@ -169,7 +180,16 @@ impl Subjects {
             let connections = open_connections(plan, arm, &workers);
             let before = proxies.first().filter(|_| connections > 0).zip(before);
             let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-            all.push(Subject { proxies, workers, target, opened, configuration: arm_hash(&configured) });
+            let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
+            all.push(Subject {
+                asks_companion,
+                proxies,
+                workers,
+                target,
+                start_cpu_us,
+                opened,
+                configuration,
+            });
         }
         // To the generator, a connection is open before the proxy has accepted it.
         thread::sleep(AFTER_OPENING);
@@ -240,6 +260,11 @@ impl Drop for Subjects {
     }
 }
 
+/// CPU time of a proxy since its start, us.
+fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
+    Ok(process_use(proxy.id())?.cpu_ns() / 1000)
+}
+
 fn keep<T>(all: &mut [Vec<T>], subject: usize, one: T) {
     if let Some(kept) = all.get_mut(subject) {
         kept.push(one);
@@ -250,54 +275,50 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Whether a proxy is at the callers' end.
-fn is_near(arm: &Arm, hop: usize) -> bool {
-    arm.subject.position.hops().get(hop) == Some(&"client")
-}
-
 /// The folder of a copy of an arm.
 pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
     setting.directory.join("arms").join(arm.folder(copy))
 }
 
-/// The specification of one proxy of an arm; `next` are the addresses of the next hop.
+/// The folder of one proxy in that of its arm.
+fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
+    if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
+}
+
+/// The specification of one Envoy of an arm; `next` are the addresses of the next hop.
 pub(super) fn proxy_spec(
     arm: &Arm,
-    hop: usize,
-    (setting, mut directory): (&Setting<'_>, PathBuf),
+    (number, hop): (usize, &Hop),
+    (setting, directory): (&Setting<'_>, PathBuf),
     (listen, processors): (IpAddr, &[u32]),
     (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
     lab: Option<&Lab>,
 ) -> Result<ProxySpec, ArmError> {
-    let (hops, links) = (arm.subject.position.hops(), arm.subject.position.links());
-    let name_of = |number: usize| hops.get(number).copied();
-    let own = name_of(hop).unwrap_or_default();
-    if hops.len() > 1 {
-        directory = directory.join(own);
-    }
+    let name_of = |number: usize| arm.chain.hops.get(number).map(|hop| hop.name.as_str());
     let files = directory.join(FILES);
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
     let context = Context { directory: &files, companion };
-    let has_functions = !arm.functions.is_empty();
-    let fragment = has_functions.then(|| arm.functions.render(&context)).transpose()?;
-    // The link before a proxy has its index, the one behind it the next.
-    let is_mutual = arm.subject.mtls;
-    let tls_of_link = |link: usize, peer: &str, is_server: bool| {
-        let is_secure = arm.subject.is_secure() && links.get(link).copied().unwrap_or(false);
-        lab.filter(|_| is_secure)
-            .map(|lab| lab.tls_settings(own, peer, is_server || is_mutual, !is_server || is_mutual))
+    let choice = arm.envoy(hop);
+    let envoy = setting.envoys.of(choice);
+    let envoy = envoy.ok_or_else(|| ArmError::UnknownEnvoy(choice.unwrap_or_default().to_owned()))?;
+    // The connection before a proxy has its number, the one behind it the next.
+    let tls = arm.tls();
+    let settings = |connection: usize, peer: &str, is_server: bool| {
+        let is_mutual = tls.get(connection).copied().flatten()? == Tls::Mtls;
+        Some(lab?.tls_settings(&hop.name, peer, is_server || is_mutual, !is_server || is_mutual))
     };
-    // A function that sets up TLS does so on the arm's only proxy.
-    let of_function = |how: Option<Tls>, peer: &str, is_server: bool| {
-        let is_mutual = how? == Tls::Mtls;
-        Some(lab?.tls_settings(own, peer, is_server || is_mutual, !is_server || is_mutual))
-    };
+    let before = number.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
+    let behind = name_of(number + 1).unwrap_or(ORIGIN);
+    let (downstream, upstream) = (settings(number, before, true), settings(number + 1, behind, false));
+    let mut fragment = (!arm.functions.is_empty()).then(|| hop.functions.render(&context)).transpose()?;
+    if let Some(fragment) = &mut fragment {
+        // The two ends of a connection use one group, also if only one of them has the function that chooses it.
+        fragment.key_exchange_group = arm.key_exchange_group().unwrap_or(fragment.key_exchange_group);
+    }
     let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(&directory));
-    let before = hop.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
-    let behind = name_of(hop + 1).unwrap_or(ORIGIN);
     Ok(ProxySpec {
-        envoy: setting.envoy.clone(),
+        envoy: envoy.clone(),
         directory,
         plan: ProxyPlan {
             admin_port: 0,
@@ -310,14 +331,13 @@ pub(super) fn proxy_spec(
                 Protocol::WebSocket => Codec::WebSocket,
                 Protocol::Tcp => Codec::Tcp,
             },
-            downstream: tls_of_link(hop, before, true)
-                .or_else(|| of_function(arm.secured().downstream, before, true)),
-            upstream: tls_of_link(hop + 1, behind, false)
-                .or_else(|| of_function(arm.secured().upstream, behind, false)),
+            downstream,
+            upstream,
             watched,
         },
-        environment: arm.conditions.environment.clone(),
-        workers: arm.workers().unwrap_or(processors.len()),
+        environment: arm.environment(hop),
+        flags: hop.flags.clone(),
+        workers: arm.workers(hop).unwrap_or(processors.len()),
         processors: processors.to_vec(),
     })
 }
@@ -362,7 +382,7 @@ pub(super) fn statistics(
     link: Option<&Link>,
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
-    at(link, is_near(arm, hop), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
+    at(link, arm.chain.is_near(hop), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
 }
 
 /// Sends requests from this end of the link through a proxy until its function is active, then removes the function.
@@ -375,7 +395,7 @@ fn unload(
     stop: &AtomicBool,
 ) -> Result<(), RunError> {
     let Some(load) = plan.loads.first() else { return Ok(()) };
-    let proofs = arm.proofs();
+    let proofs = arm.chain.hops.get(hop).map(|hop| arm.proofs(hop)).unwrap_or_default();
     let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
     let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), link, &names)?.unwrap_or_default());
     let before = read()?;
@@ -390,7 +410,7 @@ fn unload(
     if !still.is_empty() {
         return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));
     }
-    at(link, is_near(arm, hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
+    at(link, arm.chain.is_near(hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
 }
 
 /// Sends requests of a load through one connection to a proxy.

@@ -1,11 +1,13 @@
-//! Compares the hashes of a plan between two runs without starting processes.
+//! What processes are started with, without starting them: hashes of a plan in two runs, and addresses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use hoptax_functions::Catalogue;
+use hoptax_functions::{Catalogue, Context, FunctionCall};
+use hoptax_host::link::NEAR;
 use hoptax_host::processors::Placement;
+use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
 use super::subjects::{folder, proxy_spec};
@@ -22,11 +24,11 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
     );
     let (file, positions) = file::read("test.yaml", &text).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-    let envoy = Envoy { program: "envoy".into(), version: String::new() };
+    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
     let placement = Placement { proxy: vec![0], generator: vec![0] };
     let setting = Setting {
         program: Path::new("hoptax"),
-        envoy: &envoy,
+        envoys: &envoys,
         directory,
         placement: &placement,
         spinner: None,
@@ -40,7 +42,8 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         let names = Names::new(directory, &next, companion);
         let place = (Ipv4Addr::LOCALHOST.into(), [0].as_slice());
         let own = folder(&setting, arm, 0);
-        let spec = proxy_spec(arm, 0, (&setting, own), place, (next, companion), None).unwrap();
+        let spec = proxy_spec(arm, (0, &arm.chain.hops[0]), (&setting, own), place, (next, companion), None)
+            .unwrap();
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
         found.insert(arm.id.clone(), (envoy_hash(&spec, &names).unwrap(), requests));
@@ -82,4 +85,25 @@ fn requests_that_carry_more_have_another_hash() {
     // Every request of a study carries what any of its functions needs.
     assert_ne!(one["baseline"].1, other["baseline"].1);
     assert_eq!(one["baseline"].0, other["baseline"].0);
+}
+
+#[test]
+fn the_tagged_range_of_clients_holds_both_ends_that_a_client_can_be_at() {
+    let (catalogue, context) =
+        (Catalogue::load().unwrap(), Context { directory: Path::new("/"), companion: None });
+    let (function, knobs) = catalogue.resolve(&FunctionCall::parse("ip-tagging").unwrap()).unwrap();
+    let fragment = function.render(&knobs, &context).unwrap();
+    let tags = fragment.http_filters[0]["typed_config"]["ip_tags"].as_array().unwrap().clone();
+    let tag_of = |address: Ipv4Addr| {
+        let contains = |range: &serde_json::Value| {
+            let first: Ipv4Addr = range["address_prefix"].as_str().unwrap().parse().unwrap();
+            let shift = 32 - range["prefix_len"].as_u64().unwrap();
+            address.to_bits() >> shift == first.to_bits() >> shift
+        };
+        let has = |tag: &&serde_json::Value| tag["ip_list"].as_array().unwrap().iter().any(contains);
+        let found: Vec<&str> =
+            tags.iter().filter(has).map(|tag| tag["ip_tag_name"].as_str().unwrap()).collect();
+        found.join(" ")
+    };
+    assert_eq!([Ipv4Addr::LOCALHOST, NEAR].map(tag_of), ["client", "client"]);
 }

@@ -42,18 +42,12 @@ pub(super) fn traffic(
     let mut traffic = Traffic::from(target);
     traffic.set_streams(1, USUAL_BYTES);
     traffic.expectation.statuses.clone_from(&load.expect);
-    if let Some(lab) = lab.filter(|_| is_secured(arm)) {
-        let is_mutual = arm.subject.mtls || arm.secured().downstream == Some(Tls::Mtls);
+    if let (Some(lab), Some(security)) = (lab, arm.caller_security()) {
+        let is_mutual = security == Tls::Mtls;
         let group = arm.key_exchange_group().unwrap_or_default();
         traffic.set_tls(&generator_security(lab, traffic.alpn(), (is_mutual, plan.resumes(load)), group)?);
     }
     Ok(traffic)
-}
-
-/// Whether the generator's connections to an arm use TLS.
-fn is_secured(arm: &Arm) -> bool {
-    let by_position = arm.subject.is_secure() && arm.subject.position.links().first() == Some(&true);
-    by_position || arm.secured().downstream.is_some()
 }
 
 /// The repeated request of an arm.
@@ -70,8 +64,11 @@ impl Request {
     fn of(plan: &Plan, arm: &Arm, authority: &str) -> Self {
         let conditions = &arm.conditions;
         let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
-        let (scheme, path, protocol) = match (conditions.protocol, is_secured(arm)) {
+        let (scheme, path, protocol) = match (conditions.protocol, arm.caller_security().is_some()) {
             (Protocol::Http1, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http1),
+            (Protocol::Http1, true) if arm.has_quic_callers() => {
+                ("https", REQUEST_PATH, hoptax_load::Protocol::Http3)
+            }
             (Protocol::Http1, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http1),
             (Protocol::Http2, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http2),
             (Protocol::Http2, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http2),

@@ -88,8 +88,10 @@ fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>]) -> StudyRound
 fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
     ArmRound {
         memory_bytes: record.memory_bytes.get(&arm).cloned().unwrap_or_default(),
+        start_cpu_us: record.start_cpu_us.get(&arm).cloned().unwrap_or_default(),
         opened: record.opened.get(&arm).copied(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
+        capacity: record.capacities.get(&arm).copied(),
     }
 }
 

@@ -6,11 +6,11 @@ use hoptax_result::{
     ArmLoad, ArmResult, Book, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, ResponseCost,
     Sample, Slices, StudyResult,
 };
-use hoptax_stats::{mean_over_rounds, median};
+use hoptax_stats::median;
 
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{histogram, memory, parts, response, statuses};
+use super::{histogram, memory, once, parts, response, statuses};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that checks evaluate.
@@ -77,8 +77,9 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
         max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
-        memory_bytes: memory::cost(rounds, arm),
+        memory_bytes: once::cost(rounds, arm, |round| &round.memory_bytes),
         memory_per_connection_bytes: memory::cost_per_connection(rounds, arm),
+        start_cpu_us: once::cost(rounds, arm, |round| &round.start_cpu_us),
     };
     arm.responses = responses.map_or(0, |load| load.responses);
     let samples: Vec<&Sample> =
@@ -92,16 +93,17 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let rounds_of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
     let unproven: BTreeSet<String> = rounds_of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
+    arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
     let core_share = of(&rate_load).and_then(|load| load.proxy_core_share);
     arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
     let hop = |(number, hop): (usize, &HopUse)| {
-        let memory: Vec<f64> =
-            rounds_of_arm().filter_map(|round| Some(*round.memory_bytes.get(number)? as f64)).collect();
+        let level = |of| once::level(rounds, (&arm.id, number), of);
         HopUse {
             name: hop.name.clone(),
             cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
-            memory_bytes: mean_over_rounds(&memory, rounds.confidence),
+            memory_bytes: level(|round| &round.memory_bytes),
             memory_per_connection_bytes: memory::per_connection(rounds, &arm.id).filter(|_| number == 0),
+            start_cpu_us: level(|round| &round.start_cpu_us),
         }
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
@@ -176,6 +178,9 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         admitted_ratio: level(&measure::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),
         over_10_ms_share: response::share_within(&times, 10_000_000).map(|share| 1.0 - share),
+        cost_p99_half_width_us: other
+            .filter(|_| is_open)
+            .and_then(|_| response::p99_half_width(&times, rounds.confidence)),
         responses: response::responses(&times),
         book,
         failures: failures(samples.into_iter()),

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{Interval, ResponseCost, Sample, StudyRound};
-use hoptax_stats::{RoundTimes, quantile_cost, quantile_level, share_cost};
+use hoptax_stats::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level, share_cost};
 
 use super::histogram;
 use super::samples::Rounds;
@@ -66,6 +66,11 @@ pub(super) fn tail_costs(rounds: &[Round<'_>], confidence: f64) -> ResponseCost 
     let both = both(rounds);
     let at = |p: f64| quantile_cost(&both, p, confidence).map(in_us);
     ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
+}
+
+/// The half-width of the difference at p99, us, also where there are too few responses for p99.
+pub(super) fn p99_half_width(rounds: &[Round<'_>], confidence: f64) -> Option<f64> {
+    quantile_cost_half_width(&both(rounds), 0.99, confidence).map(|ns| ns / 1e3)
 }
 
 /// The difference of the shares of responses that took longer than 1 ms.

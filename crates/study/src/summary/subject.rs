@@ -3,46 +3,39 @@
 use std::collections::BTreeMap;
 
 use hoptax_functions::{Component, Tls};
-use hoptax_result::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
-use hoptax_subject::front::Front;
+use hoptax_result::{ConnectionTls, Environment, PlannedFunction, PlannedHop, PlannedSubject};
 
-use crate::file::Application;
-use crate::plan::{Arm, Plan};
+use crate::file::{Application, ProxyWord};
+use crate::plan::{Arm, Hop, Plan};
+use crate::programs::{Build, envoy_name};
+
+/// The programs of proxies: the usual Envoy, which the environment states, and the builds of others by name.
+#[derive(Clone, Copy)]
+pub(super) struct Proxies<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) others: &'a BTreeMap<String, Build>,
+}
+
+impl Proxies<'_> {
+    /// The version and the hash of the program of a proxy.
+    fn build(&self, arm: &Arm, hop: &Hop) -> (Option<String>, Option<String>) {
+        let other = match (hop.proxy, arm.envoy(hop)) {
+            (ProxyWord::Envoy, None) => {
+                return (self.environment.proxy_version.clone(), self.environment.proxy_sha256.clone());
+            }
+            (ProxyWord::Envoy, Some(choice)) => self.others.get(&envoy_name(choice)),
+            (other, _) => self.others.get(other.as_str()),
+        };
+        (other.and_then(|build| build.version.clone()), other.map(|build| build.sha256.clone()))
+    }
+}
 
 /// The subject of an arm of `plan`.
-pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
-    let knobs = |component: &Component| {
-        let knobs = component.knobs.iter();
-        knobs.map(|(name, value)| (name.to_owned(), value.to_string())).collect::<BTreeMap<_, _>>()
-    };
-    let functions: Vec<PlannedFunction> = arm
-        .functions
-        .components()
-        .iter()
-        // A function of the application leaves the proxy plain.
-        .filter(|component| {
-            component.function.application(&component.knobs).is_ok_and(|flags| flags.is_empty())
-        })
-        .map(|component| PlannedFunction {
-            id: component.function.id.clone(),
-            knobs: knobs(component),
-            unloaded: arm.is_unloaded,
-        })
-        .collect();
-    let hop = |name: &&str| PlannedHop {
-        name: (*name).to_owned(),
-        proxy: arm.subject.proxy.front().map_or("envoy", Front::program).to_owned(),
-        functions: functions.clone(),
-        workers: match arm.subject.proxy.front() {
-            Some(_) => Some(1),
-            None => arm.workers().map(|workers| workers as u32),
-        },
-        environment: arm.conditions.environment.clone(),
-    };
+pub(super) fn planned(plan: &Plan, arm: &Arm, programs: &Proxies<'_>) -> PlannedSubject {
     PlannedSubject {
         protocol: arm.conditions.protocol.as_str().to_owned(),
-        hops: arm.subject.position.hops().iter().map(hop).collect(),
-        tls: tls(arm),
+        hops: arm.chain.hops.iter().map(|hop| planned_hop(arm, hop, programs)).collect(),
+        tls: arm.tls().into_iter().map(connection_tls).collect(),
         application: match plan.application {
             Application::Origin => "origin",
             Application::Go => "go",
@@ -60,30 +53,38 @@ pub(super) fn planned(plan: &Plan, arm: &Arm) -> PlannedSubject {
     }
 }
 
-/// TLS of each connection. That of a position is on the links that cross a network; that of a function or a condition
-/// is on the first or the last connection of a single proxy.
-fn tls(arm: &Arm) -> Vec<ConnectionTls> {
-    let of_position = match (arm.subject.mtls, arm.subject.tls) {
-        (true, _) => ConnectionTls::Mtls,
-        (false, true) => ConnectionTls::Tls,
-        (false, false) => ConnectionTls::None,
+fn planned_hop(arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> PlannedHop {
+    let function = |component: &Component| PlannedFunction {
+        id: component.function.id.clone(),
+        knobs: component.knobs.iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
+        unloaded: arm.is_unloaded,
     };
-    let links = arm.subject.position.links();
-    let secured = arm.secured();
-    let connection = |(number, crosses): (usize, &bool)| {
-        let of_function = match number {
-            0 => secured.downstream,
-            _ if number + 1 == links.len() => secured.upstream,
-            _ => None,
-        };
-        match of_function {
-            Some(Tls::Tls) => ConnectionTls::Tls,
-            Some(Tls::Mtls) => ConnectionTls::Mtls,
-            None if *crosses => of_position,
-            None => ConnectionTls::None,
-        }
+    // A function of the application leaves the proxy plain.
+    let is_of_proxy = |component: &&Component| {
+        component.function.application(&component.knobs).is_ok_and(|flags| flags.is_empty())
     };
-    links.iter().enumerate().map(connection).collect()
+    let (version, sha256) = programs.build(arm, hop);
+    PlannedHop {
+        name: hop.name.clone(),
+        proxy: hop.proxy.as_str().to_owned(),
+        version,
+        sha256,
+        functions: hop.functions.components().iter().filter(is_of_proxy).map(function).collect(),
+        workers: match hop.proxy {
+            ProxyWord::Envoy => arm.workers(hop).map(|workers| workers as u32),
+            _ => Some(1),
+        },
+        flags: hop.flags.clone(),
+        environment: arm.environment(hop),
+    }
+}
+
+fn connection_tls(tls: Option<Tls>) -> ConnectionTls {
+    match tls {
+        None => ConnectionTls::None,
+        Some(Tls::Tls) => ConnectionTls::Tls,
+        Some(Tls::Mtls) => ConnectionTls::Mtls,
+    }
 }
 
 #[cfg(test)]
@@ -98,7 +99,17 @@ mod tests {
                      - {name: limited, loop: open, rate: 100, expect: [200, 429]}\n";
         let (file, positions) = file::read("test.yaml", &format!("name: test\n{text}{loads}")).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        plan.arms.iter().map(|arm| (arm.id.clone(), planned(&plan, arm))).collect()
+        let build =
+            |version: &str| Build { version: Some(version.to_owned()), sha256: format!("hash of {version}") };
+        let others =
+            [("Envoy 1.39.3".to_owned(), build("1.39.3")), ("haproxy".to_owned(), build("3.2"))].into();
+        let environment = Environment {
+            proxy_version: Some("1.40.0".to_owned()),
+            proxy_sha256: Some("hash of 1.40.0".to_owned()),
+            ..Environment::default()
+        };
+        let programs = Proxies { environment: &environment, others: &others };
+        plan.arms.iter().map(|arm| (arm.id.clone(), planned(&plan, arm, &programs))).collect()
     }
 
     fn of<'a>(subjects: &'a [(String, PlannedSubject)], id: &str) -> &'a PlannedSubject {
@@ -174,9 +185,31 @@ mod tests {
         assert_eq!(chain.tls, [none, mtls, mtls, none]);
         let front = &of(&subjects, "gateway http1 haproxy").hops[0];
         assert_eq!((front.proxy.as_str(), front.workers), ("haproxy", Some(1)));
+        assert_eq!(front.version.as_deref(), Some("3.2"));
         for (id, subject) in &subjects {
             assert_eq!(subject.tls.len(), subject.hops.len() + 1, "{id}");
         }
+    }
+
+    #[test]
+    fn every_proxy_states_its_program() {
+        let subjects = subjects(
+            "arms:\n  - baseline\n  - {function: lua, at: {envoy: 1.39.3}}\n  \
+             - {name: mesh, hops: [client, {name: server, functions: [jwt], envoy: 1.39.3, flags: [--enable-core-dump]}]}\n",
+        );
+        let programs = |id: &str| {
+            let hops = of(&subjects, id).hops.iter();
+            hops.map(|hop| (hop.version.clone().unwrap(), hop.sha256.clone().unwrap())).collect::<Vec<_>>()
+        };
+        let [new, old] =
+            ["1.40.0", "1.39.3"].map(|version| (version.to_owned(), format!("hash of {version}")));
+        assert_eq!(programs("baseline"), [new.clone()]);
+        assert_eq!(programs("lua @ envoy=1.39.3"), [old.clone()]);
+        assert_eq!(programs("baseline @ envoy=1.39.3"), [old.clone()]);
+        assert_eq!(programs("mesh"), [new, old]);
+        let hops = &of(&subjects, "mesh").hops;
+        assert_eq!((hops[0].functions.len(), hops[1].functions.len()), (0, 1));
+        assert_eq!(hops[1].flags, ["--enable-core-dump"]);
     }
 
     #[test]

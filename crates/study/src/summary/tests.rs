@@ -287,3 +287,17 @@ fn half_widths_are_shares_of_the_arm_compared_with() {
     assert!(small[0] < 1e-9 && small[1] > 0.01 && small[2].max(small[3]) < 1e-9, "{small:?}");
     assert!((small[1] - large[1]).abs() < 0.02 * small[1], "{small:?} {large:?}");
 }
+
+#[test]
+fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
+    let text = TEXT.replace("rbac, cors", "fault/delay, {name: edge, functions: [fault/delay, cors]}");
+    let (file, positions) = file::read("test.yaml", &text).unwrap();
+    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let limits =
+        |arm: &Arm| known_answer(arm).map(|known| (known.response_p50_low_us, known.response_p50_high_us));
+    let of =
+        |functions: usize| plan.arms.iter().filter(move |arm| arm.functions.components().len() == functions);
+    let alone = of(1).find_map(limits).unwrap();
+    assert!(alone.0 > Some(0.0) && alone.1 > alone.0, "{alone:?}");
+    assert_eq!(of(2).map(limits).collect::<Vec<_>>(), [Some((alone.0, None))]);
+}

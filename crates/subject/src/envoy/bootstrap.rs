@@ -198,7 +198,14 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
         address: Address::of(&plan.listen),
         filter_chains: [FilterChain {
             filters,
-            transport_socket: plan.downstream.as_ref().map(|tls| secure::downstream(tls, plan.codec, group)),
+            transport_socket: plan.downstream.as_ref().map(|tls| {
+                let is_quic = fragment.quic_downstream;
+                if is_quic {
+                    secure::quic_downstream(tls, group)
+                } else {
+                    secure::downstream(tls, plan.codec, group)
+                }
+            }),
         }],
     };
     let listener = merging.extend("listener", &listener, &fragment.listener)?;
@@ -301,7 +308,10 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
         circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
         load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
         typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
-        transport_socket: plan.upstream.as_ref().map(|tls| secure::upstream(tls, plan.codec, group)),
+        transport_socket: plan.upstream.as_ref().map(|tls| {
+            let is_quic = plan.fragment.as_ref().is_some_and(|fragment| fragment.quic_upstream);
+            if is_quic { secure::quic_upstream(tls, group) } else { secure::upstream(tls, plan.codec, group) }
+        }),
     }
 }
 

@@ -42,6 +42,8 @@ pub struct ProxySpec {
     pub plan: ProxyPlan,
     /// Environment variables, in addition to those of hoptax.
     pub environment: BTreeMap<String, String>,
+    /// Flags of the command line, in addition to those that hoptax sets.
+    pub flags: Vec<String>,
     /// Worker threads.
     pub workers: usize,
     /// The processors that it may use.
@@ -160,15 +162,15 @@ impl ProxySpec {
     /// Arguments of every invocation. They always include the number of workers: without it, Envoy starts one per
     /// hardware thread and, since 1.40, at most as many as the limit of its control group.
     fn common_arguments(&self) -> Vec<OsString> {
-        [
+        let own = [
             "--config-path".into(),
             self.config().into(),
             "--concurrency".into(),
             self.workers.to_string().into(),
             // Many Envoys run side by side; with hot restart they would share one region of memory.
             "--disable-hot-restart".into(),
-        ]
-        .into()
+        ];
+        own.into_iter().chain(self.flags.iter().map(Into::into)).collect()
     }
 
     fn admin_address_file(&self) -> PathBuf {

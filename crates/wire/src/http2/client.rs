@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
+use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::Decoder;
-use super::messages::{Call, Messages};
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::encoded::Encoded;
+use crate::grpc::{Call, Messages};
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response, decimal};
 
 /// Maximum size of buffered bodies.
@@ -312,7 +312,7 @@ impl State {
 
     fn take(
         &mut self,
-        piece: &Piece<'_>,
+        piece: &FramePart<'_>,
         output: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), ProtocolError> {
@@ -444,7 +444,7 @@ impl State {
             }
             stream.status = status;
             stream.length = length;
-            events.push(Event::Begun { stream: slot as u32 });
+            events.push(Event::FirstByte { stream: slot as u32 });
         } else if !end {
             return Err(ProtocolError::Http2("trailers that do not end their stream"));
         }

@@ -82,10 +82,10 @@ pub(crate) fn put_settings(output: &mut Vec<u8>, settings: &[(u16, u32)]) {
     }
 }
 
-/// A parsed piece: a whole frame, or a part of a DATA frame, whose `head` has the length of the part. Its flags are set
+/// A parsed part: a complete frame, or a part of a DATA frame, whose `head` has the length of the part. Its flags are set
 /// only in the last part.
 #[derive(Debug)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct FramePart<'a> {
     pub(crate) head: Head,
     pub(crate) payload: &'a [u8],
 }
@@ -106,7 +106,7 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     /// Whether the parser is at a frame boundary.
-    pub(crate) fn is_between(&self) -> bool {
+    pub(crate) fn is_at_boundary(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }
 
@@ -115,7 +115,7 @@ impl FrameReader {
     pub(crate) fn next<'a, 'b: 'a>(
         &'a mut self,
         bytes: &mut &'b [u8],
-    ) -> Result<Option<Piece<'a>>, TooLarge> {
+    ) -> Result<Option<FramePart<'a>>, TooLarge> {
         let (head, read) = if let Some(current) = self.current {
             current
         } else {
@@ -136,26 +136,26 @@ impl FrameReader {
         };
         let missing = head.length - read;
         let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
-        let is_whole = taken.len() == missing;
+        let is_complete = taken.len() == missing;
         *bytes = rest;
-        if is_whole {
+        if is_complete {
             self.current = None;
             self.have = 0;
         } else {
             self.current = Some((head, read + taken.len()));
         }
         if head.kind == kind::DATA && !head.has(flag::PADDED) {
-            if taken.is_empty() && !is_whole {
+            if taken.is_empty() && !is_complete {
                 return Ok(None);
             }
-            let flags = if is_whole { head.flags } else { 0 };
-            return Ok(Some(Piece { head: Head { length: taken.len(), flags, ..head }, payload: taken }));
+            let flags = if is_complete { head.flags } else { 0 };
+            return Ok(Some(FramePart { head: Head { length: taken.len(), flags, ..head }, payload: taken }));
         }
-        if is_whole && read == 0 {
-            return Ok(Some(Piece { head, payload: taken }));
+        if is_complete && read == 0 {
+            return Ok(Some(FramePart { head, payload: taken }));
         }
         self.payload.extend_from_slice(taken);
-        Ok(is_whole.then_some(Piece { head, payload: &self.payload }))
+        Ok(is_complete.then_some(FramePart { head, payload: &self.payload }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The server side of a connection, for the origin: requests are received whole, responses are sent as flow control
 //! allows.
 
-use super::frame::{FrameReader, MAX_PAYLOAD_BYTES, Piece, flag, kind, setting};
+use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_head, put_number, put_settings};
 use super::hpack::{Decoder, put_field};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
@@ -81,7 +81,7 @@ impl Server {
 
     /// Whether no request is in flight.
     pub fn is_idle(&self) -> bool {
-        self.state.streams.is_empty() && self.frames.is_between() && !self.state.session.is_in_block()
+        self.state.streams.is_empty() && self.frames.is_at_boundary() && !self.state.session.is_in_block()
     }
 
     /// Processes the bytes of one read.
@@ -262,7 +262,7 @@ impl Stream {
 impl State {
     fn take(
         &mut self,
-        piece: &Piece<'_>,
+        piece: &FramePart<'_>,
         output: &mut Vec<u8>,
         events: &mut Vec<ServerEvent>,
     ) -> Result<(), ProtocolError> {
@@ -358,7 +358,7 @@ impl State {
             }
             return Ok(());
         }
-        if !head.is_whole() {
+        if !head.is_complete() {
             return Err(ProtocolError::Http2("a request without a method or a path"));
         }
         if self.streams.len() >= MAX_STREAMS as usize {

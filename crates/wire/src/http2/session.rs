@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::frame::{Piece, flag, kind, put_head, put_number, setting, settings, unpadded};
+use super::frame::{FramePart, flag, kind, put_head, put_number, setting, settings, unpadded};
 use super::{FIRST_WINDOW_BYTES, MAX_BLOCK_BYTES, MAX_WINDOW_BYTES};
 use crate::response::ProtocolError;
 
@@ -74,7 +74,7 @@ impl Session {
     /// Processes a piece, replies to connection-level frames, and returns the effect on streams.
     pub(super) fn take<'a>(
         &mut self,
-        piece: &'a Piece<'_>,
+        piece: &'a FramePart<'_>,
         output: &mut Vec<u8>,
     ) -> Result<FrameEvent<'a>, ProtocolError> {
         let (head, payload) = (piece.head, piece.payload);
@@ -165,7 +165,7 @@ impl Session {
 
     fn settle(
         &mut self,
-        piece: &Piece<'_>,
+        piece: &FramePart<'_>,
         output: &mut Vec<u8>,
     ) -> Result<FrameEvent<'static>, ProtocolError> {
         let settings = settings(piece.payload).filter(|_| piece.head.stream == 0);

@@ -11,13 +11,15 @@ use quinn_proto::{
 };
 use quinn_proto::{FinishError, StreamEvent, StreamId, VarInt};
 
-use super::frame::{OneWay, opening, put_with_cookies};
-use super::quic::{self, Ended};
+use super::frame::{OneWay, kind, opening, put_head, put_with_cookies};
+use super::quic::{self, ReadEnd};
 use super::response::ResponseReader;
 use super::{REQUEST_CANCELLED, code_of_http2};
 use crate::body::ExpectedBody;
 use crate::cookies::Cookies;
-use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Quic};
+use crate::encoded::Encoded;
+use crate::grpc::{Call, Messages};
+use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, QuicError};
 use crate::tls::{self, Handshake, ServerName};
 
 /// Settings of a connection.
@@ -51,6 +53,8 @@ pub struct Http3 {
     expected_body: Option<Arc<ExpectedBody>>,
     /// If they are sent back.
     cookies: Option<Box<Cookies>>,
+    /// If messages are timed.
+    messages: Option<Messages>,
     streams: Box<[Stream]>,
     one_way: Vec<(StreamId, OneWay)>,
     /// A pending datagram of the endpoint itself.
@@ -68,6 +72,8 @@ struct Stream {
     unsent: Vec<u8>,
     is_head: bool,
     response: ResponseReader,
+    /// Its messages, if they are timed.
+    call: Option<Box<Call>>,
 }
 
 impl Http3 {
@@ -83,6 +89,7 @@ impl Http3 {
             expected,
             expected_body: None,
             cookies: None,
+            messages: None,
             streams: (0..setup.streams).map(|_| Stream::default()).collect(),
             one_way: Vec::new(),
             reply: Vec::new(),
@@ -95,7 +102,7 @@ impl Http3 {
     /// # Errors
     /// When QUIC does not support the TLS settings.
     pub fn check(&self) -> Result<(), ProtocolError> {
-        if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(Quic::Version)) }
+        if self.connection.is_some() { Ok(()) } else { Err(ProtocolError::Quic(QuicError::Version)) }
     }
 
     /// Checks the bodies of the following responses. Bodies are buffered only for these checks.
@@ -108,6 +115,11 @@ impl Http3 {
         self.cookies.get_or_insert_default();
     }
 
+    /// Sets how calls send their messages, and reports the messages of responses.
+    pub fn time_messages(&mut self, messages: Messages) {
+        self.messages = Some(messages);
+    }
+
     /// Whether requests may be sent.
     pub fn is_open(&self) -> bool {
         self.is_open
@@ -118,8 +130,9 @@ impl Http3 {
         self.handshake.take()
     }
 
-    /// Sends a request on a free stream, as far as flow control allows.
-    pub fn send(&mut self, stream: u32, bytes: &[u8], is_head: bool) {
+    /// Sends a request on a free stream, as far as flow control allows; `bytes` are those of the request, with its variables
+    /// filled in.
+    pub fn send(&mut self, stream: u32, request: &Encoded, bytes: &[u8]) {
         if let Some(one) = self.streams.get_mut(stream as usize) {
             let response = ResponseReader::checking(self.expected_body.clone());
             let mut unsent = Vec::with_capacity(bytes.len());
@@ -127,9 +140,11 @@ impl Http3 {
                 Some(cookies) => put_with_cookies(bytes, cookies, &mut unsent),
                 None => unsent.extend_from_slice(bytes),
             }
-            *one = Stream { unsent, is_head, response, ..Stream::default() };
+            let body = bytes.get(request.body_from..).unwrap_or_default();
+            let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
+            *one = Stream { unsent, is_head: request.is_head, response, call, id: None };
             if let Some((_, connection)) = &mut self.connection {
-                one.go_on(connection);
+                one.send_pending(connection);
             }
         }
     }
@@ -190,7 +205,7 @@ impl Http3 {
             (Some(DatagramEvent::Response(transmit)), _) => self.reply.truncate(transmit.size),
             _ => self.reply.clear(),
         }
-        self.look(events)
+        self.poll(events)
     }
 
     /// Handles timers: QUIC retransmits lost packets and sends delayed acknowledgements.
@@ -203,15 +218,17 @@ impl Http3 {
             && connection.poll_timeout().is_some_and(|due| due <= now)
         {
             connection.handle_timeout(now);
-            return self.look(events);
+            return self.poll(events);
         }
         Ok(())
     }
 
     /// Polls for events.
-    fn look(&mut self, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), ProtocolError> {
         let Self { connection, endpoint, streams, one_way, .. } = self;
-        let Some((handle, connection)) = connection else { return Err(ProtocolError::Quic(Quic::Version)) };
+        let Some((handle, connection)) = connection else {
+            return Err(ProtocolError::Quic(QuicError::Version));
+        };
         quic::exchange(endpoint, *handle, connection);
         self.readable.clear();
         while let Some(event) = connection.poll() {
@@ -241,7 +258,7 @@ impl Http3 {
                 QuicEvent::Stream(StreamEvent::Readable { id }) => self.readable.push(id),
                 QuicEvent::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
                     for stream in streams.iter_mut().filter(|stream| !stream.unsent.is_empty()) {
-                        stream.go_on(connection);
+                        stream.send_pending(connection);
                     }
                 }
                 _ => {}
@@ -289,22 +306,35 @@ impl Http3 {
         let expected = self.expected.as_deref().unwrap_or_default();
         let slot = slot as u32;
         let had_begun = stream.response.has_begun();
-        let cookies = &mut self.cookies;
+        let Stream { response, call, .. } = stream;
+        let (cookies, mut messages) = (&mut self.cookies, 0);
         let ended = quic::read(connection, id, |bytes| {
-            stream.response.feed_with(bytes, expected, cookies.as_deref_mut())
+            response.feed_with(bytes, expected, cookies.as_deref_mut(), |data| {
+                messages += call.as_mut().map_or(0, |call| call.receive(data));
+            })
         })?;
         if !had_begun && stream.response.has_begun() {
-            events.push(Event::Begun { stream: slot });
+            events.push(Event::FirstByte { stream: slot });
         }
+        events.extend((0..messages).map(|_| Event::Message { stream: slot }));
+        stream.answer(messages);
         let event = match ended {
-            Ended::No | Ended::Unread => return Ok(()),
-            Ended::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
-            Ended::Whole => match stream.response.end(stream.is_head, expected) {
-                Some(response) => Event::Answered { stream: slot, response },
+            ReadEnd::Blocked | ReadEnd::Limit => {
+                if !stream.unsent.is_empty() {
+                    stream.send_pending(connection);
+                }
+                return Ok(());
+            }
+            ReadEnd::Reset(code) => Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) },
+            ReadEnd::Finished => match stream.response.end(stream.is_head, expected) {
+                Some(mut response) => {
+                    response.is_as_expected &= stream.call.as_ref().is_none_or(|call| call.is_answered());
+                    Event::Answered { stream: slot, response }
+                }
                 None => Event::Lost { stream: slot, loss: Loss::Malformed },
             },
         };
-        if !stream.unsent.is_empty() {
+        if !stream.unsent.is_empty() || stream.is_conversation_open() {
             // The server answered without the rest of the request. Errors of closed streams are irrelevant.
             let _ = connection.send_stream(id).reset(VarInt::from_u32(REQUEST_CANCELLED));
         }
@@ -323,8 +353,23 @@ fn connect(endpoint: &mut Endpoint, setup: &Setup) -> Option<(ConnectionHandle, 
 }
 
 impl Stream {
+    /// Whether messages follow in turn, so that the request has not ended.
+    fn is_conversation_open(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.is_open())
+    }
+
+    /// Appends the messages that follow this number of received ones.
+    fn answer(&mut self, received: u32) {
+        let Some(call) = &mut self.call else { return };
+        for _ in 0..received {
+            let Some(message) = call.next() else { return };
+            put_head(&mut self.unsent, kind::DATA, message.len() as u64);
+            self.unsent.extend_from_slice(message);
+        }
+    }
+
     /// Sends as much of the request as flow control allows, once it has a stream.
-    fn go_on(&mut self, connection: &mut Connection) {
+    fn send_pending(&mut self, connection: &mut Connection) {
         self.id = self.id.or_else(|| connection.streams().open(Dir::Bi));
         let Some(id) = self.id else { return };
         let mut stream = connection.send_stream(id);
@@ -338,6 +383,9 @@ impl Stream {
                 }
                 Err(quinn_proto::WriteError::Blocked) => return,
             }
+        }
+        if self.is_conversation_open() {
+            return;
         }
         match stream.finish() {
             // The stream is finished, or the peer stopped reading.

@@ -74,13 +74,13 @@ pub(super) fn opening() -> Vec<u8> {
     bytes
 }
 
-/// A parsed piece.
+/// A parsed part: data, or a complete frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum FramePart<'a> {
     /// Data.
     Data(&'a [u8]),
-    /// A whole frame of another type in use.
-    Whole(u64, &'a [u8]),
+    /// A complete frame of another type in use.
+    Frame(u64, &'a [u8]),
 }
 
 /// An incremental parser of the frames of one stream.
@@ -94,7 +94,7 @@ pub(super) struct FrameReader {
 
 impl FrameReader {
     /// Whether the parser is at a frame boundary.
-    pub(super) fn is_between(&self) -> bool {
+    pub(super) fn is_at_boundary(&self) -> bool {
         self.current.is_none() && self.head.is_empty()
     }
 
@@ -105,7 +105,7 @@ impl FrameReader {
     pub(super) fn feed(
         &mut self,
         mut bytes: &[u8],
-        mut each: impl FnMut(Piece<'_>) -> Result<(), ProtocolError>,
+        mut each: impl FnMut(FramePart<'_>) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
         loop {
             let (kind, missing) = if let Some(current) = self.current {
@@ -117,7 +117,7 @@ impl FrameReader {
                 let Some((kind, at)) = number(&self.head) else { continue };
                 let Some((length, _)) = self.head.get(at..).and_then(number) else { continue };
                 self.head.clear();
-                if kind != kind::DATA && is_looked_at(kind) && length > MAX_KEPT_BYTES {
+                if kind != kind::DATA && is_used(kind) && length > MAX_KEPT_BYTES {
                     return Err(ProtocolError::Http3("a frame of headers or settings larger than 64 KiB"));
                 }
                 (kind, length)
@@ -128,11 +128,11 @@ impl FrameReader {
             let missing = missing - taken.len() as u64;
             self.current = (missing > 0).then_some((kind, missing));
             if kind == kind::DATA {
-                each(Piece::Data(taken))?;
-            } else if is_looked_at(kind) {
+                each(FramePart::Data(taken))?;
+            } else if is_used(kind) {
                 self.payload.extend_from_slice(taken);
                 if missing == 0 {
-                    let taken = each(Piece::Whole(kind, &self.payload));
+                    let taken = each(FramePart::Frame(kind, &self.payload));
                     self.payload.clear();
                     taken?;
                 }
@@ -144,7 +144,7 @@ impl FrameReader {
     }
 }
 
-fn is_looked_at(kind: u64) -> bool {
+fn is_used(kind: u64) -> bool {
     matches!(kind, kind::HEADERS | kind::SETTINGS | kind::GOAWAY)
 }
 
@@ -169,7 +169,7 @@ impl OneWay {
         // QPACK instructions concern a dynamic table of size zero, and unknown streams are ignored.
         if self.kind == Some(CONTROL) {
             self.frames.feed(bytes, |piece| {
-                if let Piece::Whole(kind::GOAWAY, payload) = piece {
+                if let FramePart::Frame(kind::GOAWAY, payload) = piece {
                     last = number(payload).map(|(last, _)| last);
                 }
                 Ok(())
@@ -202,17 +202,17 @@ mod tests {
     fn read(bytes: &[u8], cuts: &[usize]) -> (u64, Vec<(u64, Vec<u8>)>) {
         let (mut reader, mut data, mut whole, mut from) = (FrameReader::default(), 0, Vec::new(), 0);
         for &to in cuts.iter().chain([&bytes.len()]) {
-            let each = |piece: Piece<'_>| {
+            let each = |piece: FramePart<'_>| {
                 match piece {
-                    Piece::Data(bytes) => data += bytes.len() as u64,
-                    Piece::Whole(kind, payload) => whole.push((kind, payload.to_vec())),
+                    FramePart::Data(bytes) => data += bytes.len() as u64,
+                    FramePart::Frame(kind, payload) => whole.push((kind, payload.to_vec())),
                 }
                 Ok(())
             };
             reader.feed(&bytes[from..to], each).unwrap();
             from = to;
         }
-        assert!(reader.is_between());
+        assert!(reader.is_at_boundary());
         (data, whole)
     }
 

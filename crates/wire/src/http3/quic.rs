@@ -7,7 +7,7 @@ use std::time::Instant;
 use quinn_proto::{Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointConfig, TransportConfig};
 use quinn_proto::{ReadError, StreamId, VarInt, congestion};
 
-use crate::response::{ProtocolError, Quic};
+use crate::response::{ProtocolError, QuicError};
 
 /// Flow-control window of a stream.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
@@ -65,17 +65,17 @@ pub(super) fn write_opening(
     }
 }
 
-/// The state of a stream after reading.
+/// Why reading a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ReadEnd {
     /// More data may arrive.
-    No,
-    /// Complete.
-    Whole,
+    Blocked,
+    /// The stream is complete.
+    Finished,
     /// The peer reset it, with this code.
     Reset(u64),
     /// The limit was reached; more data may have arrived.
-    Unread,
+    Limit,
 }
 
 /// Calls `each` with the data that arrived on a stream.
@@ -86,7 +86,7 @@ pub(super) fn read(
     connection: &mut Connection,
     id: StreamId,
     each: impl FnMut(&[u8]) -> Result<(), ProtocolError>,
-) -> Result<Ended, ProtocolError> {
+) -> Result<ReadEnd, ProtocolError> {
     read_at_most(connection, id, usize::MAX, each)
 }
 
@@ -99,14 +99,14 @@ pub(super) fn read_at_most(
     id: StreamId,
     max_bytes: usize,
     mut each: impl FnMut(&[u8]) -> Result<(), ProtocolError>,
-) -> Result<Ended, ProtocolError> {
+) -> Result<ReadEnd, ProtocolError> {
     let mut unread_bytes = max_bytes;
     let mut stream = connection.recv_stream(id);
-    let Ok(mut chunks) = stream.read(true) else { return Ok(Ended::No) };
+    let Ok(mut chunks) = stream.read(true) else { return Ok(ReadEnd::Blocked) };
     let mut fed = Ok(());
     let ended = loop {
         if unread_bytes == 0 {
-            break Ended::Unread;
+            break ReadEnd::Limit;
         }
         match chunks.next(unread_bytes) {
             Ok(Some(chunk)) => {
@@ -115,9 +115,9 @@ pub(super) fn read_at_most(
                     fed = each(&chunk.bytes);
                 }
             }
-            Ok(None) => break Ended::Whole,
-            Err(ReadError::Blocked) => break Ended::No,
-            Err(ReadError::Reset(code)) => break Ended::Reset(code.into_inner()),
+            Ok(None) => break ReadEnd::Finished,
+            Err(ReadError::Blocked) => break ReadEnd::Blocked,
+            Err(ReadError::Reset(code)) => break ReadEnd::Reset(code.into_inner()),
         }
     };
     // Pending transmissions go out with the next datagram.
@@ -130,15 +130,15 @@ pub(super) fn broken(error: &ConnectionError) -> ProtocolError {
     let of_transport = |code: quinn_proto::TransportErrorCode| {
         let code = u64::from(code);
         // A TLS alert is in the lower byte (RFC 9001, section 4.8).
-        if code >> 8 == 1 { Quic::Alert(code as u8) } else { Quic::Closed(code) }
+        if code >> 8 == 1 { QuicError::Alert(code as u8) } else { QuicError::Closed(code) }
     };
     ProtocolError::Quic(match error {
-        ConnectionError::VersionMismatch => Quic::Version,
+        ConnectionError::VersionMismatch => QuicError::Version,
         ConnectionError::TransportError(error) => of_transport(error.code),
         ConnectionError::ConnectionClosed(close) => of_transport(close.error_code),
-        ConnectionError::ApplicationClosed(close) => Quic::Closed(close.error_code.into_inner()),
-        ConnectionError::Reset => Quic::Reset,
-        ConnectionError::TimedOut => Quic::Silent,
-        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => Quic::Closed(0),
+        ConnectionError::ApplicationClosed(close) => QuicError::Closed(close.error_code.into_inner()),
+        ConnectionError::Reset => QuicError::Reset,
+        ConnectionError::TimedOut => QuicError::IdleTimeout,
+        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => QuicError::Closed(0),
     })
 }

@@ -1,6 +1,6 @@
 //! One request as a server of HTTP/3 reads it, and its response.
 
-use super::frame::{FrameReader, Piece, kind, put_head, put_headers};
+use super::frame::{FramePart, FrameReader, kind, put_head, put_headers};
 use super::{RequestId, qpack};
 use crate::response::ProtocolError;
 use crate::server::{Body, Head, IsStreaming, MAX_BODY_BYTES, MAX_UNSENT_BYTES, ServerEvent};
@@ -68,7 +68,7 @@ impl Stream {
     ) -> Result<(), ProtocolError> {
         let Self { frames, head, body, is_reported_in_parts, unreleased_bytes, .. } = self;
         frames.feed(bytes, |piece| match piece {
-            Piece::Whole(kind::HEADERS, block) if head.is_none() => {
+            FramePart::Frame(kind::HEADERS, block) if head.is_none() => {
                 let read = request_head(block)?;
                 *is_reported_in_parts = is_streaming(&read);
                 if *is_reported_in_parts {
@@ -77,13 +77,13 @@ impl Stream {
                 *head = Some(read);
                 Ok(())
             }
-            Piece::Data([]) => Ok(()),
-            Piece::Data(data) if *is_reported_in_parts => {
+            FramePart::Data([]) => Ok(()),
+            FramePart::Data(data) if *is_reported_in_parts => {
                 *unreleased_bytes += data.len();
                 events.push(ServerEvent::Data { stream: number, data: data.to_vec() });
                 Ok(())
             }
-            Piece::Data(data) if head.as_ref().is_some_and(Head::is_grpc) => {
+            FramePart::Data(data) if head.as_ref().is_some_and(Head::is_grpc) => {
                 body.extend_from_slice(data);
                 if body.len() > MAX_BODY_BYTES {
                     return Err(ProtocolError::Http3("a message larger than 16 MiB"));
@@ -96,8 +96,8 @@ impl Stream {
 }
 
 impl PendingResponse {
-    /// A response that is known as a whole.
-    pub(super) fn whole(fields: &[(&str, &str)], body: Body, trailers: &[(&str, &str)]) -> Self {
+    /// A response that is known completely.
+    pub(super) fn complete(fields: &[(&str, &str)], body: Body, trailers: &[(&str, &str)]) -> Self {
         let mut response = Self { body, ..Self::begin(fields) };
         if response.body.len() > 0 {
             put_head(&mut response.unsent, kind::DATA, response.body.len());
@@ -146,7 +146,7 @@ fn request_head(block: &[u8]) -> Result<Head, ProtocolError> {
     let mut head = Head::default();
     let each = |name: &[u8], value: &[u8]| head.take(name, value);
     qpack::decode(block, each).map_err(|_| ProtocolError::Http3("a header block that cannot be read"))?;
-    if !head.is_whole() {
+    if !head.is_complete() {
         return Err(ProtocolError::Http3("a request without a method or a path"));
     }
     Ok(head)

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use super::frame::{FrameReader, Piece, kind};
+use super::frame::{FramePart, FrameReader, kind};
 use super::qpack;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
-use crate::response::{ExpectedHeader, ProtocolError, Response};
+use crate::response::{ExpectedHeader, ProtocolError, Response, decimal};
 
 /// An incremental parser of a response.
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     frames: FrameReader,
     status: u16,
+    grpc_status: Option<u16>,
     length: Option<u64>,
     body_bytes: u64,
     /// Bit set of the expected headers that have arrived.
@@ -36,10 +37,11 @@ impl ResponseReader {
     /// # Errors
     /// When they are not a valid response.
     pub fn feed(&mut self, bytes: &[u8], expected: &[ExpectedHeader]) -> Result<(), ProtocolError> {
-        self.feed_with(bytes, expected, None)
+        self.feed_with(bytes, expected, None, |_| ())
     }
 
-    /// As [`Self::feed`]. Cookies that the response sets are added to `cookies`.
+    /// As [`Self::feed`]. Cookies that the response sets are added to `cookies`, and `each` is called with the pieces of its
+    /// body.
     ///
     /// # Errors
     /// As [`Self::feed`].
@@ -48,16 +50,18 @@ impl ResponseReader {
         bytes: &[u8],
         expected: &[ExpectedHeader],
         mut cookies: Option<&mut Cookies>,
+        mut each: impl FnMut(&[u8]),
     ) -> Result<(), ProtocolError> {
-        let Self { frames, status, length, body_bytes, matched, body } = self;
+        let Self { frames, status, grpc_status, length, body_bytes, matched, body } = self;
         frames.feed(bytes, |piece| match piece {
-            Piece::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
-            Piece::Data(bytes) => {
+            FramePart::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
+            FramePart::Data(bytes) => {
                 *body_bytes += bytes.len() as u64;
                 body.take(bytes);
+                each(bytes);
                 Ok(())
             }
-            Piece::Whole(kind::HEADERS, block) => {
+            FramePart::Frame(kind::HEADERS, block) => {
                 let head = Head::read(block, expected, cookies.as_deref_mut())?;
                 if *status == 0 && !(100..1000).contains(&head.status) {
                     return Err(ProtocolError::Http3("a response without a status"));
@@ -67,9 +71,10 @@ impl ResponseReader {
                     (*status, *length) = (head.status, head.length);
                 }
                 *matched |= head.matched;
+                *grpc_status = head.grpc_status.or(*grpc_status);
                 Ok(())
             }
-            Piece::Whole(..) => Err(ProtocolError::Http3("a connection frame on a request stream")),
+            FramePart::Frame(..) => Err(ProtocolError::Http3("a connection frame on a request stream")),
         })
     }
 
@@ -77,13 +82,13 @@ impl ResponseReader {
     pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Response> {
         let has_body = !is_head && self.status != 304;
         let is_wrong = has_body && self.length.is_some_and(|length| length != self.body_bytes);
-        if self.status == 0 || is_wrong || !self.frames.is_between() {
+        if self.status == 0 || is_wrong || !self.frames.is_at_boundary() {
             return None;
         }
         let all = (1_u64 << expected.len().min(63)) - 1;
         Some(Response {
             status: self.status,
-            grpc_status: None,
+            grpc_status: self.grpc_status,
             body_bytes: self.body_bytes,
             keep_alive: true,
             is_as_expected: self.matched & all == all && self.body.is_as_expected(),
@@ -95,6 +100,7 @@ impl ResponseReader {
 #[derive(Debug, Default)]
 struct Head {
     status: u16,
+    grpc_status: Option<u16>,
     length: Option<u64>,
     matched: u64,
 }
@@ -107,10 +113,12 @@ impl Head {
     ) -> Result<Self, ProtocolError> {
         let mut head = Self::default();
         let each = |name: &[u8], value: &[u8]| {
-            let number = || std::str::from_utf8(value).ok()?.parse::<u64>().ok();
             match name {
-                b":status" => head.status = number().map_or(0, |status| status.min(1000) as u16),
-                b"content-length" => head.length = number(),
+                b":status" => head.status = decimal(value).map_or(0, |status| status.min(1000) as u16),
+                b"grpc-status" => {
+                    head.grpc_status = Some(decimal(value).map_or(u16::MAX, |status| status as u16));
+                }
+                b"content-length" => head.length = decimal(value),
                 b"set-cookie" => {
                     if let Some(cookies) = &mut cookies {
                         cookies.set(value);
@@ -152,6 +160,22 @@ mod tests {
         let response = read(&[&[(":status", "103")], &head], b"hello").unwrap().unwrap();
         assert_eq!((response.status, response.body_bytes, response.is_as_expected), (200, 5, true));
         assert!(!read(&[&[(":status", "200")]], b"hello").unwrap().unwrap().is_as_expected);
+    }
+
+    #[test]
+    fn the_status_of_a_call_is_in_its_trailers_or_in_its_head() {
+        let read = |heads: &[&[(&str, &str)]]| {
+            let (mut reader, mut bytes) = (ResponseReader::default(), Vec::new());
+            for head in heads {
+                put_headers(&mut bytes, head.iter().copied());
+            }
+            reader.feed(&bytes, &[]).unwrap();
+            reader.end(false, &[]).unwrap().grpc_status
+        };
+        assert_eq!(read(&[&[(":status", "200")], &[("grpc-status", "0")]]), Some(0));
+        assert_eq!(read(&[&[(":status", "200"), ("grpc-status", "14")]]), Some(14));
+        assert_eq!(read(&[&[(":status", "200")], &[("grpc-status", "x")]]), Some(u16::MAX));
+        assert_eq!(read(&[&[(":status", "200")]]), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Ev
 use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt};
 
 use super::frame::opening;
-use super::quic::{self, Ended};
+use super::quic::{self, ReadEnd};
 use super::request::{PendingResponse, Stream};
 use super::{NO_ERROR, REQUEST_CANCELLED};
 use crate::response::ProtocolError;
@@ -21,8 +21,8 @@ use crate::tls;
 /// A request of one of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId {
-    /// Its connection, counted from 0.
-    pub connection: usize,
+    /// The number of its connection, from 0 in the order of their first datagrams. Numbers are not used again.
+    pub connection: u64,
     /// Its stream.
     pub stream: u64,
 }
@@ -31,7 +31,11 @@ pub struct RequestId {
 #[derive(Debug)]
 pub struct Server {
     endpoint: Endpoint,
-    peers: BTreeMap<usize, Peer>,
+    /// Connections by number.
+    peers: BTreeMap<u64, Peer>,
+    /// Numbers by the handles of QUIC, which are used again.
+    numbers: BTreeMap<usize, u64>,
+    next_number: u64,
     /// A pending datagram of the endpoint itself.
     reply: Option<(SocketAddr, Vec<u8>)>,
     is_streaming: IsStreaming,
@@ -39,6 +43,7 @@ pub struct Server {
 
 #[derive(Debug)]
 struct Peer {
+    handle: ConnectionHandle,
     connection: Connection,
     streams: BTreeMap<StreamId, Stream>,
     /// Streams with data that is left to QUIC until there is room for it.
@@ -55,7 +60,14 @@ impl Server {
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config.transport_config(quic::transport());
         let endpoint = quic::endpoint(Some(Arc::new(config)));
-        Some(Self { endpoint, peers: BTreeMap::new(), reply: None, is_streaming })
+        Some(Self {
+            endpoint,
+            peers: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            next_number: 0,
+            reply: None,
+            is_streaming,
+        })
     }
 
     /// Processes a datagram. Returns whether it began a connection.
@@ -69,16 +81,21 @@ impl Server {
         let data = BytesMut::from(datagram);
         match self.endpoint.handle(now, from, None, None, data, &mut reply) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(peer) = self.peers.get_mut(&handle.0) {
+                if let Some(number) = self.numbers.get(&handle.0).copied()
+                    && let Some(peer) = self.peers.get_mut(&number)
+                {
                     peer.connection.handle_event(event);
+                    self.poll(number, events);
                 }
-                self.look(handle.0, events);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, &mut reply, None) {
                     Ok((handle, connection)) => {
-                        self.peers.insert(handle.0, Peer::new(connection));
-                        self.look(handle.0, events);
+                        let number = self.next_number;
+                        self.next_number += 1;
+                        self.numbers.insert(handle.0, number);
+                        self.peers.insert(number, Peer::new(handle, connection));
+                        self.poll(number, events);
                         return true;
                     }
                     Err(error) => self.reply(error.response, reply),
@@ -109,18 +126,18 @@ impl Server {
     pub fn tick(&mut self, events: &mut Vec<ServerEvent<RequestId>>) {
         let now = Instant::now();
         let is_due = |peer: &mut Peer| peer.connection.poll_timeout().is_some_and(|due| due <= now);
-        let due: Vec<usize> =
-            self.peers.iter_mut().filter_map(|(handle, peer)| is_due(peer).then_some(*handle)).collect();
-        for handle in due {
-            if let Some(peer) = self.peers.get_mut(&handle) {
+        let due: Vec<u64> =
+            self.peers.iter_mut().filter_map(|(number, peer)| is_due(peer).then_some(*number)).collect();
+        for number in due {
+            if let Some(peer) = self.peers.get_mut(&number) {
                 peer.connection.handle_timeout(now);
             }
-            self.look(handle, events);
+            self.poll(number, events);
         }
-        for (handle, peer) in &mut self.peers {
+        for (number, peer) in &mut self.peers {
             let resumable: Vec<StreamId> = peer.resumable().collect();
             for id in resumable {
-                peer.take(*handle, id, self.is_streaming, events);
+                peer.take(*number, id, self.is_streaming, events);
             }
         }
     }
@@ -150,7 +167,7 @@ impl Server {
         trailers: &[(&str, &str)],
     ) {
         self.with(request, |stream| {
-            stream.response = Some(PendingResponse::whole(fields, body, trailers));
+            stream.response = Some(PendingResponse::complete(fields, body, trailers));
         });
     }
 
@@ -194,7 +211,7 @@ impl Server {
     }
 
     /// Bytes of responses that QUIC has not taken yet, over all streams of a connection.
-    pub fn unsent_bytes(&self, connection: usize) -> u64 {
+    pub fn unsent_bytes(&self, connection: u64) -> u64 {
         let streams = self.peers.get(&connection).into_iter().flat_map(|peer| peer.streams.values());
         streams.map(Stream::unsent_bytes).sum()
     }
@@ -205,7 +222,7 @@ impl Server {
         let Ok(id) = VarInt::from_u64(request.stream).map(StreamId::from) else { return };
         if let Some(stream) = peer.streams.get_mut(&id) {
             change(stream);
-            peer.go_on(id);
+            peer.send_pending(id);
         }
     }
 
@@ -216,9 +233,9 @@ impl Server {
         }
     }
 
-    fn look(&mut self, handle: usize, events: &mut Vec<ServerEvent<RequestId>>) {
-        let Some(peer) = self.peers.get_mut(&handle) else { return };
-        quic::exchange(&mut self.endpoint, ConnectionHandle(handle), &mut peer.connection);
+    fn poll(&mut self, number: u64, events: &mut Vec<ServerEvent<RequestId>>) {
+        let Some(peer) = self.peers.get_mut(&number) else { return };
+        quic::exchange(&mut self.endpoint, peer.handle, &mut peer.connection);
         let mut readable = Vec::new();
         while let Some(event) = peer.connection.poll() {
             match event {
@@ -240,31 +257,32 @@ impl Server {
                     }
                 }
                 QuicEvent::Stream(StreamEvent::Readable { id }) => readable.push(id),
-                QuicEvent::Stream(StreamEvent::Writable { id }) => peer.go_on(id),
+                QuicEvent::Stream(StreamEvent::Writable { id }) => peer.send_pending(id),
                 QuicEvent::Stream(StreamEvent::Stopped { id, .. }) if peer.remove(id, REQUEST_CANCELLED) => {
-                    events.push(ServerEvent::Cancelled { stream: request(handle, id) });
+                    events.push(ServerEvent::Cancelled { stream: request(number, id) });
                 }
-                QuicEvent::ConnectionLost { .. } => peer.cancel_all(handle, events),
+                QuicEvent::ConnectionLost { .. } => peer.cancel_all(number, events),
                 _ => {}
             }
         }
         for id in readable {
-            peer.take(handle, id, self.is_streaming, events);
+            peer.take(number, id, self.is_streaming, events);
         }
-        quic::exchange(&mut self.endpoint, ConnectionHandle(handle), &mut peer.connection);
+        quic::exchange(&mut self.endpoint, peer.handle, &mut peer.connection);
         if peer.connection.is_drained() {
-            self.peers.remove(&handle);
+            self.numbers.remove(&peer.handle.0);
+            self.peers.remove(&number);
         }
     }
 }
 
-fn request(connection: usize, stream: StreamId) -> RequestId {
+fn request(connection: u64, stream: StreamId) -> RequestId {
     RequestId { connection, stream: VarInt::from(stream).into() }
 }
 
 impl Peer {
-    fn new(connection: Connection) -> Self {
-        Self { connection, streams: BTreeMap::new(), paused: BTreeSet::new() }
+    fn new(handle: ConnectionHandle, connection: Connection) -> Self {
+        Self { handle, connection, streams: BTreeMap::new(), paused: BTreeSet::new() }
     }
 
     /// The paused streams that have room again.
@@ -276,27 +294,27 @@ impl Peer {
     /// Reads a stream. A violation of the protocol closes the connection.
     fn take(
         &mut self,
-        handle: usize,
+        connection: u64,
         id: StreamId,
         is_streaming: IsStreaming,
         events: &mut Vec<ServerEvent<RequestId>>,
     ) {
-        if self.read(handle, id, is_streaming, events).is_err() {
+        if self.read(connection, id, is_streaming, events).is_err() {
             // 0x101: H3_GENERAL_PROTOCOL_ERROR (RFC 9114, section 8.1).
             self.connection.close(Instant::now(), VarInt::from_u32(0x101), bytes::Bytes::new());
-            self.cancel_all(handle, events);
+            self.cancel_all(connection, events);
         }
     }
 
     fn read(
         &mut self,
-        handle: usize,
+        connection: u64,
         id: StreamId,
         is_streaming: IsStreaming,
         events: &mut Vec<ServerEvent<RequestId>>,
     ) -> Result<(), ProtocolError> {
         self.paused.remove(&id);
-        let number = request(handle, id);
+        let number = request(connection, id);
         loop {
             let Some(stream) = self.streams.get_mut(&id) else {
                 // Unidirectional streams of clients are read and ignored.
@@ -311,9 +329,9 @@ impl Peer {
                 stream.feed(bytes, number, is_streaming, events)
             })?;
             match ended {
-                Ended::Unread => {}
-                Ended::No => return Ok(()),
-                Ended::Whole => {
+                ReadEnd::Limit => {}
+                ReadEnd::Blocked => return Ok(()),
+                ReadEnd::Finished => {
                     stream.has_ended = true;
                     if stream.is_reported_in_parts {
                         events.push(ServerEvent::Ended { stream: number });
@@ -323,7 +341,7 @@ impl Peer {
                     }
                     return Ok(());
                 }
-                Ended::Reset(_) => {
+                ReadEnd::Reset(_) => {
                     self.streams.remove(&id);
                     events.push(ServerEvent::Cancelled { stream: number });
                     return Ok(());
@@ -344,14 +362,14 @@ impl Peer {
     }
 
     /// Cancels all requests of a connection that is lost.
-    fn cancel_all(&mut self, handle: usize, events: &mut Vec<ServerEvent<RequestId>>) {
+    fn cancel_all(&mut self, connection: u64, events: &mut Vec<ServerEvent<RequestId>>) {
         self.paused.clear();
         let streams = std::mem::take(&mut self.streams).into_keys();
-        events.extend(streams.map(|id| ServerEvent::Cancelled { stream: request(handle, id) }));
+        events.extend(streams.map(|id| ServerEvent::Cancelled { stream: request(connection, id) }));
     }
 
     /// Sends as much of a response as flow control allows.
-    fn go_on(&mut self, id: StreamId) {
+    fn send_pending(&mut self, id: StreamId) {
         let Some(Stream { response: Some(response), .. }) = self.streams.get_mut(&id) else { return };
         let mut stream = self.connection.send_stream(id);
         loop {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hoptax_certs::{Authority, Request};
+use hoptax_certs::{Authority, KeyKind, Request};
 
 use super::config::restricted_to;
 use super::*;
@@ -14,7 +14,12 @@ const HYBRID: &str = "X25519MLKEM768";
 fn server() -> (Arc<ServerConfig>, String) {
     let authority = Authority::new("test", 3_600).unwrap();
     let signed = authority
-        .sign(&Request { names: vec!["localhost".to_owned()], spiffe: None, seconds: 3_600 })
+        .sign(&Request {
+            names: vec!["localhost".to_owned()],
+            spiffe: Vec::new(),
+            key: KeyKind::P256,
+            seconds: 3_600,
+        })
         .unwrap();
     let config = server_config(ServerSecurity {
         identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),

@@ -78,7 +78,7 @@ impl WebSocket {
         while let Some(frame) = self.frames.next(&mut bytes, false).map_err(ProtocolError::WebSocket)? {
             if frame.opcode.is_control() {
                 self.control.extend_from_slice(frame.payload);
-                if frame.is_whole {
+                if frame.is_complete {
                     match frame.opcode {
                         Opcode::Ping => put_frame(output, Opcode::Pong, true, &self.control),
                         Opcode::Close => events.push(Event::Draining { code: 0 }),
@@ -90,11 +90,11 @@ impl WebSocket {
             }
             if !self.has_begun {
                 self.has_begun = true;
-                events.push(Event::Begun { stream: 0 });
+                events.push(Event::FirstByte { stream: 0 });
             }
             self.message_bytes += frame.payload.len() as u64;
             self.message.take(frame.payload);
-            if frame.is_whole && frame.is_last {
+            if frame.is_complete && frame.is_last {
                 let is_as_expected = self.message.is_as_expected();
                 let response = Response { is_as_expected, ..Response::of_bytes(self.message_bytes) };
                 events.push(Event::Answered { stream: 0, response });

@@ -58,7 +58,7 @@ pub struct Frame<'a> {
     /// Whether this is the last frame of the message.
     pub is_last: bool,
     /// Whether this is the last part of the frame.
-    pub is_whole: bool,
+    pub is_complete: bool,
     /// The bytes received, still masked.
     pub payload: &'a [u8],
     /// The mask, aligned to their first byte.
@@ -83,7 +83,7 @@ struct Current {
 
 impl FrameReader {
     /// Whether the parser is at a frame boundary.
-    pub fn is_between(&self) -> bool {
+    pub fn is_at_boundary(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }
 
@@ -113,9 +113,9 @@ impl FrameReader {
         let mask = current.mask;
         current.left -= length as u64;
         current.mask.rotate_left(length % 4);
-        let is_whole = current.left == 0;
-        self.current = (!is_whole).then_some(current);
-        Ok(Some(Frame { opcode: current.opcode, is_last: current.is_last, is_whole, payload, mask }))
+        let is_complete = current.left == 0;
+        self.current = (!is_complete).then_some(current);
+        Ok(Some(Frame { opcode: current.opcode, is_last: current.is_last, is_complete, payload, mask }))
     }
 
     fn read_head(&mut self, bytes: &mut &[u8], masked: bool) -> Result<Option<Current>, &'static str> {
@@ -211,7 +211,7 @@ mod tests {
                 payload.extend(
                     frame.payload.iter().zip(frame.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask),
                 );
-                if frame.is_whole {
+                if frame.is_complete {
                     seen.push((frame.opcode, std::mem::take(&mut payload)));
                 }
             }

@@ -42,7 +42,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
         let body = request.body.clone();
         let target = Target::from_spec(&spec(body.clone())).map_err(|error| error.to_string())?;
         match target.protocol {
-            Protocol::Grpc => {
+            Protocol::Grpc | Protocol::GrpcHttp3 => {
                 let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
                 // A bidirectional call repeats its message itself.
                 let is_conversation = arguments.grpc_stream == Some(GrpcStream::Both);
@@ -165,7 +165,7 @@ fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
 fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
     Ok(match arguments.grpc_stream {
         None => None,
-        Some(_) if protocol != Protocol::Grpc => {
+        Some(_) if !protocol.is_grpc() => {
             return Err(Failure::bad_input(format!("--grpc-stream is for gRPC, not {protocol}")));
         }
         Some(GrpcStream::Server) => Some(MessageTimes::Received),
@@ -181,7 +181,7 @@ fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Optio
 
 /// Sets how connections reach the servers, if the protocol can be reached that way.
 fn set_dial(traffic: &mut Traffic, dial: Dial) -> Result<(), Failure> {
-    if traffic.protocol() == Protocol::Http3 {
+    if traffic.protocol().uses_quic() {
         for (is_given, flag) in [
             (dial.unix_socket.is_some(), "--unix-socket"),
             (dial.proxy_protocol.is_some(), "--proxy-protocol"),

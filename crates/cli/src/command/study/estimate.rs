@@ -42,11 +42,8 @@ impl Estimate {
     /// The estimate for a plan on an undisturbed host. On a disturbed host, slices are delayed and repeated.
     pub(super) fn of(plan: &Plan) -> Self {
         let arm_of = |arm: usize| plan.arms.get(arm);
-        let proxies: usize = plan
-            .subjects
-            .iter()
-            .filter_map(|subject| Some(arm_of(subject.arm)?.subject.position.hops().len()))
-            .sum();
+        let proxies: usize =
+            plan.subjects.iter().filter_map(|subject| Some(arm_of(subject.arm)?.chain.hops.len())).sum();
         let slices_s: f64 = plan
             .loads
             .iter()

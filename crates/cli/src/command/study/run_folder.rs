@@ -49,7 +49,7 @@ pub(crate) struct Manifest {
     pub(crate) envoy_hash: String,
     /// Builds of the other programs that the study starts, by name.
     #[serde(default)]
-    programs: BTreeMap<String, Build>,
+    pub(crate) programs: BTreeMap<String, Build>,
     /// The machine.
     cpu_model: String,
     cpus: u32,
@@ -71,6 +71,9 @@ pub(crate) struct Manifest {
     pub(crate) started_at: String,
     /// Number of complete rounds each time the study was resumed.
     pub(crate) resumed_after_rounds: Vec<u32>,
+    /// Values of the thresholds that were set, by name.
+    #[serde(default)]
+    pub(crate) thresholds: BTreeMap<String, f64>,
 }
 
 /// A requested precision.
@@ -144,6 +147,7 @@ impl Manifest {
             never_halted,
             started_at: environment.started_at.clone(),
             resumed_after_rounds: Vec::new(),
+            thresholds: BTreeMap::new(),
         })
     }
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hoptax_report::{markdown, terminal};
+use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{SittingsResult, StudyResult};
-use hoptax_study::sittings::{Part, combine, differences};
+use hoptax_study::sittings::{Part, as_one, combine, differences, in_order};
 
 use super::run_folder::{self, Manifest};
 use crate::arguments::StudyArguments;
@@ -107,15 +107,22 @@ fn folder_name(path: &Path) -> String {
 
 /// Combines the parts, prints the table and writes the output files.
 fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
-    let Some(result) = combine(parts) else { return Ok(()) };
+    let parts = in_order(parts);
+    let Some((result, one)) = combine(&parts).zip(as_one(&parts)) else { return Ok(()) };
     print::result(&terminal::sittings(&result, print::style()))?;
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
-    let json = serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n";
-    for (ending, text) in [("json", json), ("md", markdown::sittings(&result))] {
-        let path = folder.join(format!("{stem}.{ending}"));
+    let outputs = [
+        (".json", serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n"),
+        // Read by programs only, and large.
+        ("-result.json", serde_json::to_string(&one).map_err(Failure::environment)? + "\n"),
+        (".md", markdown::sittings(&result, &one)),
+        (".html", html::sittings(&result, &one).map_err(Failure::environment)?),
+    ];
+    for (ending, text) in outputs {
+        let path = folder.join(format!("{stem}{ending}"));
         fs::write(&path, text).map_err(|error| write_error(&path, &error))?;
     }
-    print::note(&format!("\ncombined report: {}", folder.join(format!("{stem}.md")).display()));
+    print::note(&format!("\ncombined report: {}", folder.join(format!("{stem}.html")).display()));
     advise(&result);
     Ok(())
 }

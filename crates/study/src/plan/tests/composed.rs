@@ -19,7 +19,8 @@ fn an_arm_has_the_functions_that_it_lists() {
     assert_eq!(names(edge), ["jwt", "rbac{rules=50}", "access-log/json"]);
     assert_eq!((edge.kind, edge.compared_with), (ArmKind::Function, Some(0)));
     // A failure of one of several proofs names its function.
-    let prefixes = |arm: &Arm| arm.proofs().into_iter().map(|(prefix, _)| prefix).collect::<Vec<_>>();
+    let prefixes =
+        |arm: &Arm| arm.proofs(&arm.chain.hops[0]).into_iter().map(|(prefix, _)| prefix).collect::<Vec<_>>();
     assert_eq!(prefixes(edge), ["`jwt`: ", "`rbac{rules=50}`: ", "`access-log/json`: "]);
     assert_eq!(prefixes(lua), [""]);
     for header in ["authorization", "x-hoptax-role"] {
@@ -71,8 +72,8 @@ fn a_list_of_one_function_is_that_function() {
     let (one, other) = (&one.arms[1], &other.arms[1]);
     assert!(one.functions.is_same(&other.functions));
     assert_eq!(
-        (one.knobs(), &one.conditions, one.proofs()),
-        (other.knobs(), &other.conditions, other.proofs())
+        (one.knobs(), &one.conditions, one.proofs(&one.chain.hops[0])),
+        (other.knobs(), &other.conditions, other.proofs(&other.chain.hops[0]))
     );
 }
 

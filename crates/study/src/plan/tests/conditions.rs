@@ -41,11 +41,11 @@ fn each_condition_changes_its_part_of_the_plan() {
     let plan = planned_with(conditions, "baseline, lua");
     let arm = &plan.arms[1];
     assert_eq!(arm.id, "lua @ mtls, request_bytes=500, headers=3, connections=32, workers=2");
-    assert_eq!(arm.secured().downstream, Some(Tls::Mtls));
+    assert_eq!(arm.caller_security(), Some(Tls::Mtls));
     assert_eq!(arm.conditions.body.as_ref().map(Vec::len), Some(500));
     assert_eq!(arm.conditions.all_headers().count(), 3);
     assert_eq!(plan.loads.iter().map(|load| arm.connections(load)).collect::<Vec<_>>(), [32, 16]);
-    assert_eq!(arm.workers(), Some(2));
+    assert_eq!(arm.workers(&arm.chain.hops[0]), Some(2));
 }
 
 #[test]

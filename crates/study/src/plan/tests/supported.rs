@@ -29,6 +29,7 @@ arms:
   - tls/originate
   - compress/gzip
   - {{function: lua, at: {{protocol: http2}}}}
+  - grpc-json
   - subject: {{position: direct}}
   - subject: {{position: both, mtls: true}}
   - subject: {{position: gateway, tls: true}}
@@ -47,8 +48,12 @@ arms:
                 "`compress/gzip` needs responses of 4096 bytes, but the application in Go always responds with 64",
             ),
             (7, "`lua @ http2` needs `protocol: http2`, but the application in Go serves HTTP/1.1 only"),
-            (10, "`gateway http1 tls` needs TLS to the application"),
-            (11, "`direct tcp` needs `protocol: tcp`"),
+            (
+                8,
+                "`grpc-json` needs HTTP/2 to the application, but the application in Go serves HTTP/1.1 only",
+            ),
+            (11, "`gateway http1 tls` needs TLS to the application"),
+            (12, "`direct tcp` needs `protocol: tcp`"),
         ],
     );
     assert!(lines(&text).iter().all(|line| line.ends_with("remove it, or set `application: origin`")));
@@ -86,6 +91,32 @@ fn an_origin_requests_client_certificates_of_all_or_of_none() {
     ] {
         assert!(planned(&with(arms)).is_ok(), "{arms}");
     }
+}
+
+#[test]
+fn a_function_over_quic_sets_the_protocol() {
+    let text = |caller: &str| {
+        format!(
+            "name: test
+arms:
+  - baseline
+  - http3/originate
+  - http3/terminate
+  - {{function: http3/originate, at: {{protocol: http2}}}}
+  - {{function: http3/terminate, at: {{protocol: grpc}}}}
+loads: [{{name: callers, loop: closed, caller: {caller}}}]"
+        )
+    };
+    assert_lines(
+        &text("hoptax"),
+        &[
+            (6, "`http3/originate @ http2` needs `protocol: http2`, but its function uses HTTP/3"),
+            (7, "`http3/terminate @ grpc` needs `protocol: grpc`, but its function uses HTTP/3"),
+        ],
+    );
+    assert!(
+        lines(&text("php")).iter().any(|line| line.contains("`http3/terminate` needs callers over HTTP/3"))
+    );
 }
 
 #[test]

@@ -46,6 +46,30 @@ pub(super) fn upstream(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup)
     })
 }
 
+/// The transport socket of a listener that accepts QUIC only. Envoy negotiates HTTP/3, so no protocol of TCP is stated.
+///
+/// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/quic/v3/quic_transport.proto>
+pub(super) fn quic_downstream(tls: &TlsSettings, group: KeyExchangeGroup) -> Value {
+    json!({
+        "name": "envoy.transport_sockets.quic",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport",
+            "downstream_tls_context": downstream(tls, Codec::Tcp, group)["typed_config"].take(),
+        },
+    })
+}
+
+/// The transport socket of a cluster that uses QUIC.
+pub(super) fn quic_upstream(tls: &TlsSettings, group: KeyExchangeGroup) -> Value {
+    json!({
+        "name": "envoy.transport_sockets.quic",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicUpstreamTransport",
+            "upstream_tls_context": upstream(tls, Codec::Tcp, group)["typed_config"].take(),
+        },
+    })
+}
+
 /// Settings of both sides. Version and group are stated because their defaults differ between releases: since 1.40
 /// Envoy prefers X25519MLKEM768, which makes a handshake more expensive, and requests it from a client that sent a key
 /// share for X25519 only. TLS 1.3 on both sides keeps a handshake at one round trip; its cipher suites are not

@@ -22,6 +22,7 @@ fn scripted(folder: &Path, script: &str) -> ProxySpec {
             watched: None,
         },
         environment: BTreeMap::new(),
+        flags: Vec::new(),
         workers: 3,
         processors: Vec::new(),
     }

@@ -1,27 +1,28 @@
-//! A YAML document as a tree with source positions.
+//! A YAML document as a tree with source positions, for errors that name a line.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::Spanned;
+pub use serde_saphyr::Spanned;
 
 /// A node with its position.
-pub(super) type Placed = Spanned<Node>;
+pub type Placed = Spanned<Node>;
 
 /// The content of a node.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub enum Node {
     /// Null, a boolean, a number or a string.
     Scalar(Value),
+    /// A list.
     Sequence(Vec<Placed>),
-    /// Keys with their positions.
+    /// A mapping: keys with their positions, and values.
     Mapping(Vec<(Spanned<String>, Placed)>),
 }
 
 impl Node {
     /// The value without positions.
-    pub(super) fn to_value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         match self {
             Self::Scalar(value) => value.clone(),
             Self::Sequence(items) => items.iter().map(|item| item.value.to_value()).collect(),
@@ -31,6 +32,33 @@ impl Node {
             }
         }
     }
+}
+
+/// The node at `pointer`, a JSON pointer such as `/loads/0/rate`, or the nearest one that encloses it.
+pub fn find<'a>(root: &'a Placed, pointer: &str) -> &'a Placed {
+    let mut node = root;
+    for step in pointer.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        let next = match &node.value {
+            Node::Sequence(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
+            Node::Mapping(entries) => entries.iter().find(|(key, _)| key.value == step).map(|(_, node)| node),
+            Node::Scalar(_) => None,
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node
+}
+
+/// The parser's message without the position, which is reported separately, and without its advice to programmers.
+pub fn message(error: &serde_saphyr::Error) -> String {
+    const ENDS: [&str; 3] = [" at line ", ", set DuplicateKeyPolicy", "; use Option"];
+    let whole = error.without_snippet().to_string();
+    let message = whole.strip_prefix("error: ").unwrap_or(&whole);
+    let end = ENDS.iter().filter_map(|end| message.find(end)).min();
+    end.and_then(|end| message.get(..end)).unwrap_or(message).to_owned()
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -88,5 +116,17 @@ impl<'de> Visitor<'de> for NodeVisitor {
             entries.push(entry);
         }
         Ok(Node::Mapping(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_leads_to_its_node_or_to_the_nearest_one_around_it() {
+        let root: Placed = serde_saphyr::from_str("a:\n  - b/c: 1\n  - 2\n").unwrap();
+        let line = |pointer| find(&root, pointer).referenced.line();
+        assert_eq!(["/a/0/b~1c", "/a/1", "/a/1/x/y", "/z"].map(line), [2, 3, 3, 1]);
     }
 }

@@ -1,20 +1,20 @@
 //! The timed messages of a gRPC call: server streaming, or bidirectional streaming in turn.
 
-use crate::grpc::MessageCounter;
+use super::MessageCounter;
 
 /// How a call sends its messages. Messages of the response are reported as they arrive
 /// ([`Event::Message`](crate::Event::Message)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
-    /// The body is sent as a whole.
-    Whole,
+    /// The whole body is sent at once.
+    AtOnce,
     /// The body is one message and is sent this many times, at least once, each time after the response to the previous one.
     InTurn(u32),
 }
 
 /// The messages of one call.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     received: MessageCounter,
     /// The repeated message.
     message: Vec<u8>,
@@ -26,9 +26,9 @@ pub(super) struct Call {
 
 impl Call {
     /// A call whose body has just been sent.
-    pub(super) fn new(messages: Messages, body: &[u8]) -> Self {
+    pub(crate) fn new(messages: Messages, body: &[u8]) -> Self {
         let (message, times) = match messages {
-            Messages::Whole => (Vec::new(), 0),
+            Messages::AtOnce => (Vec::new(), 0),
             Messages::InTurn(times) => (body.to_vec(), times.max(1)),
         };
         Self {
@@ -40,25 +40,25 @@ impl Call {
     }
 
     /// Processes a part of the response. Returns the number of messages that end in it.
-    pub(super) fn receive(&mut self, data: &[u8]) -> u32 {
+    pub(crate) fn receive(&mut self, data: &[u8]) -> u32 {
         let completed = self.received.feed(data);
         self.unanswered = self.unanswered.saturating_sub(completed);
         completed
     }
 
     /// The message that follows a response; None after the last.
-    pub(super) fn next(&mut self) -> Option<&[u8]> {
+    pub(crate) fn next(&mut self) -> Option<&[u8]> {
         self.unsent = self.unsent.checked_sub(1)?;
         Some(&self.message)
     }
 
     /// Whether messages are still to be sent: the request has not ended.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.unsent > 0
     }
 
     /// Whether every message was answered.
-    pub(super) fn is_answered(&self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         self.unanswered == 0
     }
 }

@@ -1,0 +1,272 @@
+//! Adapts a configuration to a lab: every address, file and secret is replaced, and each replacement is listed.
+//!
+//! The passes change one tree in turn. A pass that removes a node leaves null, so that pointers stay those of the
+//! configuration as read; [`Adapted::bootstrap`] drops the nulls.
+
+mod addresses;
+mod clusters;
+mod extensions;
+mod files;
+mod listeners;
+mod process;
+mod secrets;
+mod tls;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use hoptax_certs::KeyKind;
+use serde_json::{Value, json};
+
+use crate::assemble::Configuration;
+use crate::outside::outside_addresses;
+use crate::place::{Place, Problem, Problems};
+use crate::tree;
+
+pub use extensions::missing_extension;
+pub use listeners::Listener;
+pub(crate) use secrets::{API_KEY, BASIC_USER};
+
+/// The passes, in their order. The last ones replace what the others left.
+const PASSES: [fn(&mut Context<'_>); 8] = [
+    extensions::adapt,
+    listeners::adapt,
+    clusters::adapt,
+    tls::adapt,
+    secrets::adapt,
+    files::adapt,
+    process::adapt,
+    addresses::adapt,
+];
+
+/// The machine that a configuration is adapted to.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// Port of the admin interface on 127.0.0.1; 0 for a free one.
+    pub admin_port: u16,
+    /// Ports of the listeners on 127.0.0.1, in their order; free ones if there are fewer.
+    pub listener_ports: Vec<u16>,
+    /// The server that stands for every upstream cluster. It serves plaintext and TLS on one port.
+    pub origin: SocketAddr,
+    /// The server that stands for every external service.
+    pub companion: SocketAddr,
+    /// The folder for all files that the configuration names.
+    pub folder: PathBuf,
+}
+
+/// A node of the configuration that was replaced or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// Its place in the user's file.
+    pub place: Place,
+    /// What it was. Secrets are described, never quoted.
+    pub what: String,
+    /// What stands for it; `removed` and why if nothing does.
+    pub with: String,
+}
+
+/// A configuration that is ready for a lab.
+#[derive(Clone, Debug)]
+pub struct Adapted {
+    /// The configuration with its removed nodes as null: pointers are those before the removal.
+    pub(crate) tree: Value,
+    configuration: Configuration,
+    /// Everything that was replaced or removed, in the order of the passes.
+    pub replacements: Vec<Replacement>,
+    /// The files that it needs.
+    pub files: LabFiles,
+    /// Its listeners.
+    pub listeners: Vec<Listener>,
+}
+
+/// The files that an adapted configuration needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabFiles {
+    /// The certificate of the authority that signs all others, if one is needed.
+    pub authority: Option<PathBuf>,
+    /// Certificates of the proxy.
+    pub identities: Vec<Identity>,
+    /// Names that the proxy expects in the certificate of an upstream server: DNS names and SPIFFE names.
+    pub origin_names: BTreeSet<String>,
+    /// Names that the proxy expects in the certificate of a client.
+    pub client_names: BTreeSet<String>,
+    /// The user's files to copy.
+    pub copies: Vec<Copied>,
+    /// Folders that it writes to.
+    pub folders: BTreeSet<PathBuf>,
+}
+
+/// A certificate and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// File of the certificate.
+    pub certificate: PathBuf,
+    /// File of its key.
+    pub key: PathBuf,
+    /// Names in it.
+    pub names: BTreeSet<String>,
+    /// Its key.
+    pub kind: KeyKind,
+}
+
+/// A file of the user that the proxy reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Where the configuration names it.
+    pub place: Place,
+    /// Its path as the configuration names it.
+    pub from: String,
+    /// Its path in the lab.
+    pub to: PathBuf,
+}
+
+/// What the passes share.
+struct Context<'a> {
+    lab: &'a Lab,
+    configuration: &'a Configuration,
+    /// Reads a certificate of the user, for its kind; none if it cannot.
+    read: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    tree: Value,
+    replacements: Vec<Replacement>,
+    problems: Vec<Problem>,
+    files: LabFiles,
+    listeners: Vec<Listener>,
+}
+
+impl Configuration {
+    /// Adapts it to a lab. `read` gives the contents of a file that it names, or none; only certificates are read.
+    ///
+    /// # Errors
+    /// All nodes that can be neither replaced nor removed.
+    pub fn adapt(&self, lab: &Lab, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Adapted, Problems> {
+        let mut context = Context {
+            lab,
+            configuration: self,
+            read,
+            tree: self.tree.clone(),
+            replacements: Vec::new(),
+            problems: Vec::new(),
+            files: LabFiles::default(),
+            listeners: Vec::new(),
+        };
+        for pass in PASSES {
+            pass(&mut context);
+        }
+        for pointer in outside_addresses(&context.tree, &lab.folder) {
+            let message = "this address would lead out of the lab; remove it from the configuration";
+            context.problems.push(Problem { place: self.place(&pointer), message: message.to_owned() });
+        }
+        let Context { tree, replacements, problems, files, listeners, .. } = context;
+        if !problems.is_empty() {
+            return Err(Problems::new(problems));
+        }
+        Ok(Adapted { tree, configuration: self.clone(), replacements, files, listeners })
+    }
+}
+
+impl Adapted {
+    /// The whole as a bootstrap of Envoy.
+    pub fn bootstrap(&self) -> Value {
+        tree::compact(&self.tree)
+    }
+
+    /// The bootstrap without some nodes.
+    pub fn without<'p>(&self, pointers: impl IntoIterator<Item = &'p String>) -> Value {
+        let mut tree = self.tree.clone();
+        for pointer in pointers {
+            tree::remove(&mut tree, pointer);
+        }
+        tree::compact(&tree)
+    }
+
+    /// The place of a node in the user's files.
+    pub fn place(&self, pointer: &str) -> Place {
+        self.configuration.place(pointer)
+    }
+
+    /// Removes every extension that this Envoy lacks, by the name or the type that it reported, and lists it. False if
+    /// there is none.
+    pub fn remove_extension(&mut self, name: &str) -> bool {
+        let found = extensions::find(&self.tree, name);
+        for pointer in &found {
+            let what = extensions::described(&self.tree, pointer);
+            tree::remove(&mut self.tree, pointer);
+            let with =
+                "removed: this Envoy has no such extension; `--envoy PATH` measures with one that has it";
+            self.replacements.push(Replacement { place: self.place(pointer), what, with: with.to_owned() });
+        }
+        !found.is_empty()
+    }
+}
+
+impl Context<'_> {
+    fn replace(&mut self, pointer: &str, value: Value, what: &str, with: &str) {
+        if let Some(node) = self.tree.pointer_mut(pointer) {
+            *node = value;
+        }
+        self.list(pointer, what, with);
+    }
+
+    fn remove(&mut self, pointer: &str, what: &str, why: &str) {
+        self.replace(pointer, Value::Null, what, &format!("removed: {why}"));
+    }
+
+    /// Removes a key of a node if the node has it.
+    fn remove_key(&mut self, pointer: &str, key: &str, why: &str) {
+        let pointer = tree::join(pointer, key);
+        if self.tree.pointer(&pointer).is_some_and(|node| !node.is_null()) {
+            self.remove(&pointer, &format!("`{key}`"), why);
+        }
+    }
+
+    fn list(&mut self, pointer: &str, what: &str, with: &str) {
+        let place = self.configuration.place(pointer);
+        self.replacements.push(Replacement { place, what: what.to_owned(), with: with.to_owned() });
+    }
+
+    fn problem(&mut self, pointer: &str, message: &str) {
+        let place = self.configuration.place(pointer);
+        self.problems.push(Problem { place, message: message.to_owned() });
+    }
+
+    /// The pointers of all nodes for which `is_meant` holds.
+    fn find(&self, is_meant: &dyn Fn(&str, &Value) -> bool) -> Vec<String> {
+        find(&self.tree, is_meant)
+    }
+}
+
+fn find(root: &Value, is_meant: &dyn Fn(&str, &Value) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    tree::walk(root, "", &mut |pointer, node| {
+        if is_meant(pointer, node) {
+            found.push(pointer.to_owned());
+        }
+    });
+    found
+}
+
+/// An address as the configuration writes it.
+fn socket_address(address: SocketAddr) -> Value {
+    json!({"socket_address": {"address": address.ip().to_string(), "port_value": address.port()}})
+}
+
+/// An address of the user for a list of replacements: `host:port`, a path, or the name of an internal listener.
+fn described_address(address: &Value) -> String {
+    let text = |pointer| tree::text(address, pointer);
+    let port = address.pointer("/socket_address/port_value").map(Value::to_string);
+    match (text("/socket_address/address"), text("/pipe/path"), port) {
+        ("", "", _) => "an address".to_owned(),
+        ("", path, _) => path.to_owned(),
+        (host, _, Some(port)) => format!("{host}:{port}"),
+        (host, _, None) => host.to_owned(),
+    }
+}
+
+/// A path in the lab as text.
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests;

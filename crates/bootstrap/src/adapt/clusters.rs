@@ -1,0 +1,193 @@
+//! Clusters become static, with the origin or the companion in the place of every endpoint.
+//!
+//! The number of endpoints, their localities, weights and metadata stay, because balancing depends on them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{Context, described_address, socket_address};
+use crate::tree::{self, items, join, last_step, text};
+
+/// The name of the cluster that stands for gRPC services that are given by address.
+const COMPANION: &str = "hoptax_companion";
+
+/// Fields that concern where endpoints come from.
+const DISCOVERY: [&str; 19] = [
+    "cluster_type",
+    "eds_cluster_config",
+    "original_dst_lb_config",
+    "dns_refresh_rate",
+    "dns_failure_refresh_rate",
+    "dns_jitter",
+    "dns_min_refresh_rate",
+    "respect_dns_ttl",
+    "dns_lookup_family",
+    "dns_resolvers",
+    "dns_resolution_config",
+    "typed_dns_resolver_config",
+    "use_tcp_for_dns_lookups",
+    "dns_discovery_mode",
+    "wait_for_warm_on_init",
+    "upstream_bind_config",
+    "lrs_server",
+    "alt_stat_name_source",
+    "hosts",
+];
+
+pub(super) fn adapt(context: &mut Context<'_>) {
+    replace_google_grpc(context);
+    let services = service_clusters(&context.tree);
+    let pointers: Vec<String> =
+        items(&context.tree, "/static_resources/clusters").into_iter().map(|(pointer, _)| pointer).collect();
+    for pointer in pointers {
+        adapt_cluster(context, &pointer, &services);
+    }
+}
+
+fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<String>) {
+    let Some(node) = context.tree.pointer(pointer) else { return };
+    let name = text(node, "/name").to_owned();
+    let kind = match (text(node, "/type"), text(node, "/cluster_type/name")) {
+        (_, "envoy.clusters.aggregate") => return,
+        ("", "") => "STATIC".to_owned(),
+        ("", custom) => custom.to_owned(),
+        (kind, _) => kind.to_ascii_uppercase(),
+    };
+    let is_service = services.contains(&name);
+    let (address, role) = if is_service {
+        (context.lab.companion, "the companion")
+    } else {
+        (context.lab.origin, "the origin")
+    };
+    let stub = socket_address(address);
+    let mut addresses = Vec::new();
+    let mut assignment = node.get("load_assignment").cloned().unwrap_or(Value::Null);
+    for_endpoints(&mut assignment, &mut |endpoint| {
+        addresses.push(described_address(&endpoint["address"]));
+        endpoint["address"] = stub.clone();
+        for key in ["additional_addresses", "health_check_config"] {
+            if endpoint.get(key).is_some() {
+                endpoint[key] = Value::Null;
+            }
+        }
+    });
+    if addresses.is_empty() {
+        assignment = json!({
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": stub}}]}],
+        });
+    }
+    assignment["cluster_name"] = name.clone().into();
+    let what = if addresses.is_empty() {
+        format!("{kind} cluster `{name}`")
+    } else {
+        let first = addresses.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        let more = addresses.len().saturating_sub(3);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{kind} cluster `{name}` ({first}{more})")
+    };
+    let is_provided = text(node, "/lb_policy").eq_ignore_ascii_case("CLUSTER_PROVIDED");
+    if let Some(node) = context.tree.pointer_mut(pointer) {
+        for key in DISCOVERY {
+            if node.get(key).is_some() {
+                node[key] = Value::Null;
+            }
+        }
+        if is_provided {
+            node["lb_policy"] = Value::Null;
+        }
+        node["type"] = "STATIC".into();
+        node["load_assignment"] = assignment;
+    }
+    context.list(pointer, &what, &format!("{address}, {role}"));
+    let checks: Vec<String> = items(&context.tree, &join(pointer, "health_checks"))
+        .into_iter()
+        .map(|(pointer, _)| pointer)
+        .collect();
+    for check in checks {
+        let Some(node) = context.tree.pointer(&check) else { continue };
+        if node.get("http_health_check").is_none() && node.get("tcp_health_check").is_none() {
+            context.remove(&check, "a health check", "the origin answers checks over HTTP and TCP only");
+        } else if text(node, "/tcp_health_check/send/text") != ""
+            || node.pointer("/tcp_health_check/receive/0").is_some()
+        {
+            context.remove(&check, "a health check", "the origin does not speak its protocol");
+        } else {
+            context.remove_key(&check, "event_logger", "events of health checks are not part of a request");
+        }
+    }
+}
+
+/// Calls `change` for every endpoint with an address of its own network.
+fn for_endpoints(assignment: &mut Value, change: &mut dyn FnMut(&mut Value)) {
+    for locality in assignment.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
+        for entry in locality.get_mut("lb_endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
+            if entry.get("health_status").is_some() {
+                entry["health_status"] = Value::Null;
+            }
+            let Some(endpoint) = entry.get_mut("endpoint") else { continue };
+            if endpoint.pointer("/address/envoy_internal_address").is_none() {
+                change(endpoint);
+            }
+        }
+    }
+}
+
+/// gRPC services given by address become clusters.
+fn replace_google_grpc(context: &mut Context<'_>) {
+    let found = context.find(&|pointer, node| last_step(pointer) == "google_grpc" && node.is_object());
+    if found.is_empty() {
+        return;
+    }
+    for pointer in found {
+        let Some((parent, _)) = pointer.rsplit_once('/') else { continue };
+        let parent = parent.to_owned();
+        let target = context
+            .tree
+            .pointer(&pointer)
+            .map(|node| text(node, "/target_uri").to_owned())
+            .unwrap_or_default();
+        let with = format!("{}, the companion, through cluster `{COMPANION}`", context.lab.companion);
+        context.replace(&pointer, Value::Null, &format!("gRPC service `{target}`"), &with);
+        if let Some(service) = context.tree.pointer_mut(&parent) {
+            service["envoy_grpc"] = json!({"cluster_name": COMPANION});
+        }
+    }
+    let companion = json!({
+        "name": COMPANION,
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "load_assignment": {
+            "cluster_name": COMPANION,
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": socket_address(context.lab.companion)}}]}],
+        },
+        "typed_extension_protocol_options": {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+                "explicit_http_config": {"http2_protocol_options": {}},
+            },
+        },
+    });
+    let statics = &mut context.tree["static_resources"]["clusters"];
+    match statics.as_array_mut() {
+        Some(clusters) => clusters.push(companion),
+        None => *statics = json!([companion]),
+    }
+}
+
+/// The names of clusters that lead to external services rather than to upstream servers.
+fn service_clusters(root: &Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::from([COMPANION.to_owned()]);
+    tree::walk(root, "", &mut |_, node| {
+        let Some(entries) = node.as_object() else { return };
+        let name = |key: &str| entries.get(key).and_then(Value::as_str).map(str::to_owned);
+        names.extend(node.pointer("/envoy_grpc/cluster_name").and_then(Value::as_str).map(str::to_owned));
+        names.extend(name("collector_cluster"));
+        names.extend(name("tcp_cluster_name"));
+        // A service over HTTP: `{uri, cluster, timeout}`.
+        if entries.contains_key("uri") {
+            names.extend(name("cluster"));
+        }
+    });
+    names
+}

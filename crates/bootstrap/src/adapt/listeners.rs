@@ -1,0 +1,126 @@
+//! Listeners listen on loopback, each on a port of its own.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use serde_json::{Value, json};
+
+use super::{Context, described_address, socket_address};
+use crate::tree::{items, join, text};
+
+/// Why fields that concern redirected connections are removed.
+const REDIRECTED: &str =
+    "the lab connects to each listener by its own port, without the kernel's redirection";
+
+/// A listener of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Its name.
+    pub name: String,
+    /// Its pointer.
+    pub pointer: String,
+    /// Its address in the user's configuration.
+    pub address: String,
+    /// Whether it takes datagrams instead of connections.
+    pub is_udp: bool,
+    /// Whether only other listeners connect to it.
+    pub is_internal: bool,
+}
+
+pub(super) fn adapt(context: &mut Context<'_>) {
+    let listeners = items(&context.tree, "/static_resources/listeners");
+    let pointers: Vec<String> = listeners.into_iter().map(|(pointer, _)| pointer).collect();
+    for (index, pointer) in pointers.iter().enumerate() {
+        let Some(node) = context.tree.pointer(pointer) else { continue };
+        let address = node.get("address").cloned().unwrap_or(Value::Null);
+        let is_internal = node.get("internal_listener").is_some();
+        let is_udp = text(&address, "/socket_address/protocol") == "UDP";
+        let name = match text(node, "/name") {
+            "" => format!("listener_{index}"),
+            name => name.to_owned(),
+        };
+        if let Some(node) = context.tree.pointer_mut(pointer) {
+            node["name"] = name.clone().into();
+        }
+        context.listeners.push(Listener {
+            name: name.clone(),
+            pointer: pointer.clone(),
+            address: described_address(&address),
+            is_udp,
+            is_internal,
+        });
+        if !is_internal {
+            replace_address(context, pointer, index, &name, &address, is_udp);
+        }
+        context.remove_key(pointer, "additional_addresses", "the first address suffices for a request");
+        for key in ["use_original_dst", "bind_to_port", "transparent", "freebind", "deprecated_v1"] {
+            context.remove_key(pointer, key, REDIRECTED);
+        }
+        for key in ["socket_options", "enable_mptcp"] {
+            context.remove_key(pointer, key, "options of sockets depend on the kernel and the network");
+        }
+        match_without_addresses(context, pointer);
+    }
+}
+
+fn replace_address(
+    context: &mut Context<'_>,
+    pointer: &str,
+    index: usize,
+    name: &str,
+    address: &Value,
+    is_udp: bool,
+) {
+    let port = context.lab.listener_ports.get(index).copied().unwrap_or(0);
+    let mut lab = socket_address(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    if is_udp {
+        lab["socket_address"]["protocol"] = json!("UDP");
+    }
+    let with = if port == 0 { "127.0.0.1, a free port".to_owned() } else { format!("127.0.0.1:{port}") };
+    let what = format!("listener `{name}` on {}", described_address(address));
+    if let Some(node) = context.tree.pointer_mut(pointer) {
+        node["address"] = Value::Null;
+    }
+    context.replace(&join(pointer, "address"), lab, &what, &with);
+}
+
+/// Filter chains are selected without addresses. Of chains that are then equal, the first is kept.
+fn match_without_addresses(context: &mut Context<'_>, listener: &str) {
+    const ADDRESSES: [&str; 10] = [
+        "destination_port",
+        "prefix_ranges",
+        "address_suffix",
+        "suffix_len",
+        "direct_source_prefix_ranges",
+        "source_type",
+        "source_prefix_ranges",
+        "source_ports",
+        "server_name_ranges",
+        "destination_name",
+    ];
+    let mut seen: Vec<Value> = Vec::new();
+    let pointers: Vec<String> = items(&context.tree, &join(listener, "filter_chains"))
+        .into_iter()
+        .map(|(pointer, _)| pointer)
+        .collect();
+    for pointer in pointers {
+        let matching = join(&pointer, "filter_chain_match");
+        for key in ADDRESSES {
+            context.remove_key(&matching, key, REDIRECTED);
+        }
+        let rest = crate::tree::compact(context.tree.pointer(&matching).unwrap_or(&Value::Null));
+        let rest = if rest.is_null() { json!({}) } else { rest };
+        if seen.contains(&rest) {
+            let what = match context.tree.pointer(&pointer).map(|chain| text(chain, "/name")) {
+                None | Some("") => "a filter chain".to_owned(),
+                Some(name) => format!("filter chain `{name}`"),
+            };
+            context.remove(
+                &pointer,
+                &what,
+                "without addresses, an earlier chain matches the same connections",
+            );
+        } else {
+            seen.push(rest);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+use std::fmt::Write;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::fixture::{EDGE, adapted, configuration, lab};
+use crate::missing_extension;
+use crate::outside_addresses;
+
+#[test]
+fn every_replacement_names_its_line() {
+    let mut text = String::new();
+    for one in adapted(EDGE).replacements {
+        writeln!(text, "{}: {} -> {}", one.place, one.what, one.with).unwrap();
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn no_secret_is_in_the_bootstrap_or_in_the_list_of_replacements() {
+    assert_eq!(EDGE.matches("hunter2").count(), 3, "the fixture has secrets");
+    let adapted = adapted(EDGE);
+    let text = format!("{} {:?} {:?}", adapted.bootstrap(), adapted.replacements, adapted.files);
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn the_origin_gets_the_names_that_clusters_verify_and_listeners_the_names_that_clients_ask_for() {
+    let files = adapted(EDGE).files;
+    assert!(files.origin_names.contains("cart.example"), "{files:?}");
+    assert!(files.identities[0].names.contains("*.shop.example"), "{files:?}");
+}
+
+#[test]
+fn a_cluster_keeps_the_number_of_its_endpoints() {
+    let bootstrap = adapted(EDGE).bootstrap();
+    let endpoints = |cluster: usize| {
+        let pointer =
+            format!("/static_resources/clusters/{cluster}/load_assignment/endpoints/0/lb_endpoints");
+        bootstrap.pointer(&pointer).and_then(Value::as_array).map(Vec::len)
+    };
+    assert_eq!((endpoints(0), endpoints(1)), (Some(2), Some(1)));
+}
+
+#[test]
+fn what_needs_the_kernel_is_removed_with_the_reason() {
+    let adapted = adapted(
+        "static_resources:
+  listeners:
+    - name: outbound
+      use_original_dst: true
+      address: {socket_address: {address: 0.0.0.0, port_value: 15001}}
+      listener_filters: [{name: envoy.filters.listener.original_dst}]
+      filter_chains:
+        - {name: first, filter_chain_match: {destination_port: 80}, filters: []}
+        - {name: second, filter_chain_match: {destination_port: 81}, filters: []}",
+    );
+    let list: Vec<&str> = adapted.replacements.iter().map(|one| one.what.as_str()).collect();
+    for what in [
+        "listener filter `envoy.filters.listener.original_dst`",
+        "`use_original_dst`",
+        "filter chain `second`",
+    ] {
+        assert!(list.contains(&what), "{list:?}");
+    }
+    let listener = &adapted.bootstrap()["static_resources"]["listeners"][0];
+    assert_eq!(listener["filter_chains"].as_array().map(Vec::len), Some(1));
+    assert_eq!(listener["listener_filters"], json!([]));
+}
+
+#[test]
+fn code_from_the_network_is_refused_with_its_line() {
+    let text = "static_resources:
+  listeners:
+    - name: a
+      filter_chains:
+        - filters:
+            - typed_config:
+                http_filters: [{name: w, typed_config: {config: {vm_config: {code: {remote: {}}}}}}]";
+    let error = configuration(text).unwrap().adapt(&lab(), &|_| None).unwrap_err().to_string();
+    assert!(error.starts_with("envoy.yaml:7: ") && error.contains("code.local.filename"), "{error}");
+}
+
+#[test]
+fn an_extension_that_envoy_lacks_is_removed_and_named() {
+    let messages = [
+        ("Didn't find a registered implementation for name: 'cors'", Some("cors")),
+        ("Didn't find a registered implementation for 'cors' with type URL: 'a.b.C'", Some("a.b.C")),
+        ("Invalid type URL, unknown type: envoy.x.v3.Y for type Any", Some("envoy.x.v3.Y")),
+        ("could not find @type 'type.googleapis.com/envoy.x.v3.Y'", Some("envoy.x.v3.Y")),
+        ("duplicate listener", None),
+    ];
+    for (message, name) in messages {
+        assert_eq!(missing_extension(message), name);
+    }
+    let mut adapted = adapted(EDGE);
+    assert!(adapted.remove_extension("cors") && !adapted.remove_extension("no-such"));
+    assert!(adapted.remove_extension("envoy.config.trace.v3.ZipkinConfig"));
+    let last: Vec<String> = adapted.replacements.iter().rev().take(2).map(|one| one.what.clone()).collect();
+    assert_eq!(last, ["extension `envoy.tracers.zipkin`", "HTTP filter `cors`"]);
+    assert!(!adapted.bootstrap().to_string().contains("envoy.extensions.filters.http.cors.v3.Cors\""));
+}
+
+/// Places where an address can stand, each a function that puts it there.
+const PLACES: [fn(&mut Value, Value, &str); 14] = [
+    |root, address, _| root["static_resources"]["listeners"][0]["address"] = address,
+    |root, address, _| {
+        root["static_resources"]["listeners"][0]["additional_addresses"] = json!([{"address": address}]);
+    },
+    |root, address, _| {
+        root["static_resources"]["clusters"][0]["load_assignment"] = json!({"endpoints": [{"lb_endpoints": [{"endpoint": {
+            "address": address,
+            "additional_addresses": [{"address": address}],
+            "health_check_config": {"address": address, "port_value": 1},
+        }}]}]});
+    },
+    |root, address, _| {
+        root["static_resources"]["clusters"][0]["upstream_bind_config"] = json!({"source_address": address})
+    },
+    |root, address, _| root["static_resources"]["clusters"][0]["dns_resolvers"] = json!([address]),
+    |root, address, _| root["admin"] = json!({"address": address}),
+    |root, address, _| root["typed_dns_resolver_config"] = json!({"typed_config": {"resolvers": [address]}}),
+    |root, address, _| root["stats_sinks"] = json!([{"name": "s", "typed_config": {"address": address}}]),
+    |root, address, _| root["unknown_extension"] = json!({"list": [{"typed_config": {"peer": address}}]}),
+    |root, _, host| {
+        root["tracing"] =
+            json!({"http": {"typed_config": {"endpoint_url": format!("https://{host}:443/v1?key=1")}}})
+    },
+    |root, _, host| {
+        root["unknown_service"] =
+            json!({"server_uri": {"uri": format!("http://{host}/check"), "cluster": "c"}})
+    },
+    |root, _, host| {
+        root["unknown_grpc"] = json!({"grpc_service": {"google_grpc": {"target_uri": format!("{host}:443")}}})
+    },
+    |root, _, host| root["list_of_uris"] = json!([format!("tcp://{host}:1"), format!("dns://user@{host}")]),
+    |root, _, host| root["daemon_endpoint"] = json!({"address": host, "port_value": 2000}),
+];
+
+fn camel_case(value: &Value) -> Value {
+    let camel = |key: &str| {
+        let mut words = key.split('_');
+        let first = words.next().unwrap_or_default().to_owned();
+        words.fold(first, |text, word| text + &word[..1].to_uppercase() + &word[1..])
+    };
+    match value {
+        Value::Object(entries) => {
+            entries.iter().map(|(key, value)| (camel(key), camel_case(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(camel_case).collect(),
+        other => other.clone(),
+    }
+}
+
+proptest! {
+    /// The text of the whole bootstrap is searched, so nothing of the code under test decides what an address is.
+    #[test]
+    fn no_address_outside_of_the_machine_survives(
+        places in prop::collection::vec((0..PLACES.len(), 0..4_usize, 0..3_usize), 1..12),
+        kind in prop::sample::select(vec!["STATIC", "STRICT_DNS", "LOGICAL_DNS", "EDS", "ORIGINAL_DST"]),
+        is_camel: bool,
+    ) {
+        let mut root = json!({"static_resources": {
+            "listeners": [{"name": "a"}],
+            "clusters": [{"name": "c", "type": kind}],
+        }});
+        for (place, host, form) in places {
+            let host = ["outside.example", "outside-2.internal", "203.0.113.7", "2001:db8::7"][host];
+            let address = match form {
+                0 => json!({"socket_address": {"address": host, "port_value": 80}}),
+                1 => json!({"socket_address": {"address": host, "named_port": "http"}}),
+                _ => json!({"pipe": {"path": format!("/var/run/{host}/outside.sock")}}),
+            };
+            let in_uri = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+            PLACES[place](&mut root, address, &in_uri);
+        }
+        let text = if is_camel { camel_case(&root) } else { root }.to_string();
+        let adapted = configuration(&text).unwrap().adapt(&lab(), &|_| None).unwrap();
+        let bootstrap = adapted.bootstrap();
+        let left = bootstrap.to_string();
+        for trace in ["outside", "203.0.113", "2001:db8", "/var/run"] {
+            prop_assert!(!left.contains(trace), "{trace} in {left}");
+        }
+        prop_assert_eq!(outside_addresses(&bootstrap, &lab().folder), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,191 @@
+//! TLS contexts get certificates of the lab, with keys of the same kind and the names that their peers check.
+
+mod kind;
+
+use std::collections::BTreeSet;
+
+use hoptax_certs::KeyKind;
+use serde_json::{Value, json};
+
+use super::{Context, Identity, path_text};
+use crate::request::sample;
+use crate::tree::{compact, is_within, items, join, last_step, message_type, text};
+
+/// The name of the proxy in the certificates that it presents to upstream servers.
+const PROXY: &str = "proxy.hoptax.test";
+
+/// Fields of a context that would bind it to the user's certificates, or write secrets.
+const REMOVED: [&str; 8] = [
+    "tls_certificate_sds_secret_configs",
+    "tls_certificate_provider_instance",
+    "tls_certificate_certificate_provider",
+    "tls_certificate_certificate_provider_instance",
+    "custom_tls_certificate_selector",
+    "combined_validation_context",
+    "validation_context_sds_secret_config",
+    "key_log",
+];
+
+pub(super) fn adapt(context: &mut Context<'_>) {
+    let contexts = context.find(&|_, node| node.get("common_tls_context").is_some_and(Value::is_object));
+    for pointer in contexts {
+        let Some(node) = context.tree.pointer(&pointer) else { continue };
+        let is_downstream = message_type(node).ends_with("DownstreamTlsContext");
+        let common = node["common_tls_context"].clone();
+        let names =
+            if is_downstream { server_names(context, &pointer) } else { BTreeSet::from([PROXY.to_owned()]) };
+        let at = join(&pointer, "common_tls_context");
+        let certificates = certificates(context, &at, &common, &names);
+        let validation = validation(context, &at, &common, is_downstream);
+        if let Some(node) = context.tree.pointer_mut(&at) {
+            for key in REMOVED {
+                if node.get(key).is_some() {
+                    node[key] = Value::Null;
+                }
+            }
+            node["tls_certificates"] = certificates;
+            node["validation_context"] = validation;
+        }
+        for key in ["session_ticket_keys", "session_ticket_keys_sds_secret_config"] {
+            context.remove_key(&pointer, key, "Envoy generates a key");
+        }
+        context.remove_key(&pointer, "ocsp_staple_policy", "certificates of the lab have no OCSP responder");
+    }
+    // A client that a policy names must have that name, or it is denied.
+    for pointer in context.find(&|pointer, node| last_step(pointer) == "principal_name" && node.is_object()) {
+        let name = context.tree.pointer(&pointer).and_then(sample::matched_text);
+        context.files.client_names.extend(name.filter(|name| name.starts_with("spiffe://")));
+    }
+}
+
+/// The names by which clients select the filter chain that holds a context.
+fn server_names(context: &Context<'_>, pointer: &str) -> BTreeSet<String> {
+    let chains = context
+        .listeners
+        .iter()
+        .flat_map(|listener| items(&context.tree, &join(&listener.pointer, "filter_chains")));
+    let own = chains.into_iter().find(|(chain, _)| is_within(pointer, chain));
+    let names = own
+        .and_then(|(_, chain)| chain.pointer("/filter_chain_match/server_names").and_then(Value::as_array));
+    let mut names: BTreeSet<String> =
+        names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    names.extend(["localhost".to_owned(), "127.0.0.1".to_owned()]);
+    names
+}
+
+/// The certificates of a context, in the places of the user's.
+fn certificates(context: &mut Context<'_>, at: &str, common: &Value, names: &BTreeSet<String>) -> Value {
+    let given = common.get("tls_certificates").and_then(Value::as_array).cloned().unwrap_or_default();
+    let discovered = common
+        .get("tls_certificate_sds_secret_configs")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let mut kinds: Vec<(String, Option<KeyKind>)> = Vec::new();
+    for (index, certificate) in given.iter().enumerate() {
+        kinds.push((format!("{at}/tls_certificates/{index}"), kind::of(context, certificate)));
+    }
+    for (index, secret) in discovered.iter().enumerate() {
+        let secret = context.configuration.secrets.get(text(secret, "/name"));
+        let known = secret.and_then(|secret| secret.get("tls_certificate")).cloned();
+        kinds.push((
+            format!("{at}/tls_certificate_sds_secret_configs/{index}"),
+            known.and_then(|certificate| kind::of(context, &certificate)),
+        ));
+    }
+    let others = &REMOVED[1..5];
+    if kinds.is_empty()
+        && let Some(key) = others.iter().find(|key| common.get(**key).is_some_and(|node| !node.is_null()))
+    {
+        kinds.push((join(at, key), None));
+    }
+    let mut replaced = Vec::new();
+    for (pointer, kind) in kinds {
+        let identity = identity(context, names, kind.unwrap_or_default());
+        let with = match kind {
+            Some(kind) => {
+                format!("a certificate of the lab with the same kind of key ({})", kind::name(kind))
+            }
+            None => format!(
+                "a certificate of the lab ({}; the kind of the original is not known)",
+                kind::name(KeyKind::default())
+            ),
+        };
+        context.list(&pointer, "a certificate and its key", &with);
+        replaced.push(json!({
+            "certificate_chain": {"filename": path_text(&identity.certificate)},
+            "private_key": {"filename": path_text(&identity.key)},
+        }));
+    }
+    if replaced.is_empty() { Value::Null } else { Value::Array(replaced) }
+}
+
+/// A certificate with these names; the same one for the same names and kind.
+fn identity(context: &mut Context<'_>, names: &BTreeSet<String>, kind: KeyKind) -> Identity {
+    let folder = context.lab.folder.join("certificates");
+    context.files.authority = Some(folder.join("ca.pem"));
+    let same = context.files.identities.iter().find(|known| known.names == *names && known.kind == kind);
+    if let Some(known) = same {
+        return known.clone();
+    }
+    let number = context.files.identities.len() + 1;
+    let identity = Identity {
+        certificate: folder.join(format!("{number}.pem")),
+        key: folder.join(format!("{number}.key")),
+        names: names.clone(),
+        kind,
+    };
+    context.files.identities.push(identity.clone());
+    identity
+}
+
+/// How a context verifies its peer, with the authority of the lab; null if it does not.
+fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream: bool) -> Value {
+    let combined = common.pointer("/combined_validation_context/default_validation_context");
+    let (given, pointer) = match (common.get("validation_context"), combined) {
+        (Some(given), _) if given.is_object() => (given.clone(), join(at, "validation_context")),
+        (_, Some(given)) => {
+            (given.clone(), format!("{at}/combined_validation_context/default_validation_context"))
+        }
+        _ if common.get("validation_context_sds_secret_config").is_some() => {
+            (json!({}), join(at, "validation_context_sds_secret_config"))
+        }
+        _ => return Value::Null,
+    };
+    let mut validation = compact(&given);
+    let authority = context.lab.folder.join("certificates").join("ca.pem");
+    context.list(&pointer, "the authorities of a peer", "the authority of the lab");
+    validation["trusted_ca"] = json!({"filename": path_text(&authority)});
+    context.files.authority = Some(authority);
+    for key in [
+        "ca_certificate_provider_instance",
+        "system_root_certs",
+        "watched_directory",
+        "crl",
+        "verify_certificate_spki",
+        "verify_certificate_hash",
+        "custom_validator_config",
+    ] {
+        if validation.get(key).is_some() {
+            validation[key] = Value::Null;
+            context.list(
+                &join(&pointer, key),
+                &format!("`{key}`"),
+                "removed: certificates of the lab are new in each run",
+            );
+        }
+    }
+    let mut names = BTreeSet::new();
+    for (list, matcher) in [("match_typed_subject_alt_names", "/matcher"), ("match_subject_alt_names", "")] {
+        let matchers = validation.get(list).and_then(Value::as_array);
+        for matching in matchers.into_iter().flatten() {
+            names.extend(matching.pointer(matcher).and_then(sample::matched_text));
+        }
+    }
+    if is_downstream {
+        context.files.client_names.extend(names);
+    } else {
+        context.files.origin_names.extend(names);
+    }
+    validation
+}

@@ -1,0 +1,173 @@
+//! Joins the files of a configuration, or the sections of a `/config_dump`, into one static bootstrap.
+
+mod dump;
+mod files;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::document::Document;
+use crate::place::{Place, Problem, Problems};
+use crate::tree::{self, join};
+
+/// A static bootstrap whose nodes know their places in the user's files.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    pub(crate) tree: Value,
+    /// Secrets by name. They are read for their kind only.
+    pub(crate) secrets: BTreeMap<String, Value>,
+    documents: Vec<Document>,
+    /// Subtrees that were taken from other places, by their pointers in the bootstrap.
+    grafts: BTreeMap<String, Graft>,
+}
+
+/// A subtree that was taken from another place.
+#[derive(Clone, Debug)]
+struct Graft {
+    /// The number of its document.
+    document: usize,
+    /// Its pointer there.
+    from: String,
+}
+
+/// A file that a configuration names.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Its name in problems and replacements.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// Reads a configuration: a bootstrap or a `/config_dump`. `name` is its name in problems; `load` reads the files that it
+/// names for listeners, clusters, routes, endpoints and secrets, and gives the reason if it cannot.
+///
+/// # Errors
+/// All problems: a file is not YAML or JSON or cannot be loaded, or resources come from a control plane and are not in the
+/// file.
+pub fn read(
+    name: &str,
+    text: &str,
+    load: &dyn Fn(&str) -> Result<Loaded, String>,
+) -> Result<Configuration, Problems> {
+    let mut document = Document::parse(name, text).map_err(|problem| Problems::new(vec![problem]))?;
+    let is_dump = document.value.get("configs").is_some_and(Value::is_array);
+    let content = document.value.take();
+    if !content.is_object() {
+        let message = "neither an Envoy bootstrap nor a /config_dump: it is not a mapping".to_owned();
+        return Err(Problems::new(vec![Problem { place: document.place(""), message }]));
+    }
+    let mut configuration = Configuration {
+        tree: Value::Null,
+        secrets: BTreeMap::new(),
+        documents: vec![document],
+        grafts: BTreeMap::new(),
+    };
+    let mut problems = Vec::new();
+    let resources = if is_dump {
+        configuration.join_dump(content, &mut problems)
+    } else {
+        configuration.tree = content;
+        Resources::default()
+    };
+    configuration.join_files(resources, is_dump, load, &mut problems);
+    if problems.is_empty() { Ok(configuration) } else { Err(Problems::new(problems)) }
+}
+
+/// Resources by name, each with its document and its pointer there.
+#[derive(Debug, Default)]
+struct Resources {
+    routes: BTreeMap<String, Found>,
+    endpoints: BTreeMap<String, Found>,
+    filters: BTreeMap<String, Found>,
+}
+
+/// A resource that is to be placed into the bootstrap.
+#[derive(Debug)]
+struct Found {
+    document: usize,
+    pointer: String,
+    value: Value,
+}
+
+impl Configuration {
+    /// The place of a node of the bootstrap in the user's files.
+    pub fn place(&self, pointer: &str) -> Place {
+        let mut around = pointer;
+        let graft = loop {
+            match (self.grafts.get(around), around.rsplit_once('/')) {
+                (None, Some((parent, _))) => around = parent,
+                (graft, _) => break graft,
+            }
+        };
+        let (document, pointer) = match graft {
+            Some(graft) => (graft.document, format!("{}{}", graft.from, &pointer[around.len()..])),
+            None => (0, pointer.to_owned()),
+        };
+        self.documents[document].place(&pointer)
+    }
+
+    /// Places a resource at a pointer of the bootstrap, whose parent exists.
+    fn graft(&mut self, at: &str, mut found: Found) {
+        if let Some(entries) = found.value.as_object_mut() {
+            // A resource states its type in a discovery response, but not in a bootstrap.
+            entries.remove("@type");
+        }
+        let (parent, key) = at.rsplit_once('/').unwrap_or_default();
+        match self.tree.pointer_mut(parent) {
+            Some(Value::Object(entries)) => drop(entries.insert(key.to_owned(), found.value)),
+            Some(Value::Array(items)) => items.push(found.value),
+            _ => return,
+        }
+        self.grafts.insert(at.to_owned(), Graft { document: found.document, from: found.pointer });
+    }
+
+    /// Appends a resource to a list of `static_resources`.
+    fn append(&mut self, list: &str, found: Found) {
+        let statics = object(&mut self.tree, "static_resources");
+        let list_value = &mut statics[list];
+        if !list_value.is_array() {
+            *list_value = Value::Array(Vec::new());
+        }
+        let length = list_value.as_array().map_or(0, Vec::len);
+        self.graft(&format!("/static_resources/{list}/{length}"), found);
+    }
+
+    fn problem(&self, pointer: &str, message: &str) -> Problem {
+        Problem { place: self.place(pointer), message: message.to_owned() }
+    }
+
+    /// The pointers of all nodes that have a key, in the lists of listeners and clusters.
+    fn nodes_with(&self, key: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for list in ["/static_resources/listeners", "/static_resources/clusters"] {
+            let Some(node) = self.tree.pointer(list) else { continue };
+            tree::walk(node, list, &mut |pointer, node| {
+                if node.get(key).is_some_and(Value::is_object) {
+                    found.push(pointer.to_owned());
+                }
+            });
+        }
+        found
+    }
+
+    fn remove_key(&mut self, pointer: &str, key: &str) {
+        tree::remove(&mut self.tree, &join(pointer, key));
+    }
+}
+
+/// The mapping at a key, which is created if it is missing.
+fn object<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = Value::Object(serde_json::Map::new());
+    }
+    let entry = &mut value[key];
+    if !entry.is_object() {
+        *entry = Value::Object(serde_json::Map::new());
+    }
+    entry
+}
+
+#[cfg(test)]
+mod tests;

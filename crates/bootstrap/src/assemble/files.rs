@@ -1,0 +1,210 @@
+//! Resources that a bootstrap refers to: from its files, or from the sections of a dump.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Configuration, Found, Loaded, Resources};
+use crate::document::Document;
+use crate::place::Problem;
+use crate::tree::{join, text};
+
+/// What to do when resources come from a control plane.
+const TAKE_A_DUMP: &str = "comes from a control plane; give the dump of the running proxy instead: `curl http://ADMIN/config_dump?include_eds`";
+
+/// Reads files once, and collects problems.
+struct Files<'a> {
+    load: &'a dyn Fn(&str) -> Result<Loaded, String>,
+    /// Documents by path.
+    numbers: BTreeMap<String, usize>,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Configuration {
+    /// Places all resources that the bootstrap refers to.
+    pub(super) fn join_files(
+        &mut self,
+        resources: Resources,
+        is_dump: bool,
+        load: &dyn Fn(&str) -> Result<Loaded, String>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let Resources { mut routes, mut endpoints, mut filters } = resources;
+        let mut files = Files { load, numbers: BTreeMap::new(), problems };
+        if !is_dump {
+            for (source, list) in [("lds_config", "listeners"), ("cds_config", "clusters")] {
+                let pointer = format!("/dynamic_resources/{source}");
+                if self.tree.pointer(&pointer).is_none_or(Value::is_null) {
+                    continue;
+                }
+                for found in self.resources_at(&pointer, &mut files, list) {
+                    self.append(list, found);
+                }
+            }
+        }
+        self.place_filters(&mut filters, &mut files);
+        self.place_routes(&mut routes, &mut files);
+        self.place_endpoints(&mut endpoints, &mut files);
+        self.read_secrets(&mut files);
+    }
+
+    /// Filters that are discovered on their own.
+    fn place_filters(&mut self, filters: &mut BTreeMap<String, Found>, files: &mut Files<'_>) {
+        for pointer in self.nodes_with("config_discovery") {
+            let Some(node) = self.tree.pointer(&pointer) else { continue };
+            let default = node.pointer("/config_discovery/default_config").cloned();
+            let at = join(&pointer, "typed_config");
+            match (filters.remove(text(node, "/name")), default) {
+                (Some(mut found), _) => {
+                    found.pointer += "/typed_config";
+                    found.value = found.value["typed_config"].take();
+                    self.graft_typed(&at, found);
+                }
+                (None, Some(value)) => {
+                    if let Some(node) = self.tree.pointer_mut(&pointer) {
+                        node["typed_config"] = value;
+                    }
+                }
+                (None, None) => {
+                    files.problems.push(self.problem(&pointer, &format!("this filter {TAKE_A_DUMP}")));
+                }
+            }
+            self.remove_key(&pointer, "config_discovery");
+        }
+    }
+
+    /// As `graft`, for a configuration that keeps its type.
+    fn graft_typed(&mut self, at: &str, found: Found) {
+        let kind = found.value.get("@type").cloned();
+        self.graft(at, found);
+        if let (Some(kind), Some(node)) = (kind, self.tree.pointer_mut(at)) {
+            node["@type"] = kind;
+        }
+    }
+
+    fn place_routes(&mut self, routes: &mut BTreeMap<String, Found>, files: &mut Files<'_>) {
+        for pointer in self.nodes_with("scoped_routes") {
+            let message = "scoped routes are not supported; give the connection manager one `route_config`";
+            files.problems.push(self.problem(&join(&pointer, "scoped_routes"), message));
+        }
+        for pointer in self.nodes_with("rds") {
+            let rds = join(&pointer, "rds");
+            let name = self
+                .tree
+                .pointer(&rds)
+                .map(|rds| text(rds, "/route_config_name").to_owned())
+                .unwrap_or_default();
+            let found = match routes.get(&name) {
+                // Several listeners may share one table.
+                Some(found) => Some(Found {
+                    document: found.document,
+                    pointer: found.pointer.clone(),
+                    value: found.value.clone(),
+                }),
+                None => {
+                    let before = files.problems.len();
+                    let all = self.resources_at(&join(&rds, "config_source"), files, "routes");
+                    let found = all.into_iter().find(|found| text(&found.value, "/name") == name);
+                    if found.is_none() && files.problems.len() == before {
+                        files
+                            .problems
+                            .push(self.problem(&rds, &format!("the file has no route table `{name}`")));
+                    }
+                    found
+                }
+            };
+            self.remove_key(&pointer, "rds");
+            if let Some(found) = found {
+                self.graft(&join(&pointer, "route_config"), found);
+            }
+        }
+    }
+
+    fn place_endpoints(&mut self, endpoints: &mut BTreeMap<String, Found>, files: &mut Files<'_>) {
+        for pointer in self.nodes_with("eds_cluster_config") {
+            let Some(node) = self.tree.pointer(&pointer) else { continue };
+            let service = text(node, "/eds_cluster_config/service_name");
+            let name = if service.is_empty() { text(node, "/name") } else { service }.to_owned();
+            let found = endpoints.remove(&name).or_else(|| {
+                let source = format!("{pointer}/eds_cluster_config/eds_config");
+                // Without its endpoints, a cluster gets one stub.
+                self.path_of(&source)?;
+                let all = self.resources_at(&source, files, "endpoints");
+                all.into_iter().find(|found| text(&found.value, "/cluster_name") == name)
+            });
+            if let Some(found) = found {
+                self.graft(&join(&pointer, "load_assignment"), found);
+            }
+        }
+    }
+
+    /// Secrets in files; they are only read, if they can be, for their kind.
+    fn read_secrets(&mut self, files: &mut Files<'_>) {
+        let statics = self.tree.pointer("/static_resources/secrets").and_then(Value::as_array).cloned();
+        let mut secrets = statics.unwrap_or_default();
+        for pointer in self.nodes_with("sds_config") {
+            let Some(path) = self.path_of(&join(&pointer, "sds_config")) else { continue };
+            let text = (files.load)(&path).ok();
+            let document = text.and_then(|loaded| Document::parse(&loaded.name, &loaded.text).ok());
+            secrets.extend(
+                document
+                    .and_then(|mut document| match document.value["resources"].take() {
+                        Value::Array(items) => Some(items),
+                        _ => None,
+                    })
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        for secret in secrets {
+            self.secrets.entry(text(&secret, "/name").to_owned()).or_insert(secret);
+        }
+    }
+
+    /// The file that a `ConfigSource` at a pointer names.
+    fn path_of(&self, pointer: &str) -> Option<String> {
+        let source = self.tree.pointer(pointer)?;
+        let path = source.pointer("/path_config_source/path").or_else(|| source.get("path"))?;
+        path.as_str().map(str::to_owned)
+    }
+
+    /// The resources of the file that a `ConfigSource` at a pointer names.
+    fn resources_at(&mut self, pointer: &str, files: &mut Files<'_>, what: &str) -> Vec<Found> {
+        let Some(path) = self.path_of(pointer) else {
+            files.problems.push(self.problem(pointer, &format!("the list of {what} {TAKE_A_DUMP}")));
+            return Vec::new();
+        };
+        let document = match files.numbers.get(&path) {
+            Some(&number) => number,
+            None => match (files.load)(&path) {
+                Err(cause) => {
+                    let message = format!(
+                        "the file of its {what} cannot be read: {cause}; place it beside the configuration"
+                    );
+                    files.problems.push(self.problem(pointer, &message));
+                    return Vec::new();
+                }
+                Ok(loaded) => match Document::parse(&loaded.name, &loaded.text) {
+                    Ok(document) => {
+                        self.documents.push(document);
+                        files.numbers.insert(path, self.documents.len() - 1);
+                        self.documents.len() - 1
+                    }
+                    Err(problem) => {
+                        files.problems.push(problem);
+                        return Vec::new();
+                    }
+                },
+            },
+        };
+        let items = self.documents[document].value.get("resources").and_then(Value::as_array);
+        let items = items.into_iter().flatten().enumerate();
+        items
+            .map(|(index, value)| Found {
+                document,
+                pointer: format!("/resources/{index}"),
+                value: value.clone(),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,120 @@
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fixture::{configuration, lab};
+
+fn none(path: &str) -> Result<Loaded, String> {
+    Err(format!("`{path}` does not exist"))
+}
+
+#[test]
+fn listeners_clusters_and_routes_come_from_the_files_that_are_named() {
+    let text = "dynamic_resources:
+  lds_config: {path_config_source: {path: lds.yaml}}
+  cds_config: {path: cds.yaml}";
+    let load = |path: &str| {
+        let text = match path {
+            "lds.yaml" => {
+                "resources:
+  - '@type': type.googleapis.com/envoy.config.listener.v3.Listener
+    name: a
+    filter_chains:
+      - filters:
+          - typed_config:
+              rds: {route_config_name: r, config_source: {path_config_source: {path: rds.yaml}}}"
+            }
+            "cds.yaml" => {
+                "resources: [{name: c, type: EDS, eds_cluster_config: {eds_config: {path: eds.yaml}}}]"
+            }
+            "rds.yaml" => "resources:\n  - name: other\n  - name: r\n    virtual_hosts: []",
+            "eds.yaml" => "resources: [{cluster_name: c, endpoints: []}]",
+            _ => return none(path),
+        };
+        Ok(Loaded { name: path.to_owned(), text: text.to_owned() })
+    };
+    let configuration = read("envoy.yaml", text, &load).unwrap();
+    let manager = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
+    assert_eq!(configuration.tree.pointer(&format!("{manager}/route_config/name")), Some(&json!("r")));
+    assert_eq!(configuration.tree.pointer(&format!("{manager}/rds")), Some(&Value::Null));
+    assert_eq!(configuration.tree.pointer("/static_resources/listeners/0/@type"), None);
+    assert_eq!(
+        configuration.tree.pointer("/static_resources/clusters/0/load_assignment/cluster_name"),
+        Some(&json!("c"))
+    );
+    let place = |pointer: &str| configuration.place(pointer).to_string();
+    assert_eq!(place("/static_resources/listeners/0/name"), "lds.yaml:3");
+    assert_eq!(place(&format!("{manager}/route_config/virtual_hosts")), "rds.yaml:4");
+    assert_eq!(place("/dynamic_resources/cds_config"), "envoy.yaml:3");
+}
+
+#[test]
+fn what_a_control_plane_sends_is_asked_for_with_each_line() {
+    let text = "dynamic_resources:\n  lds_config: {ads: {}}\n  cds_config: {ads: {}}\n";
+    let error = configuration(text).unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert!(lines[0].starts_with("envoy.yaml:2: ") && lines[1].starts_with("envoy.yaml:3: "), "{error}");
+    assert!(lines.iter().all(|line| line.contains("/config_dump")), "{error}");
+}
+
+/// A dump with as many clusters and routes as asked for.
+fn dump(clusters: usize) -> String {
+    let mut text = String::from(
+        r#"{"configs": [
+        {"@type": "type.googleapis.com/envoy.admin.v3.BootstrapConfigDump",
+         "bootstrap": {"node": {"id": "n"}, "static_resources": {"clusters": [{"name": "static"}]},
+                       "dynamic_resources": {"ads_config": {}}}},
+        {"@type": "type.googleapis.com/envoy.admin.v3.ListenersConfigDump", "dynamic_listeners": [{"name": "l",
+         "active_state": {"listener": {"@type": "x", "name": "l", "address": {"socket_address": {"address": "10.0.0.1", "port_value": 80}},
+          "filter_chains": [{"filters": [{"typed_config": {"rds": {"route_config_name": "r", "config_source": {"ads": {}}},
+           "http_filters": [{"name": "f", "config_discovery": {"config_source": {"ads": {}}}}]}}]}]}}}]},
+        {"@type": "type.googleapis.com/envoy.admin.v3.EcdsConfigDump", "ecds_filters": [{"ecds_filter":
+          {"name": "f", "typed_config": {"@type": "type.googleapis.com/a.B"}}}]},
+        {"@type": "type.googleapis.com/envoy.admin.v3.SecretsConfigDump", "dynamic_active_secrets": [{"name": "s", "secret":
+          {"name": "s", "tls_certificate": {"private_key": {"inline_bytes": "W3JlZGFjdGVkXQ=="}}}}]},
+        {"@type": "type.googleapis.com/envoy.admin.v3.RoutesConfigDump", "dynamic_route_configs": [{"route_config":
+          {"name": "r", "virtual_hosts": []}}]},
+        {"@type": "type.googleapis.com/envoy.admin.v3.ClustersConfigDump",
+         "static_clusters": [{"cluster": {"name": "static"}}], "dynamic_active_clusters": ["#,
+    );
+    for index in 0..clusters {
+        let end = if index + 1 == clusters { "" } else { "," };
+        write!(
+            text,
+            r#"{{"version_info": "1", "cluster": {{"name": "cluster-{index}", "type": "EDS", "connect_timeout": "5s",
+            "eds_cluster_config": {{"eds_config": {{"ads": {{}}}}, "service_name": "service-{index}.namespace.svc.cluster.local"}},
+            "metadata": {{"filter_metadata": {{"istio": {{"services": [{{"host": "service-{index}", "name": "n"}}]}}}}}}}}}}{end}"#
+        )
+        .unwrap();
+    }
+    text + "]}]}"
+}
+
+#[test]
+fn a_dump_becomes_a_static_bootstrap() {
+    let configuration = configuration(&dump(2)).unwrap();
+    let adapted = configuration.adapt(&lab(), &|_| None).unwrap();
+    let bootstrap = adapted.bootstrap();
+    let names = |list: &str| -> Vec<&str> {
+        let items = bootstrap["static_resources"][list].as_array().unwrap();
+        items.iter().filter_map(|item| item["name"].as_str()).collect()
+    };
+    assert_eq!(names("clusters"), ["static", "cluster-0", "cluster-1"]);
+    assert_eq!(names("listeners"), ["l"]);
+    let manager =
+        &bootstrap["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"];
+    assert_eq!(manager["route_config"]["name"], "r");
+    assert_eq!(manager["http_filters"][0]["typed_config"]["@type"], "type.googleapis.com/a.B");
+    assert!(bootstrap.get("dynamic_resources").is_none());
+    let place = adapted.place("/static_resources/clusters/1/name").pointer;
+    assert_eq!(place, "/configs/5/dynamic_active_clusters/0/cluster/name");
+}
+
+#[test]
+fn a_file_that_is_no_configuration_is_refused() {
+    let error = configuration("- 1").unwrap_err().to_string();
+    assert!(error.contains("neither an Envoy bootstrap nor a /config_dump"), "{error}");
+    let error = configuration(r#"{"configs": []}"#).unwrap_err().to_string();
+    assert!(error.contains("BootstrapConfigDump"), "{error}");
+}

@@ -1,0 +1,26 @@
+//! A given Envoy configuration, made ready to be measured: read from its files or a dump, adapted to a lab, and taken apart.
+//!
+//! The configuration stays a tree of JSON values. Only the fields that lead to addresses, files, secrets and parts are known
+//! here; everything else is passed on, and Envoy judges it. Nothing here opens a file or a socket.
+//!
+//! 1. [`read`] joins the files, or the sections of a `/config_dump`, into one static [`Configuration`].
+//! 2. [`Configuration::adapt`] replaces every address, file and secret, and lists each replacement ([`Adapted`]).
+//! 3. [`parts`] lists what can be removed, and [`Adapted::without`] is the bootstrap without some of it.
+//! 4. [`request`] derives a request that a listener forwards.
+
+mod adapt;
+mod assemble;
+mod document;
+#[cfg(test)]
+mod fixture;
+mod names;
+mod outside;
+pub mod parts;
+mod place;
+pub mod request;
+mod tree;
+
+pub use adapt::{Adapted, Copied, Identity, Lab, LabFiles, Listener, Replacement, missing_extension};
+pub use assemble::{Configuration, Loaded, read};
+pub use outside::outside_addresses;
+pub use place::{Place, Problem, Problems};

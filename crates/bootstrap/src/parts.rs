@@ -1,0 +1,266 @@
+//! The parts of a configuration that a request passes and that can be removed: filters, logs, tracers, TLS, routes.
+//!
+//! A part is a list of nodes. [`Adapted::without`] removes them, and the rest is a valid bootstrap.
+
+mod proof;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::adapt::{Adapted, Listener};
+use crate::place::Place;
+use crate::request::{DerivedRequest, connection_manager};
+use crate::tree::{extension_type, is_within, items, join, message_type, text};
+
+/// The kind of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// A filter that sees connections before a filter chain is chosen.
+    ListenerFilter,
+    /// A filter of bytes.
+    NetworkFilter,
+    /// A filter of requests.
+    HttpFilter,
+    /// A filter of requests on their way to a cluster.
+    UpstreamFilter,
+    /// An access log.
+    AccessLog,
+    /// Spans of requests.
+    Tracer,
+    /// TLS with clients.
+    DownstreamTls,
+    /// TLS with servers.
+    UpstreamTls,
+    /// The routes that the request does not take.
+    OtherRoutes,
+    /// A sink of statistics.
+    StatisticsSink,
+    /// Tags of statistics.
+    StatisticsTags,
+}
+
+impl fmt::Display for PartKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ListenerFilter => "listener filter",
+            Self::NetworkFilter => "network filter",
+            Self::HttpFilter => "HTTP filter",
+            Self::UpstreamFilter => "upstream HTTP filter",
+            Self::AccessLog => "access log",
+            Self::Tracer => "tracer",
+            Self::DownstreamTls => "downstream TLS",
+            Self::UpstreamTls => "upstream TLS",
+            Self::OtherRoutes => "other routes",
+            Self::StatisticsSink => "statistics sink",
+            Self::StatisticsTags => "statistics tags",
+        })
+    }
+}
+
+/// A part of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is.
+    pub kind: PartKind,
+    /// Its name in the configuration; unique within its kind.
+    pub name: String,
+    /// Its place in the user's files.
+    pub place: Place,
+    /// The nodes to remove, for [`Adapted::without`].
+    pub pointers: Vec<String>,
+    /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. None if it has no
+    /// statistic of its own.
+    pub proof: Vec<String>,
+}
+
+impl Part {
+    /// The statistics of the part among those that moved.
+    pub fn moved<'m>(&self, moved: impl IntoIterator<Item = &'m String>) -> Vec<&'m String> {
+        let is_own = |name: &&String| self.proof.iter().any(|pattern| is_matched(name, pattern));
+        moved.into_iter().filter(is_own).collect()
+    }
+}
+
+/// Whether a name matches a pattern in which `*` is a wildcard.
+fn is_matched(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((before, behind)) => name.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| is_matched(rest, behind)))
+        }),
+    }
+}
+
+/// The parts that a request through a listener passes, in the order in which it meets them.
+pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -> Vec<Part> {
+    let mut finder = Finder { adapted, found: Vec::new() };
+    finder.listener_filters(listener);
+    finder.downstream_tls(listener, request);
+    finder.access_logs(&listener.pointer, "");
+    finder.filters(request);
+    for cluster in &request.clusters {
+        finder.cluster(cluster);
+    }
+    finder.statistics();
+    finder.found
+}
+
+struct Finder<'a> {
+    adapted: &'a Adapted,
+    found: Vec<Part>,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, kind: PartKind, name: &str, pointers: Vec<String>, proof: Vec<String>) {
+        let Some(place) = pointers.first().map(|pointer| self.adapted.place(pointer)) else { return };
+        let same = self.found.iter().filter(|part| {
+            part.kind == kind && (part.name == name || part.name.starts_with(&format!("{name}#")))
+        });
+        let name = match same.count() {
+            0 => name.to_owned(),
+            earlier => format!("{name}#{}", earlier + 1),
+        };
+        self.found.push(Part { kind, name, place, pointers, proof });
+    }
+
+    /// A part that is one extension in a list.
+    fn extension(&mut self, kind: PartKind, pointer: String, node: &Value, prefix: &str) {
+        let name = match text(node, "/name") {
+            "" => extension_type(node),
+            name => name,
+        };
+        self.add(kind, name, vec![pointer], proof::of_extension(node, prefix));
+    }
+
+    fn listener_filters(&mut self, listener: &Listener) {
+        let adapted = self.adapted;
+        let chains = join(&listener.pointer, "filter_chains");
+        let is_selective = items(&adapted.tree, &chains).iter().any(|(_, chain)| {
+            let matching = chain.get("filter_chain_match").and_then(Value::as_object);
+            matching.is_some_and(|matching| matching.values().any(|condition| !condition.is_null()))
+        });
+        for (pointer, filter) in items(&adapted.tree, &join(&listener.pointer, "listener_filters")) {
+            let of = extension_type(filter);
+            // Filter chains are chosen by what inspectors find, and addresses by the PROXY protocol.
+            if is_selective || of.contains("proxy_protocol") {
+                continue;
+            }
+            self.extension(PartKind::ListenerFilter, pointer, filter, "");
+        }
+    }
+
+    fn downstream_tls(&mut self, listener: &Listener, request: &DerivedRequest) {
+        let socket = join(&request.chain, "transport_socket");
+        let Some(node) = self.adapted.tree.pointer(&socket).filter(|node| node.is_object()) else { return };
+        let is_tls = node.pointer("/typed_config/common_tls_context").is_some();
+        if !is_tls || message_type(&node["typed_config"]).contains(".quic.") {
+            return;
+        }
+        // In plaintext no chain can be chosen by server name, so only this one is kept.
+        let mut pointers = vec![socket, join(&request.chain, "filter_chain_match")];
+        let chains = items(&self.adapted.tree, &join(&listener.pointer, "filter_chains"));
+        let others = chains
+            .into_iter()
+            .map(|(pointer, _)| pointer)
+            .chain([join(&listener.pointer, "default_filter_chain")]);
+        pointers.extend(others.filter(|pointer| *pointer != request.chain));
+        self.add(PartKind::DownstreamTls, text(node, "/name"), pointers, proof::of_downstream_tls());
+    }
+
+    fn access_logs(&mut self, owner: &str, prefix: &str) {
+        let adapted = self.adapted;
+        for (pointer, log) in items(&adapted.tree, &join(owner, "access_log")) {
+            self.extension(PartKind::AccessLog, pointer, log, prefix);
+        }
+    }
+
+    /// The filters of the chain, and what is in the connection manager.
+    fn filters(&mut self, request: &DerivedRequest) {
+        let adapted = self.adapted;
+        let filters = items(&adapted.tree, &join(&request.chain, "filters"));
+        let Some(((last, _), earlier)) = filters.split_last() else { return };
+        for (pointer, filter) in earlier {
+            self.extension(PartKind::NetworkFilter, pointer.clone(), filter, "");
+        }
+        let Some(manager) = connection_manager(&adapted.tree, &request.chain) else {
+            self.access_logs(&join(last, "typed_config"), "");
+            return;
+        };
+        let node = &adapted.tree.pointer(&manager).unwrap_or(&Value::Null);
+        let prefix = text(node, "/stat_prefix");
+        let http = items(&adapted.tree, &join(&manager, "http_filters"));
+        if let Some((_, others)) = http.split_last() {
+            for (pointer, filter) in others {
+                self.extension(PartKind::HttpFilter, pointer.clone(), filter, prefix);
+            }
+        }
+        self.access_logs(&manager, prefix);
+        let tracing = join(&manager, "tracing");
+        if let Some(node) = adapted.tree.pointer(&tracing).filter(|node| node.is_object()) {
+            let own = text(node, "/provider/name");
+            let name = if own.is_empty() { text(&adapted.tree, "/tracing/http/name") } else { own };
+            self.add(PartKind::Tracer, name, vec![tracing], proof::of_tracer(prefix));
+        }
+        self.other_routes(&manager, request);
+    }
+
+    fn other_routes(&mut self, manager: &str, request: &DerivedRequest) {
+        let table = join(manager, "route_config");
+        let mut others = Vec::new();
+        for (host, _) in items(&self.adapted.tree, &join(&table, "virtual_hosts")) {
+            if !is_within(&request.route, &host) {
+                others.push(host);
+                continue;
+            }
+            let routes = items(&self.adapted.tree, &join(&host, "routes"));
+            others.extend(routes.into_iter().map(|(route, _)| route).filter(|route| *route != request.route));
+        }
+        let name = text(self.adapted.tree.pointer(&table).unwrap_or(&Value::Null), "/name").to_owned();
+        self.add(PartKind::OtherRoutes, &name, others, Vec::new());
+    }
+
+    /// TLS and filters of a cluster.
+    fn cluster(&mut self, name: &str) {
+        let adapted = self.adapted;
+        let clusters = items(&adapted.tree, "/static_resources/clusters");
+        let Some((pointer, node)) = clusters.into_iter().find(|(_, cluster)| text(cluster, "/name") == name)
+        else {
+            return;
+        };
+        let options =
+            "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+        // A cluster that negotiates its protocol needs TLS.
+        let negotiates = node.pointer(options).is_some_and(|options| options.get("auto_config").is_some());
+        let sockets = ["transport_socket", "transport_socket_matches"].map(|key| join(&pointer, key));
+        let is_tls = text(node, "/transport_socket/typed_config/@type").contains("Tls")
+            || node.get("transport_socket_matches").is_some();
+        if is_tls && !negotiates {
+            self.add(PartKind::UpstreamTls, name, sockets.into(), proof::of_upstream_tls(name));
+        }
+        let filters = items(&adapted.tree, &format!("{pointer}{options}/http_filters"));
+        if let Some((_, others)) = filters.split_last() {
+            for (pointer, filter) in others {
+                self.extension(PartKind::UpstreamFilter, pointer.clone(), filter, &format!("cluster.{name}"));
+            }
+        }
+    }
+
+    fn statistics(&mut self) {
+        let adapted = self.adapted;
+        for (pointer, sink) in items(&adapted.tree, "/stats_sinks") {
+            self.extension(PartKind::StatisticsSink, pointer, sink, "");
+        }
+        if !items(&adapted.tree, "/stats_config/stats_tags").is_empty() {
+            self.add(
+                PartKind::StatisticsTags,
+                "stats_tags",
+                vec!["/stats_config/stats_tags".to_owned()],
+                Vec::new(),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+use std::fmt::Write;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::fixture::{EDGE, adapted};
+use crate::request::derive;
+
+fn edge() -> (Adapted, Vec<Part>) {
+    let adapted = adapted(EDGE);
+    let request = derive(&adapted, &adapted.listeners[0]).unwrap();
+    let parts = parts(&adapted, &adapted.listeners[0], &request);
+    (adapted, parts)
+}
+
+#[test]
+fn the_parts_that_a_request_passes_are_listed_in_its_order() {
+    let mut text = String::new();
+    for part in edge().1 {
+        writeln!(text, "{} {} ({}): {}", part.kind, part.name, part.place, part.proof.join(", ")).unwrap();
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn everything_off_leaves_a_router_and_the_route() {
+    let (adapted, parts) = edge();
+    let rest = adapted.without(parts.iter().flat_map(|part| &part.pointers));
+    let chain = &rest["static_resources"]["listeners"][0]["filter_chains"][0];
+    assert!(chain.get("transport_socket").is_none() && chain.get("filter_chain_match").is_none());
+    let manager = &chain["filters"][0]["typed_config"];
+    assert_eq!(manager["http_filters"].as_array().map(Vec::len), Some(1));
+    let hosts = manager["route_config"]["virtual_hosts"].as_array().unwrap();
+    assert_eq!(hosts.len(), 1);
+    assert_eq!(hosts[0]["routes"].as_array().map(Vec::len), Some(1));
+    for key in ["access_log", "tracing"] {
+        assert!(manager.get(key).is_none_or(|node| *node == Value::Array(Vec::new())), "{key}");
+    }
+}
+
+#[test]
+fn statistics_are_matched_with_wildcards() {
+    let (_, parts) = edge();
+    let cors = parts.iter().find(|part| part.name == "cors").unwrap();
+    let moved = ["http.edge.cors.origin_valid".to_owned(), "http.other.cors.origin_valid".to_owned()];
+    assert_eq!(cors.moved(&moved), [&moved[0]]);
+}
+
+proptest! {
+    #[test]
+    fn removing_a_part_leaves_all_others(chosen in prop::collection::vec(any::<bool>(), 16)) {
+        let (adapted, parts) = edge();
+        let (off, on): (Vec<_>, Vec<_>) = parts.iter().zip(chosen).partition(|(_, is_off)| *is_off);
+        let rest = adapted.without(off.iter().flat_map(|(part, _)| &part.pointers)).to_string();
+        for (part, _) in on.iter().filter(|(part, _)| part.kind == PartKind::HttpFilter) {
+            let name = format!("\"name\":\"{}\"", part.name);
+            prop_assert!(rest.contains(&name), "{name} is gone");
+        }
+        for (part, _) in off.iter().filter(|(part, _)| part.kind == PartKind::HttpFilter) {
+            let name = format!("\"name\":\"{}\"", part.name);
+            prop_assert!(!rest.contains(&name), "{name} is left");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Places in the user's files, and problems with them.
+
+use std::fmt;
+
+/// A place in a file of the user.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file, as the user named it.
+    pub file: String,
+    /// Line, from 1; 0 in JSON, where positions are not kept.
+    pub line: u64,
+    /// JSON pointer of the node in the file.
+    pub pointer: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.pointer.as_str()) {
+            (0, "") => f.write_str(&self.file),
+            (0, pointer) => write!(f, "{} {pointer}", self.file),
+            (line, _) => write!(f, "{}:{line}", self.file),
+        }
+    }
+}
+
+/// What is wrong at a place, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The place.
+    pub place: Place,
+    /// What is wrong, and what to do. It quotes no values, which may be secret.
+    pub message: String,
+}
+
+/// All problems of a configuration, sorted by place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Problems, which are sorted here.
+    pub(crate) fn new(mut problems: Vec<Problem>) -> Self {
+        problems.sort();
+        problems.dedup();
+        Self(problems)
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            let end = if index == 0 { "" } else { "\n" };
+            write!(f, "{end}{}: {}", problem.place, problem.message)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! Derives a request that a listener forwards, from its filter chains and routes.
+
+mod credentials;
+mod matching;
+pub(crate) mod sample;
+
+use serde_json::Value;
+
+use crate::adapt::{Adapted, Listener};
+use crate::place::Problem;
+use crate::tree::{extension_type, items, join, text};
+
+/// The host of requests where a route accepts every host.
+const HOST: &str = "hoptax.test";
+
+/// A request that goes through a listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DerivedRequest {
+    /// Method.
+    pub method: String,
+    /// Path with query.
+    pub path: String,
+    /// Host, the value of `:authority`.
+    pub host: String,
+    /// Further headers, with lower-case names.
+    pub headers: Vec<(String, String)>,
+    /// TLS of the connection; plaintext if none.
+    pub tls: Option<RequestTls>,
+    /// Whether the listener forwards bytes instead of requests. Any request then goes through it.
+    pub is_tcp: bool,
+    /// Pointer of the filter chain that it takes.
+    pub chain: String,
+    /// Pointer of the route that it takes; empty for bytes.
+    pub route: String,
+    /// The clusters that the route leads to.
+    pub clusters: Vec<String>,
+}
+
+/// TLS of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestTls {
+    /// Server name; none if any will do.
+    pub server_name: Option<String>,
+    /// Whether the client must present a certificate.
+    pub presents_certificate: bool,
+    /// Protocols to offer; empty if any will do.
+    pub application_protocols: Vec<String>,
+}
+
+impl DerivedRequest {
+    /// Whether it needs HTTP/2, as gRPC does.
+    pub fn is_http2(&self) -> bool {
+        self.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"))
+    }
+
+    fn set_header(&mut self, name: &str, value: &str) {
+        self.headers.retain(|(known, _)| known != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Derives a request that goes through a listener to a cluster, or, if no route leads to one, that the listener answers.
+///
+/// # Errors
+/// When no filter chain and no route gives one.
+pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, Problem> {
+    let problem =
+        |message: &str| Problem { place: adapted.place(&listener.pointer), message: message.to_owned() };
+    if listener.is_udp {
+        return Err(problem("requests over UDP cannot be derived; measure another listener"));
+    }
+    if listener.is_internal {
+        return Err(problem("only other listeners connect to it; measure the listener in front of it"));
+    }
+    let mut chains = items(&adapted.tree, &join(&listener.pointer, "filter_chains"));
+    let default = join(&listener.pointer, "default_filter_chain");
+    chains.extend(
+        adapted.tree.pointer(&default).filter(|chain| chain.is_object()).map(|chain| (default, chain)),
+    );
+    // A chain of HTTP has more parts than one of bytes.
+    let http = chains.iter().find_map(|(pointer, chain)| through_http(adapted, pointer, chain));
+    http.or_else(|| chains.iter().find_map(|(pointer, chain)| through_tcp(adapted, pointer, chain))).ok_or_else(|| {
+        problem("no request can be derived from its routes: none leads to a cluster, or the conditions depend on what only runs")
+    })
+}
+
+fn through_tcp(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<DerivedRequest> {
+    let (_, last) = items(&adapted.tree, &join(pointer, "filters")).into_iter().next_back()?;
+    if !extension_type(last).ends_with(".tcp_proxy.v3.TcpProxy") {
+        return None;
+    }
+    let (method, path) = ("GET".to_owned(), "/".to_owned());
+    let clusters = cluster_names(last.get("typed_config")?);
+    let tls = tls(chain);
+    let host = tls.as_ref().and_then(|tls| tls.server_name.clone()).unwrap_or_else(|| HOST.to_owned());
+    let chain = pointer.to_owned();
+    Some(DerivedRequest {
+        method,
+        path,
+        host,
+        tls,
+        is_tcp: true,
+        chain,
+        clusters,
+        ..DerivedRequest::default()
+    })
+}
+
+fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<DerivedRequest> {
+    let manager = connection_manager(&adapted.tree, pointer)?;
+    let hosts = items(&adapted.tree, &format!("{manager}/route_config/virtual_hosts"));
+    let mut answered = None;
+    for (host_pointer, host) in &hosts {
+        let routes = items(&adapted.tree, &join(host_pointer, "routes"));
+        for (route_pointer, route) in &routes {
+            let clusters = route.get("route").map(cluster_names).unwrap_or_default();
+            let is_answered = route.get("direct_response").is_some();
+            if clusters.is_empty() && !is_answered {
+                continue;
+            }
+            let mut request = DerivedRequest {
+                method: "GET".to_owned(),
+                host: host_of(host),
+                tls: tls(chain),
+                chain: pointer.to_owned(),
+                route: route_pointer.clone(),
+                clusters,
+                ..DerivedRequest::default()
+            };
+            let Some(matching) = route.get("match") else { continue };
+            if matching::satisfy(matching, &mut request).is_none() {
+                continue;
+            }
+            credentials::add(adapted, &manager, host, route, &mut request);
+            if redirects_to_tls(host) && request.tls.is_none() {
+                request.set_header("x-forwarded-proto", "https");
+            }
+            let first = routes.iter().find(|(_, route)| {
+                route.get("match").is_some_and(|matching| matching::is_matched(matching, &request))
+            });
+            if first.is_none_or(|(first, _)| first != route_pointer) {
+                continue;
+            }
+            if !request.clusters.is_empty() {
+                return Some(request);
+            }
+            answered.get_or_insert(request);
+        }
+    }
+    answered
+}
+
+/// The pointer of the configuration of the connection manager in a filter chain.
+pub(crate) fn connection_manager(tree: &Value, chain: &str) -> Option<String> {
+    let filters = items(tree, &join(chain, "filters"));
+    let is_manager = |filter: &Value| {
+        extension_type(filter).ends_with(".http_connection_manager.v3.HttpConnectionManager")
+    };
+    let (pointer, _) = filters.into_iter().find(|(_, filter)| is_manager(filter))?;
+    Some(join(&pointer, "typed_config"))
+}
+
+/// The clusters that a route action or a TCP proxy leads to.
+fn cluster_names(action: &Value) -> Vec<String> {
+    let one = action.get("cluster").and_then(Value::as_str);
+    let weighted = action.pointer("/weighted_clusters/clusters").and_then(Value::as_array);
+    let weighted = weighted.into_iter().flatten().filter_map(|cluster| cluster.get("name")?.as_str());
+    one.into_iter().chain(weighted).map(str::to_owned).collect()
+}
+
+fn host_of(virtual_host: &Value) -> String {
+    let domain = virtual_host.pointer("/domains/0").and_then(Value::as_str).unwrap_or("*");
+    if domain == "*" { HOST.to_owned() } else { domain.replacen('*', "hoptax", 1) }
+}
+
+fn redirects_to_tls(virtual_host: &Value) -> bool {
+    matches!(text(virtual_host, "/require_tls"), "ALL" | "EXTERNAL_ONLY")
+}
+
+fn tls(chain: &Value) -> Option<RequestTls> {
+    let matching = chain.get("filter_chain_match").unwrap_or(&Value::Null);
+    let strings = |key: &str| {
+        let list = matching.get(key).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).map(|name| name.replacen('*', "hoptax", 1)).collect::<Vec<_>>()
+    };
+    let names = strings("server_names");
+    let context = chain
+        .pointer("/transport_socket/typed_config")
+        .filter(|node| node.get("common_tls_context").is_some());
+    if context.is_none() && names.is_empty() && text(matching, "/transport_protocol") != "tls" {
+        return None;
+    }
+    let required =
+        context.and_then(|context| context.get("require_client_certificate")).and_then(Value::as_bool);
+    Some(RequestTls {
+        server_name: names.into_iter().next(),
+        presents_certificate: required.unwrap_or(false),
+        application_protocols: strings("application_protocols"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

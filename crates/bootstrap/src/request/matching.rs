@@ -1,0 +1,146 @@
+//! Route matches: a request that a match accepts, and whether it accepts a request.
+
+use serde_json::Value;
+
+use super::DerivedRequest;
+use super::sample::{accepts, matched_text, of_regex, regex_accepts};
+use crate::tree::text;
+
+/// Conditions that cannot be derived from the configuration.
+const UNKNOWN: [&str; 5] =
+    ["connect_matcher", "path_match_policy", "dynamic_metadata", "filter_state", "tls_context"];
+
+/// Makes a request satisfy a match. None if it cannot.
+pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<()> {
+    if UNKNOWN.iter().any(|key| matching.get(key).is_some_and(|node| !node.is_null())) {
+        return None;
+    }
+    let of = |key: &str| matching.get(key).and_then(Value::as_str);
+    request.path = match (of("path"), of("prefix"), of("path_separated_prefix")) {
+        (Some(path), ..) | (_, Some(path), _) | (.., Some(path)) => path.to_owned(),
+        _ => of_regex(text(matching, "/safe_regex/regex"))?,
+    };
+    if !request.path.starts_with('/') {
+        request.path.insert(0, '/');
+    }
+    if matching.get("grpc").is_some_and(Value::is_object) {
+        request.method = "POST".to_owned();
+        request.set_header("content-type", "application/grpc");
+        request.set_header("te", "trailers");
+    }
+    for header in matching.get("headers").and_then(Value::as_array).into_iter().flatten() {
+        satisfy_header(header, request)?;
+    }
+    let mut query = Vec::new();
+    for parameter in matching.get("query_parameters").and_then(Value::as_array).into_iter().flatten() {
+        let value = parameter.get("string_match").map_or(Some("1".to_owned()), matched_text)?;
+        query.push(format!("{}={value}", text(parameter, "/name")));
+    }
+    if !query.is_empty() {
+        request.path = format!("{}?{}", request.path, query.join("&"));
+    }
+    Some(())
+}
+
+fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Option<()> {
+    let name = text(header, "/name").to_ascii_lowercase();
+    let is_inverted = header.get("invert_match").and_then(Value::as_bool).unwrap_or(false);
+    if is_inverted || header.get("present_match").and_then(Value::as_bool) == Some(false) {
+        // Most such conditions hold without the header; `is_matched` decides.
+        return Some(());
+    }
+    let old = ["exact", "prefix", "suffix", "contains"]
+        .into_iter()
+        .find_map(|kind| header.get(format!("{kind}_match")).and_then(Value::as_str).map(str::to_owned));
+    let value = if let Some(matcher) = header.get("string_match") {
+        matched_text(matcher)?
+    } else if let Some(start) = header.pointer("/range_match/start") {
+        start.to_string().trim_matches('"').to_owned()
+    } else {
+        match (old, header.pointer("/safe_regex_match/regex").and_then(Value::as_str)) {
+            (Some(old), _) => old,
+            (None, Some(expression)) => of_regex(expression)?,
+            (None, None) => "1".to_owned(),
+        }
+    };
+    match name.as_str() {
+        ":method" => request.method = value,
+        ":authority" | "host" => request.host = value,
+        ":path" => request.path = value,
+        ":scheme" => {}
+        _ => request.set_header(&name, &value),
+    }
+    Some(())
+}
+
+/// Whether a match accepts a request. A match with conditions that cannot be derived accepts none.
+pub(super) fn is_matched(matching: &Value, request: &DerivedRequest) -> bool {
+    if UNKNOWN.iter().any(|key| matching.get(key).is_some_and(|node| !node.is_null())) {
+        return false;
+    }
+    if matching.pointer("/runtime_fraction/default_value/numerator").and_then(Value::as_u64) == Some(0) {
+        return false;
+    }
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let of = |key: &str| matching.get(key).and_then(Value::as_str);
+    let is_path = match (of("path"), of("prefix"), of("path_separated_prefix")) {
+        (Some(exact), ..) => path == exact,
+        (_, Some(prefix), _) => path.starts_with(prefix),
+        (.., Some(prefix)) => {
+            path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        }
+        _ => regex_accepts(text(matching, "/safe_regex/regex"), path),
+    };
+    let headers = matching.get("headers").and_then(Value::as_array);
+    let parameters = matching.get("query_parameters").and_then(Value::as_array);
+    let is_grpc = request.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
+    is_path
+        && (is_grpc || !matching.get("grpc").is_some_and(Value::is_object))
+        && headers.into_iter().flatten().all(|header| header_matches(header, request))
+        && parameters.into_iter().flatten().all(|parameter| {
+            let prefix = format!("{}=", text(parameter, "/name"));
+            let value = query.split('&').find_map(|pair| pair.strip_prefix(prefix.as_str()));
+            value.is_some_and(|value| {
+                parameter.get("string_match").is_none_or(|matcher| accepts(matcher, value))
+            })
+        })
+}
+
+fn header_matches(header: &Value, request: &DerivedRequest) -> bool {
+    let name = text(header, "/name").to_ascii_lowercase();
+    let value = match name.as_str() {
+        ":method" => Some(request.method.as_str()),
+        ":authority" | "host" => Some(request.host.as_str()),
+        ":path" => Some(request.path.as_str()),
+        ":scheme" => Some(if request.tls.is_some() { "https" } else { "http" }),
+        _ => request.header(&name),
+    };
+    let of = |key: &str| header.get(key).and_then(Value::as_str);
+    let holds = value.is_some_and(|value| {
+        if let Some(matcher) = header.get("string_match") {
+            accepts(matcher, value)
+        } else if let Some(exact) = of("exact_match") {
+            value == exact
+        } else if let Some(prefix) = of("prefix_match") {
+            value.starts_with(prefix)
+        } else if let Some(suffix) = of("suffix_match") {
+            value.ends_with(suffix)
+        } else if let Some(contained) = of("contains_match") {
+            value.contains(contained)
+        } else if let Some(expression) = header.pointer("/safe_regex_match/regex").and_then(Value::as_str) {
+            regex_accepts(expression, value)
+        } else if let Some(range) = header.get("range_match") {
+            let bound = |key: &str| {
+                range.get(key).map(|n| n.to_string().trim_matches('"').parse::<i64>().unwrap_or(0))
+            };
+            value.parse::<i64>().is_ok_and(|number| {
+                number >= bound("start").unwrap_or(0) && bound("end").is_none_or(|end| number < end)
+            })
+        } else {
+            true
+        }
+    });
+    let is_inverted = header.get("invert_match").and_then(Value::as_bool).unwrap_or(false);
+    let is_absence = header.get("present_match").and_then(Value::as_bool) == Some(false);
+    holds != (is_inverted || is_absence)
+}

@@ -1,0 +1,100 @@
+//! Walking a configuration as a tree of JSON values.
+//!
+//! A removed node becomes null and is dropped by [`compact`], so the pointers of all other nodes stay valid.
+
+use serde_json::{Map, Value};
+
+/// The pointer of the entry `key` of the node at `pointer`.
+pub(crate) fn join(pointer: &str, key: &str) -> String {
+    let mut joined = pointer.to_owned();
+    push(&mut joined, key);
+    joined
+}
+
+fn push(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    if key.contains(['~', '/']) {
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    } else {
+        pointer.push_str(key);
+    }
+}
+
+/// The last step of a pointer.
+pub(crate) fn last_step(pointer: &str) -> &str {
+    pointer.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether `pointer` is `root` or leads through it.
+pub(crate) fn is_within(pointer: &str, root: &str) -> bool {
+    pointer.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Calls `visit` for every node with its pointer, a node before its children.
+pub(crate) fn walk<'a>(root: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
+    fn step<'a>(node: &'a Value, pointer: &mut String, visit: &mut dyn FnMut(&str, &'a Value)) {
+        visit(pointer, node);
+        let length = pointer.len();
+        let mut child = |key: &str, child: &'a Value| {
+            push(pointer, key);
+            step(child, pointer, visit);
+            pointer.truncate(length);
+        };
+        match node {
+            Value::Object(entries) => entries.iter().for_each(|(key, value)| child(key, value)),
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(index, item)| child(&index.to_string(), item));
+            }
+            _ => {}
+        }
+    }
+    step(root, &mut pointer.to_owned(), visit);
+}
+
+/// A copy without nulls.
+pub(crate) fn compact(value: &Value) -> Value {
+    match value {
+        Value::Object(entries) => {
+            let kept = entries.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(key, value)| (key.clone(), compact(value))).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().filter(|item| !item.is_null()).map(compact).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Removes the node at a pointer.
+pub(crate) fn remove(root: &mut Value, pointer: &str) {
+    if let Some(node) = root.pointer_mut(pointer) {
+        *node = Value::Null;
+    }
+}
+
+/// The items of a list that are not removed, with their pointers; none if the node is not a list.
+pub(crate) fn items<'a>(root: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
+    let items = root.pointer(pointer).and_then(Value::as_array);
+    let items = items.into_iter().flatten().enumerate().filter(|(_, item)| !item.is_null());
+    items.map(|(index, item)| (join(pointer, &index.to_string()), item)).collect()
+}
+
+/// The text at `pointer` below a node; empty if there is none.
+pub(crate) fn text<'a>(node: &'a Value, pointer: &str) -> &'a str {
+    node.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The message type of a typed configuration, without the part before the slash; empty if it has none.
+pub(crate) fn message_type(node: &Value) -> &str {
+    last_step(node.get("@type").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// The message type of the configuration of an extension: of its `typed_config`, or its name if it has none.
+pub(crate) fn extension_type(extension: &Value) -> &str {
+    match extension.get("typed_config").map(message_type) {
+        None | Some("") => text(extension, "/name"),
+        // Istio and others wrap a configuration without its own type.
+        Some("xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct") => {
+            last_step(text(extension, "/typed_config/type_url"))
+        }
+        Some(of) => of,
+    }
+}

@@ -1,0 +1,108 @@
+//! What `hoptax price` prints.
+
+use hoptax_bill::Answers;
+use hoptax_bootstrap::Replacement;
+use hoptax_bootstrap::parts::Part;
+use hoptax_bootstrap::request::DerivedRequest;
+
+use super::{Passed, Tried};
+
+/// Listeners with their requests and parts, and all replacements.
+pub(super) fn outline(all: &[Passed], replacements: &[Replacement]) -> String {
+    let mut text = String::new();
+    for passed in all {
+        text += &format!("Listener {} ({})\n", passed.listener.name, passed.listener.address);
+        match &passed.request {
+            Ok(request) => {
+                text += &self::request(request);
+                text +=
+                    if passed.parts.is_empty() { "  no parts that can be removed\n" } else { "  parts\n" };
+                let rows: Vec<[String; 3]> = passed.parts.iter().map(part).collect();
+                text += &table(&rows, 4);
+            }
+            Err(problem) => text += &format!("  no request: {}: {}\n", problem.place, problem.message),
+        }
+        text += "\n";
+    }
+    text += "Replacements\n";
+    let rows: Vec<[String; 3]> = replacements
+        .iter()
+        .map(|one| [one.place.to_string(), one.what.clone(), format!("-> {}", one.with)])
+        .collect();
+    text + &table(&rows, 2)
+}
+
+fn request(request: &DerivedRequest) -> String {
+    let scheme = if request.tls.is_some() { "https" } else { "http" };
+    let kind = if request.is_tcp { " (the listener forwards bytes)" } else { "" };
+    let mut text =
+        format!("  request  {} {scheme}://{}{}{kind}\n", request.method, request.host, request.path);
+    for (name, value) in &request.headers {
+        text += &format!("           {name}: {value}\n");
+    }
+    if let Some(tls) = &request.tls {
+        let name = tls.server_name.as_ref().map(|name| format!(", server name {name}")).unwrap_or_default();
+        let certificate = if tls.presents_certificate { ", client certificate" } else { "" };
+        text += &format!("           TLS{name}{certificate}\n");
+    }
+    if request.clusters.is_empty() {
+        text += "           the listener answers it itself\n";
+    } else {
+        text += &format!("           to cluster {}\n", request.clusters.join(", "));
+    }
+    text
+}
+
+fn part(part: &Part) -> [String; 3] {
+    [part.kind.to_string(), part.name.clone(), part.place.to_string()]
+}
+
+/// What the variants answered, and which parts acted.
+pub(super) fn trials(passed: &Passed, tried: &[Tried]) -> String {
+    let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
+    let rows: Vec<[String; 3]> = tried
+        .iter()
+        .map(|one| {
+            let outcome = one.outcome.as_ref().map_or_else(|error| format!("failed: {error}"), answers);
+            [one.name.clone(), outcome, String::new()]
+        })
+        .collect();
+    text += &table(&rows, 2);
+    let Some(Ok(whole)) = tried.first().map(|one| &one.outcome) else { return text };
+    text += "\nActivity of the parts\n";
+    let rows: Vec<[String; 3]> = passed
+        .parts
+        .iter()
+        .map(|part| [part.kind.to_string(), part.name.clone(), activity(part, whole)])
+        .collect();
+    text + &table(&rows, 2)
+}
+
+fn answers(answers: &Answers) -> String {
+    let statuses = answers.statuses.iter().map(|(status, number)| format!("{number} of status {status}"));
+    let failures = answers.failures.iter().filter(|(kind, _)| !kind.starts_with("status"));
+    let failures = failures.map(|(kind, number)| format!("{number} {kind}"));
+    let all: Vec<String> = statuses.chain(failures).collect();
+    if all.is_empty() { "no response".to_owned() } else { all.join(", ") }
+}
+
+fn activity(part: &Part, whole: &Answers) -> String {
+    if part.proof.is_empty() {
+        return "has no statistic of its own".to_owned();
+    }
+    match part.moved(whole.moved.keys()).as_slice() {
+        [] => format!("not exercised: no change of {}", part.proof.join(", ")),
+        [first, ..] => format!("{first} +{}", whole.moved[*first]),
+    }
+}
+
+/// Columns as wide as their contents.
+fn table(rows: &[[String; 3]], indent: usize) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).min(60);
+    let (first, second) = (width(0), width(1));
+    let line = |row: &[String; 3]| {
+        let text = format!("{:indent$}{:first$}  {:second$}  {}", "", row[0], row[1], row[2]);
+        format!("{}\n", text.trim_end())
+    };
+    rows.iter().map(line).collect()
+}

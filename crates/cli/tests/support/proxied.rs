@@ -1,0 +1,182 @@
+//! A real Envoy with one function, in front of an origin that stores what arrives.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use hoptax_functions::{Catalogue, Context, FunctionCall};
+use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
+use hoptax_subject::envoy::process::{Proxy, ProxySpec};
+use hoptax_subject::envoy::release::Envoy;
+
+/// A request as the origin receives it.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrived {
+    /// Its head, in lower case.
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+/// An origin that stores its requests.
+pub(crate) struct Witness {
+    pub address: SocketAddr,
+    requests: Arc<Mutex<Vec<Arrived>>>,
+}
+
+impl Witness {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, requests) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let kept = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let kept = Arc::clone(&kept);
+                std::thread::spawn(move || serve(stream, &kept));
+            }
+        });
+        Self { address, requests }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Arrived> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.requests().into_iter().map(|request| request.head).collect()
+    }
+}
+
+fn serve(stream: TcpStream, requests: &Mutex<Vec<Arrived>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    while let Some(request) = read_request(&mut reader) {
+        requests.lock().unwrap().push(request);
+        let body = "text ".repeat(820);
+        let response = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        if stream.write_all(response.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_request(reader: &mut impl BufRead) -> Option<Arrived> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let head = head.to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let body = if head.contains("\r\ntransfer-encoding: chunked\r\n") {
+        read_chunks(reader)?
+    } else {
+        read_bytes(reader, length.unwrap_or(0))?
+    };
+    Some(Arrived { head, body })
+}
+
+fn read_bytes(reader: &mut impl BufRead, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    reader.read_exact(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn read_chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut size = String::new();
+        reader.read_line(&mut size).ok()?;
+        let chunk = read_bytes(reader, usize::from_str_radix(size.trim(), 16).ok()?)?;
+        // A line ends each chunk.
+        read_bytes(reader, 2)?;
+        if chunk.is_empty() {
+            return Some(body);
+        }
+        body.extend(chunk);
+    }
+}
+
+/// The response to a request without a body.
+pub(crate) fn get(address: SocketAddr, path: &str, headers: &BTreeMap<String, String>) -> String {
+    respond(address, "GET", path, headers, &[])
+}
+
+/// The response to a request; empty if the connection is closed without one.
+pub(crate) fn respond(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &BTreeMap<String, String>,
+    body: &[u8],
+) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: a\r\n{headers}{length}connection: close\r\n\r\n")
+        .unwrap();
+    stream.write_all(body).unwrap();
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    String::from_utf8_lossy(&response).into_owned()
+}
+
+/// Starts Envoy with the function of a call.
+pub(crate) fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
+    started(&spec(call, directory, witnesses))
+}
+
+pub(crate) fn started(spec: &ProxySpec) -> Proxy {
+    spec.configure().unwrap();
+    spec.validate(&AtomicBool::new(false)).unwrap();
+    spec.start().unwrap().wait().unwrap()
+}
+
+/// Envoy with the function of a call, which needs no companion.
+pub(crate) fn spec(call: &str, directory: &Path, witnesses: &[Witness]) -> ProxySpec {
+    spec_with(call, directory, witnesses, None)
+}
+
+/// Envoy with the function of a call.
+pub(crate) fn spec_with(
+    call: &str,
+    directory: &Path,
+    witnesses: &[Witness],
+    companion: Option<SocketAddr>,
+) -> ProxySpec {
+    let catalogue = Catalogue::load().unwrap();
+    let fragment = (call != "baseline").then(|| {
+        let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
+        function.render(&knobs, &Context { directory, companion }).unwrap()
+    });
+    let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
+    ProxySpec {
+        envoy: Envoy::find(None, &mut |_| {}).unwrap(),
+        directory: directory.to_owned(),
+        plan: ProxyPlan {
+            admin_port: 0,
+            listen: ([127, 0, 0, 1], 0).into(),
+            origins: witnesses.iter().map(|witness| witness.address).collect(),
+            fragment,
+            codec: Codec::Http1,
+            downstream: None,
+            upstream: None,
+            watched: None,
+        },
+        environment,
+        flags: Vec::new(),
+        workers: 1,
+        processors: Vec::new(),
+    }
+}
+
+/// All statistics of a proxy.
+pub(crate) fn statistics(proxy: &Proxy) -> String {
+    get(proxy.admin.unwrap(), "/stats", &BTreeMap::new())
+}

@@ -1,0 +1,73 @@
+//! The proxies of an arm that lists them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{OrderWord, ProxyWord, TlsWord};
+
+/// A proxy of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum HopEntry {
+    /// A plain Envoy, by its name.
+    Name(String),
+    /// A proxy by its properties.
+    Hop(HopSection),
+}
+
+/// The properties of a proxy.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HopSection {
+    /// Its name: letters, digits, `-`, `_` and `.`. With a `link`, a proxy named `client` is at the callers' end and all
+    /// others are at the far end. Default: `hop-1`, `hop-2` and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub name: Option<String>,
+    /// `envoy`, or, for plain HTTP/1.1 without functions, `nginx` or `haproxy`.
+    pub proxy: ProxyWord,
+    /// Its functions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    /// The order of their HTTP filters: `recommended` is the default order of Envoy Gateway.
+    pub order: OrderWord,
+    /// Its worker threads, which override `workers` of the conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub workers: Option<u32>,
+    /// TLS of its connections. The two ends of a connection agree: it is enough to state it at one of them.
+    #[serde(skip_serializing_if = "HopTls::is_empty")]
+    pub tls: HopTls,
+    /// Its Envoy: a release such as `1.39.3`, the path of a program, or its name on PATH. Default: as for the study.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub envoy: Option<String>,
+    /// Flags of Envoy, in addition to those of hoptax, as on a command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+    /// Environment variables of Envoy, in addition to those of hoptax.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// TLS of the connections of a proxy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(inline)]
+pub struct HopTls {
+    /// Of the connections that it accepts: `none`, `tls` or `mtls`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub downstream: Option<TlsWord>,
+    /// Of the connections that it opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<TlsWord>,
+}
+
+impl HopTls {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

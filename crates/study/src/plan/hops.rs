@@ -1,0 +1,336 @@
+//! Resolves the proxies of an arm from its entry in the study file.
+
+use hoptax_functions::{Catalogue, Component, Composition, FunctionCall};
+
+use super::chain::{Chain, GATEWAY, Hop};
+use super::{BASELINE, DIRECT, SAME};
+use crate::file::{ChainEntry, HopEntry, HopSection, OrderWord, ProxyWord, TlsWord};
+
+/// Messages with the place in the file that each concerns.
+type Placed = Vec<(String, String)>;
+
+/// Names of the other ends of TLS connections, which no proxy may have.
+const ENDS: [&str; 2] = [hoptax_subject::lab::GENERATOR, hoptax_subject::lab::ORIGIN];
+/// Envoy's options that hoptax sets.
+const OWN_FLAGS: [&str; 9] = [
+    "--config-path",
+    "-c",
+    "--config-yaml",
+    "--mode",
+    "--concurrency",
+    "--disable-hot-restart",
+    "--admin-address-path",
+    "--log-level",
+    "-l",
+];
+
+/// The description of an arm without a proxy.
+pub(super) const NO_PROXY: &str = "No proxy: the generator connects to the origin";
+
+/// The proxies of an arm, and the functions of all of them.
+#[derive(Clone)]
+pub(super) struct Resolved {
+    pub(super) chain: Chain,
+    pub(super) functions: Composition,
+}
+
+/// The proxies of an entry, whose place in the file is `pointer`.
+///
+/// # Errors
+/// Every problem of the entry with its place: a name that means something else, a function that does not exist, functions
+/// that cannot be combined, and what a proxy does not support.
+pub(super) fn resolve(entry: &ChainEntry, catalogue: &Catalogue, pointer: &str) -> Result<Resolved, Placed> {
+    let mut problems = problems_of_name(&entry.name, catalogue, &format!("{pointer}/name"));
+    problems.extend(problems_of_keys(entry, pointer));
+    let mut hops = Vec::new();
+    let sections = sections(entry, pointer);
+    for (place, section) in &sections {
+        let functions = functions(section, catalogue, place).unwrap_or_else(|found| {
+            problems.extend(found);
+            Composition::default()
+        });
+        problems.extend(problems_of_section(section, place));
+        hops.push(hop(section, functions));
+    }
+    problems.extend(problems_of_names(&hops, &sections));
+    let tls = tls(&hops, &sections).unwrap_or_else(|found| {
+        problems.extend(found);
+        vec![None; hops.len() + 1]
+    });
+    problems.extend(problems_between(&hops, &sections));
+    let functions = across(&hops, &sections).unwrap_or_else(|found| {
+        problems.extend(found);
+        Composition::default()
+    });
+    if problems.is_empty() { Ok(Resolved { chain: Chain::new(hops, tls), functions }) } else { Err(problems) }
+}
+
+/// The sections of the proxies of an entry, each with its place. The keys of an entry without `hops` are those of its only
+/// proxy.
+fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
+    let Some(hops) = &entry.hops else {
+        let section = HopSection {
+            name: Some(GATEWAY.to_owned()),
+            functions: entry.functions.clone(),
+            order: entry.order,
+            envoy: entry.envoy.clone(),
+            flags: entry.flags.clone(),
+            env: entry.env.clone(),
+            ..HopSection::default()
+        };
+        return vec![(pointer.to_owned(), section)];
+    };
+    let section = |(index, hop): (usize, &HopEntry)| {
+        let mut section = match hop {
+            HopEntry::Name(name) => HopSection { name: Some(name.clone()), ..HopSection::default() },
+            HopEntry::Hop(section) => section.clone(),
+        };
+        section.name.get_or_insert_with(|| format!("hop-{}", index + 1));
+        (format!("{pointer}/hops/{index}"), section)
+    };
+    hops.iter().enumerate().map(section).collect()
+}
+
+fn problems_of_name(name: &str, catalogue: &Catalogue, place: &str) -> Placed {
+    let whose = if [BASELINE, DIRECT, SAME].contains(&name) {
+        "an arm of hoptax"
+    } else if catalogue.get(name).is_some() {
+        "a function"
+    } else {
+        return Vec::new();
+    };
+    vec![(place.to_owned(), format!("`{name}` is the name of {whose}: choose another"))]
+}
+
+/// Keys of a proxy beside `hops`, and an entry that says nothing of its proxy.
+fn problems_of_keys(entry: &ChainEntry, pointer: &str) -> Placed {
+    let keys = [
+        ("functions", !entry.functions.is_empty()),
+        ("order", entry.order != OrderWord::default()),
+        ("envoy", entry.envoy.is_some()),
+        ("flags", !entry.flags.is_empty()),
+        ("env", !entry.env.is_empty()),
+    ];
+    let name = &entry.name;
+    if entry.hops.is_none() && !keys.iter().any(|(_, is_set)| *is_set) {
+        let message = format!(
+            "`{name}` is a plain proxy: add `functions`, `envoy`, `flags`, `env` or `hops` to it, or write `{SAME}`"
+        );
+        return vec![(pointer.to_owned(), message)];
+    }
+    let misplaced = keys.into_iter().filter(|(_, is_set)| entry.hops.is_some() && *is_set);
+    let message = |key: &str| format!("`{name}` has `hops` and `{key}`: write `{key}` at one of its proxies");
+    misplaced.map(|(key, _)| (format!("{pointer}/{key}"), message(key))).collect()
+}
+
+/// The functions of a proxy.
+fn functions(section: &HopSection, catalogue: &Catalogue, place: &str) -> Result<Composition, Placed> {
+    let place = |index: usize| format!("{place}/functions/{index}");
+    let mut problems = Vec::new();
+    let mut components = Vec::new();
+    for (index, text) in section.functions.iter().enumerate() {
+        match component(text, catalogue) {
+            Ok(component) => components.push((index, component)),
+            Err(messages) => problems.extend(messages.into_iter().map(|message| (place(index), message))),
+        }
+    }
+    let (indexes, components): (Vec<usize>, Vec<Component>) = components.into_iter().unzip();
+    match Composition::new(components, section.order.into()) {
+        Ok(functions) if problems.is_empty() => Ok(functions),
+        Ok(_) => Err(problems),
+        Err(conflicts) => {
+            problems.extend(conflicts.into_iter().map(|conflict| {
+                let index = indexes.get(conflict.index).copied().unwrap_or_default();
+                (place(index), format!("{conflict}; remove one of them, or write two arms"))
+            }));
+            Err(problems)
+        }
+    }
+}
+
+fn component(text: &str, catalogue: &Catalogue) -> Result<Component, Vec<String>> {
+    let call = FunctionCall::parse(text).map_err(|error| vec![error.to_string()])?;
+    let (function, knobs) = catalogue
+        .resolve(&call)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    Ok(Component { name: call.to_string(), function: function.clone(), knobs })
+}
+
+fn hop(section: &HopSection, functions: Composition) -> Hop {
+    Hop {
+        name: section.name.clone().unwrap_or_default(),
+        proxy: section.proxy,
+        functions,
+        workers: section.workers.map(u64::from),
+        envoy: section.envoy.clone(),
+        flags: section.flags.clone(),
+        environment: section.env.clone(),
+    }
+}
+
+/// Flags that hoptax sets, and what only Envoy supports.
+fn problems_of_section(section: &HopSection, place: &str) -> Placed {
+    let mut problems = Vec::new();
+    for (index, flag) in section.flags.iter().enumerate() {
+        let name = flag.split_once('=').map_or(flag.as_str(), |(name, _)| name);
+        if OWN_FLAGS.contains(&name) {
+            let instead = if name == "--concurrency" { ": set `workers`" } else { ": remove it" };
+            problems
+                .push((format!("{place}/flags/{index}"), format!("hoptax sets `{name}` itself{instead}")));
+        }
+    }
+    if section.proxy != ProxyWord::Envoy {
+        let keys = [
+            ("functions", !section.functions.is_empty()),
+            ("workers", section.workers.is_some()),
+            ("envoy", section.envoy.is_some()),
+            ("flags", !section.flags.is_empty()),
+            ("env", !section.env.is_empty()),
+        ];
+        let proxy = section.proxy.as_str();
+        let misplaced = keys.into_iter().filter(|(_, is_set)| *is_set);
+        let message = |key: &str| format!("`{key}` is for Envoy, not for {proxy}: remove it");
+        problems.extend(misplaced.map(|(key, _)| (format!("{place}/{key}"), message(key))));
+    }
+    problems
+}
+
+/// Names that are not unique, or that are those of the ends.
+fn problems_of_names(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
+    let problem = |(index, (hop, (place, _))): (usize, (&Hop, &(String, HopSection)))| {
+        let name = &hop.name;
+        let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let message = if !name.chars().all(is_valid) || !name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        {
+            format!("a proxy's name must consist of letters, digits, `-`, `_` and `.`, not `{name}`")
+        } else if ENDS.contains(&name.as_str()) {
+            format!("`{name}` is the name of an end of the chain: choose another")
+        } else if hops.iter().take(index).any(|earlier| earlier.name == *name) {
+            format!("duplicate proxy `{name}`: give each proxy of an arm its own name")
+        } else {
+            return None;
+        };
+        Some((place.clone(), message))
+    };
+    hops.iter().zip(sections).enumerate().filter_map(problem).collect()
+}
+
+/// TLS that the sections state, of each connection.
+fn tls(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Vec<Option<TlsWord>>, Placed> {
+    let mut problems = Vec::new();
+    let mut stated = Vec::new();
+    for number in 0..=hops.len() {
+        let before =
+            number.checked_sub(1).and_then(|before| Some((hops.get(before)?, sections.get(before)?)));
+        let behind = hops.get(number).zip(sections.get(number));
+        let of_before = before.and_then(|(_, (_, section))| section.tls.upstream);
+        let of_behind = behind.and_then(|(_, (_, section))| section.tls.downstream);
+        if let (Some((first, _)), Some((second, (place, _))), Some(one), Some(other)) =
+            (before, behind, of_before, of_behind)
+            && one != other
+        {
+            let (first, second) = (&first.name, &second.name);
+            let (one, other) = (one.as_str(), other.as_str());
+            let message = format!(
+                "`{first}` connects to `{second}` with `{one}`, and `{second}` accepts `{other}`: write the same"
+            );
+            problems.push((format!("{place}/tls/downstream"), message));
+        }
+        let word = of_before.or(of_behind);
+        let by_functions = [
+            before.and_then(|(hop, (place, _))| hop.functions.secured().upstream.map(|_| (hop, place))),
+            behind.and_then(|(hop, (place, _))| hop.functions.secured().downstream.map(|_| (hop, place))),
+        ];
+        let by_functions: Vec<(&Hop, &String)> = by_functions.into_iter().flatten().collect();
+        if let Some((hop, place)) = by_functions.first().filter(|_| word.is_some()) {
+            let message = format!(
+                "a function of `{}` sets up TLS of this connection itself: remove one of the two",
+                hop.name
+            );
+            problems.push((format!("{place}/tls"), message));
+        }
+        if let [(first, _), (second, place)] = by_functions.as_slice()
+            && first.functions.secured().upstream != second.functions.secured().downstream
+        {
+            let message = format!(
+                "functions of `{}` and `{}` set up TLS of their connection in different ways: remove one of them",
+                first.name, second.name
+            );
+            problems.push((format!("{place}/functions"), message));
+        }
+        stated.push(word);
+    }
+    if problems.is_empty() { Ok(stated) } else { Err(problems) }
+}
+
+/// What depends on the place of a proxy in the chain.
+fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
+    let mut problems = Vec::new();
+    for (hop, (place, _)) in hops.iter().zip(sections).rev().skip(1) {
+        let distributing = hop.functions.components().iter().enumerate();
+        for (index, component) in distributing.filter(|(_, component)| component.function.upstreams > 1) {
+            let message = format!(
+                "`{}` distributes requests over {} origins: move it to the last proxy",
+                component.name, component.function.upstreams
+            );
+            problems.push((format!("{place}/functions/{index}"), message));
+        }
+    }
+    problems
+}
+
+/// The functions of all proxies.
+fn across(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Composition, Placed> {
+    let each: Vec<&Composition> = hops.iter().map(|hop| &hop.functions).collect();
+    Composition::across(&each).map_err(|conflicts| {
+        // The place of each function, in the order in which conflicts count them.
+        let places: Vec<String> = hops
+            .iter()
+            .zip(sections)
+            .flat_map(|(hop, (place, _))| {
+                (0..hop.functions.components().len()).map(move |index| format!("{place}/functions/{index}"))
+            })
+            .collect();
+        let placed = |conflict: &hoptax_functions::Conflict| {
+            let place = places.get(conflict.index).cloned().unwrap_or_default();
+            (place, format!("{conflict}; remove one of them, or write two arms"))
+        };
+        conflicts.iter().map(placed).collect()
+    })
+}
+
+/// A one-line description of an entry.
+pub(super) fn summary(entry: &ChainEntry) -> String {
+    match sections(entry, "").as_slice() {
+        [] => NO_PROXY.to_owned(),
+        [(_, one)] => in_words(one, "One proxy"),
+        several => {
+            let name = |section: &HopSection| section.name.clone().unwrap_or_default();
+            let described = several
+                .iter()
+                .map(|(_, section)| format!("`{}`, {}", name(section), in_words(section, "Envoy")));
+            format!("{} proxies: {}", several.len(), described.collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+/// The software and the properties of a proxy; `usual` stands for the usual software.
+fn in_words(section: &HopSection, usual: &str) -> String {
+    let mut parts = Vec::new();
+    if !section.functions.is_empty() {
+        let order = match section.order {
+            OrderWord::Recommended => "",
+            OrderWord::AsWritten => ", HTTP filters as written",
+        };
+        parts.push(format!("`{}`{order}", section.functions.join("`, `")));
+    }
+    parts.extend(section.workers.map(|number| format!("{number} workers")));
+    parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
+    parts.extend(section.env.iter().map(|(name, value)| format!("`{name}={value}`")));
+    let program = match (section.proxy, &section.envoy) {
+        (ProxyWord::Envoy, None) => usual.to_owned(),
+        (ProxyWord::Envoy, Some(envoy)) => format!("Envoy {envoy}"),
+        (other, _) => other.as_str().to_owned(),
+    };
+    if parts.is_empty() { program } else { format!("{program} with {}", parts.join(", ")) }
+}

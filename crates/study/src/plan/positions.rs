@@ -1,0 +1,79 @@
+//! Plans arms that are defined by the position of their proxies.
+
+use hoptax_functions::Composition;
+use hoptax_result::ArmKind;
+
+use super::chain::Chain;
+use super::{Arm, Conditions};
+use crate::file::{ArmEntry, Position, Protocol, SubjectEntry, SubjectSection};
+
+/// An arm defined by its proxies, compared with the arm without a proxy and with the same protocol, which is added if
+/// it does not exist yet. None for that arm itself.
+pub(super) fn subject_arm(
+    subject: SubjectSection,
+    entries: &[ArmEntry],
+    arms: &mut Vec<Arm>,
+) -> Result<Option<Arm>, String> {
+    let direct = SubjectSection {
+        position: Position::Direct,
+        protocol: subject.protocol,
+        ..SubjectSection::default()
+    };
+    let is_plain_front =
+        subject.position == Position::Gateway && subject.protocol == Protocol::Http1 && !subject.is_secure();
+    if let Some(front) = subject.proxy.front().filter(|_| !is_plain_front) {
+        return Err(format!(
+            "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
+            front.program()
+        ));
+    }
+    if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
+        return Err(format!(
+            "`arms` has no `subject: {{position: direct, protocol: {}}}`, which this is compared with: add it",
+            direct.protocol.as_str()
+        ));
+    }
+    let arm = |subject: SubjectSection, kind, compared_with| Arm {
+        id: subject.to_string(),
+        kind,
+        functions: Composition::default(),
+        compared_with,
+        conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
+        chain: Chain::of_position(subject),
+        upstreams: 1,
+        is_unloaded: false,
+        summary: summary(subject),
+        folder: String::new(),
+    };
+    let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.id == direct.to_string());
+    let baseline = baseline.unwrap_or_else(|| {
+        arms.push(arm(direct, ArmKind::Baseline, None));
+        arms.len() - 1
+    });
+    Ok((subject != direct).then(|| arm(subject, ArmKind::Position, Some(baseline))))
+}
+
+fn summary(subject: SubjectSection) -> String {
+    let proxies = match subject.position {
+        Position::Direct => "No proxy",
+        Position::Client => "A sidecar at the caller",
+        Position::Server => "A sidecar at the origin",
+        Position::Both => "A sidecar at the caller and one at the origin",
+        Position::Gateway => "A front proxy",
+        Position::GatewayAndBoth => "A front proxy, followed by a sidecar at each end",
+    };
+    let protocol = match subject.protocol {
+        Protocol::Http1 => "HTTP/1.1",
+        Protocol::Http2 => "HTTP/2",
+        Protocol::Grpc => "gRPC",
+        Protocol::WebSocket => "WebSocket",
+        Protocol::Tcp => "TCP",
+    };
+    let secure = match (subject.mtls, subject.tls) {
+        (true, _) => ", mutual TLS on every network link",
+        (false, true) => ", TLS on every network link",
+        (false, false) => "",
+    };
+    let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.program()));
+    format!("{proxies}, {protocol}{secure}{which}")
+}

@@ -1,0 +1,120 @@
+//! Arms with several proxies, and with an Envoy of their own.
+
+use super::*;
+
+/// The names of the functions of each proxy.
+fn functions(arm: &Arm) -> Vec<Vec<&str>> {
+    let names = |hop: &'_ Hop| hop.functions.components().len();
+    assert_eq!(arm.chain.hops.iter().map(names).sum::<usize>(), arm.functions.components().len());
+    let hops = arm.chain.hops.iter();
+    hops.map(|hop| hop.functions.components().iter().map(|component| component.name.as_str()).collect())
+        .collect()
+}
+
+fn envoys<'a>(plan: &'a Plan, id: &str) -> Vec<Option<&'a str>> {
+    let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap_or_else(|| panic!("{id}"));
+    arm.chain.hops.iter().map(|hop| arm.envoy(hop)).collect()
+}
+
+#[test]
+fn every_proxy_has_its_own_functions_and_proofs() {
+    let plan = plan(
+        "baseline, {name: mesh, hops: [edge, {name: client, functions: [jwt, cors], workers: 2}, \
+         {functions: [jwt, lua], tls: {downstream: mtls}}, {proxy: haproxy}]}",
+    )
+    .unwrap();
+    let mesh = &plan.arms[1];
+    assert_eq!((mesh.kind, mesh.compared_with), (ArmKind::Function, Some(0)));
+    assert_eq!(mesh.chain.to_string(), "edge -> client -> hop-3 -> hop-4");
+    let (none, own): (Vec<&str>, _) = (Vec::new(), functions(mesh));
+    assert_eq!(own, [none.clone(), vec!["jwt", "cors"], vec!["jwt", "lua"], none]);
+    assert_eq!(mesh.tls(), [None, None, Some(Tls::Mtls), None, None]);
+    let prefixes = |hop: &Hop| mesh.proofs(hop).into_iter().map(|(prefix, _)| prefix).collect::<Vec<_>>();
+    assert_eq!(prefixes(&mesh.chain.hops[2]), ["`jwt` at `hop-3`: ", "`lua` at `hop-3`: "]);
+    assert!(prefixes(&mesh.chain.hops[0]).is_empty());
+    let workers: Vec<Option<usize>> = mesh.chain.hops.iter().map(|hop| mesh.workers(hop)).collect();
+    assert_eq!(workers, [None, Some(2), None, None]);
+    assert!((0..4).map(|hop| mesh.chain.is_near(hop)).eq([false, true, false, false]));
+    assert!(plan.headers.contains_key("authorization"), "{:?}", plan.headers);
+}
+
+#[test]
+fn no_proxy_is_an_empty_list() {
+    let plan = plan("baseline, {name: off-mesh, hops: []}").unwrap();
+    let arm = &plan.arms[1];
+    assert_eq!((arm.kind, arm.has_proxy(), arm.id.as_str()), (ArmKind::Direct, false, "off-mesh"));
+}
+
+#[test]
+fn a_release_of_an_arm_is_compared_with_the_usual_one_and_a_release_of_conditions_with_itself() {
+    let plan = plan(
+        "baseline, {name: previous, envoy: 1.39.3}, {function: lua, at: {envoy: [1.36.5, 1.40.0]}}, \
+         {name: mixed, hops: [{envoy: 1.39.3}, server], at: {envoy: 1.36.5}}",
+    )
+    .unwrap();
+    assert_eq!(envoys(&plan, "previous"), [Some("1.39.3")]);
+    assert_eq!(envoys(&plan, "baseline"), [None]);
+    assert_eq!(envoys(&plan, "mixed @ envoy=1.36.5"), [Some("1.39.3"), Some("1.36.5")]);
+    let compared: Vec<(&str, &str)> = plan
+        .arms
+        .iter()
+        .filter_map(|arm| Some((arm.id.as_str(), plan.arms[arm.compared_with?].id.as_str())))
+        .collect();
+    let expected = [
+        ("previous", "baseline"),
+        ("lua @ envoy=1.36.5", "baseline @ envoy=1.36.5"),
+        ("lua @ envoy=1.40.0", "baseline @ envoy=1.40.0"),
+        ("mixed @ envoy=1.36.5", "baseline @ envoy=1.36.5"),
+    ];
+    assert_eq!(compared, expected);
+    assert_eq!(plan.envoys(), ["1.36.5", "1.39.3", "1.40.0"].into());
+}
+
+#[test]
+fn an_arm_is_the_same_only_with_the_same_envoy() {
+    let arms = |second: &str| {
+        format!("baseline, {{name: a, functions: [lua]}}, {{name: b, functions: [lua]{second}}}")
+    };
+    for second in [", envoy: 1.39.3", ", env: {A: b}", ", flags: [--x]"] {
+        plan(&arms(second)).unwrap();
+    }
+    assert!(plan(&arms("")).unwrap_err().to_string().contains("duplicate arm `b`"));
+    plan(&arms("").replace("functions: [lua]}}", "hops: [{functions: [lua]}]}}")).unwrap_err();
+}
+
+#[test]
+fn every_problem_of_a_chain_is_reported_at_its_place() {
+    let text = format!(
+        "name: test
+arms:
+  - baseline
+  - {{name: plain}}
+  - {{name: both-ways, hops: [client], functions: [lua], envoy: 1.39.3}}
+  - name: proxies
+    hops:
+      - {{name: origin, functions: [balance/maglev, nonsense]}}
+      - {{name: twice}}
+      - two words
+      - twice
+      - {{proxy: nginx, functions: [lua], workers: 2, envoy: 1.39.3}}
+      - {{flags: [--concurrency=4, -l, --base-id]}}
+  - name: traffic
+    hops: [{{functions: [buffer]}}, {{functions: [cors, grpc-json]}}]
+  - name: security
+    hops: [{{tls: {{upstream: tls}}}}, {{tls: {{downstream: mtls}}}}, {{functions: [tls/terminate], tls: {{downstream: tls}}}}]
+  - {{name: spread, hops: [{{functions: [balance/maglev]}}, server]}}
+  - {{name: http2, hops: [{{proxy: haproxy}}], at: {{protocol: http2, tls: tls}}}}
+  - {{name: fixed, envoy: 1.39.3, at: {{envoy: 1.40.0}}}}
+{LOADS}"
+    );
+    let shape = format!(
+        "name: test
+arms:
+  - baseline
+  - {{name: wrong, hops: [{{proxi: nginx}}, 5, {{proxy: ngnix}}, {{workers: 0}}, {{tls: {{upstream: yes}}}}]}}
+  - {{name: number, envoy: 1.40}}
+conditions: {{envoy: 1.40}}
+{LOADS}"
+    );
+    insta::assert_snapshot!(format!("{}\n---\n{}", problems(&shape), problems(&text)));
+}

@@ -1,0 +1,245 @@
+//! Several sittings as one result: every number combined, without the evidence by round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{
+    ArmLoad, ArmResult, Book, Capacity, Finding, Interval, Measure, Number, Place, ProxyUse, Severity,
+    Slices, StudyResult, Verdict,
+};
+use hoptax_stats::{Sitting, random_effects, standard_error};
+
+use super::{Part, record};
+use crate::plan::CONFIDENCE;
+
+/// One number of a study: its arm, whether it is a difference, its load, its measure, and its place among the numbers
+/// that share these.
+type Key = (String, bool, Option<String>, Measure, usize);
+
+/// A number in one sitting.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// With its standard error over rounds, if that is known.
+    Interval(Interval, Option<f64>),
+    Share(f64),
+}
+
+/// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval
+/// are means. A number that a sitting withholds is combined from the others. Findings are those that withhold a number
+/// that no sitting has, and warnings. `parts` are in chronological order, and the result describes the arms of the first.
+///
+/// **Degenerate cases.** `None` without a sitting.
+pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
+    let without_rounds = |part: &Part| StudyResult { rounds: Vec::new(), ..part.result.clone() };
+    let mut results: Vec<StudyResult> = parts.iter().map(without_rounds).collect();
+    keep_shared_parts(&mut results);
+    let found: Vec<BTreeMap<Key, Found>> = results.iter_mut().map(numbers).collect();
+    let mut one = results.first()?.clone();
+    let mut key_of = Keys::default();
+    let mut missing: Vec<Key> = Vec::new();
+    one.for_each_number(&mut |place, number| {
+        let key = key_of.next(place);
+        let stated: Vec<Found> = found.iter().filter_map(|numbers| numbers.get(&key).copied()).collect();
+        if stated.is_empty() {
+            missing.push(key);
+        }
+        match number {
+            Number::Interval(interval) => *interval = combined(&stated),
+            Number::Share(share) => *share = mean(stated.iter().filter_map(|one| one.share())),
+        }
+    });
+    for arm in &mut one.arms {
+        join_arm(arm, &results);
+    }
+    one.sittings = parts.iter().map(record).collect();
+    one.findings = findings(&results, &missing);
+    one.verdict = verdict(&results, &one);
+    let sum = |of: fn(&StudyResult) -> u32| results.iter().map(of).sum::<u32>();
+    one.plan.rounds_planned = sum(|result| result.plan.rounds_planned);
+    one.plan.rounds_completed = sum(|result| result.plan.rounds_completed);
+    one.plan.wall_seconds = results.iter().map(|result| result.plan.wall_seconds).sum();
+    one.plan.resumed_after_rounds = Vec::new();
+    one.host.waited_s = results.iter().map(|result| result.host.waited_s).sum();
+    one.host.steal_share = mean(results.iter().map(|result| result.host.steal_share)).unwrap_or_default();
+    Some(one)
+}
+
+impl Found {
+    fn share(self) -> Option<f64> {
+        if let Self::Share(share) = self { Some(share) } else { None }
+    }
+}
+
+/// Numbers the numbers that share an address.
+#[derive(Default)]
+struct Keys(BTreeMap<(String, bool, Option<String>, Measure), usize>);
+
+impl Keys {
+    fn next(&mut self, place: &Place<'_>) -> Key {
+        let address = (
+            place.arm.to_owned(),
+            place.compared_with.is_some(),
+            place.load.map(str::to_owned),
+            place.measure,
+        );
+        let count = self.0.entry(address.clone()).or_default();
+        *count += 1;
+        let (arm, is_cost, load, measure) = address;
+        (arm, is_cost, load, measure, *count)
+    }
+}
+
+/// The numbers that a sitting states.
+fn numbers(result: &mut StudyResult) -> BTreeMap<Key, Found> {
+    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+    let (mut found, mut key_of) = (BTreeMap::new(), Keys::default());
+    result.for_each_number(&mut |place, number| {
+        let key = key_of.next(place);
+        let one = match number {
+            Number::Interval(interval) => interval
+                .map(|interval| Found::Interval(interval, standard_error(&interval, rounds, confidence))),
+            Number::Share(share) => share.map(Found::Share),
+        };
+        found.extend(one.map(|one| (key, one)));
+    });
+    found
+}
+
+/// The combined number, by random effects of the sittings whose standard error is known, or that of the only such
+/// sitting. Without any, the intervals have zero width, and count if they agree.
+fn combined(stated: &[Found]) -> Option<Interval> {
+    let (mut known, mut exact) = (Vec::new(), Vec::new());
+    for one in stated {
+        match one {
+            Found::Interval(interval, Some(standard_error)) => known.push((interval, *standard_error)),
+            Found::Interval(interval, None) => exact.push(interval),
+            Found::Share(_) => {}
+        }
+    }
+    let sittings: Vec<Sitting> = known
+        .iter()
+        .map(|(interval, standard_error)| Sitting {
+            estimate: interval.estimate,
+            standard_error: *standard_error,
+        })
+        .collect();
+    match known.as_slice() {
+        [] => exact.first().filter(|first| exact.iter().all(|one| one == *first)).map(|first| **first),
+        [(only, _)] => Some(**only),
+        _ => random_effects(&sittings, CONFIDENCE).map(|found| found.cost),
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Removes breakdowns of CPU time that some sitting does not have, whose numbers would otherwise be counted differently.
+fn keep_shared_parts(results: &mut [StudyResult]) {
+    let has = |load: &ArmLoad| (load.parts.is_some(), load.added_parts.is_some());
+    let mut shared: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
+    for arm in results.iter().flat_map(|result| &result.arms) {
+        for load in &arm.loads {
+            let both = shared.entry((arm.id.clone(), load.load.clone())).or_insert((true, true));
+            *both = (both.0 && has(load).0, both.1 && has(load).1);
+        }
+    }
+    for arm in results.iter_mut().flat_map(|result| &mut result.arms) {
+        for load in &mut arm.loads {
+            let both = shared.get(&(arm.id.clone(), load.load.clone())).copied().unwrap_or_default();
+            load.parts = load.parts.take().filter(|_| both.0);
+            load.added_parts = load.added_parts.take().filter(|_| both.1);
+        }
+    }
+}
+
+/// What an arm has besides numbers with an address: sums of counts, and means of shares.
+fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
+    let all: Vec<&ArmResult> =
+        results.iter().filter_map(|result| result.arms.iter().find(|other| other.id == arm.id)).collect();
+    arm.rounds = all.iter().map(|other| other.rounds).sum();
+    arm.responses = all.iter().map(|other| other.responses).sum();
+    arm.book = books(all.iter().map(|other| &other.book));
+    arm.slices = slices(all.iter().map(|other| &other.slices));
+    let unproven: BTreeSet<String> = all.iter().flat_map(|other| other.unproven.clone()).collect();
+    arm.unproven = unproven.into_iter().collect();
+    let core_share = mean(all.iter().filter_map(|other| Some(other.proxy_use?.core_share)));
+    arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
+    let of =
+        |of: fn(&Capacity) -> Option<f64>| mean(all.iter().filter_map(|other| of(other.capacity.as_ref()?)));
+    arm.capacity =
+        of(|one| Some(one.rate)).zip(of(|one| Some(one.closed_rate))).map(|(rate, closed_rate)| Capacity {
+            rate,
+            closed_rate,
+            closed_busy_share: of(|one| one.closed_busy_share),
+        });
+    for load in &mut arm.loads {
+        let under: Vec<&ArmLoad> =
+            all.iter().filter_map(|other| other.loads.iter().find(|one| one.load == load.load)).collect();
+        load.planned_rate = mean(under.iter().filter_map(|one| one.planned_rate));
+        load.proxy_core_share = mean(under.iter().filter_map(|one| one.proxy_core_share));
+        // It is about the rounds of one sitting.
+        load.cost_p99_half_width_us = None;
+        load.responses = under.iter().map(|one| one.responses).sum();
+        load.book = books(under.iter().map(|one| &one.book));
+    }
+}
+
+fn books<'a>(books: impl Iterator<Item = &'a Book>) -> Book {
+    books.fold(Book::default(), |mut sum, book| {
+        sum.add(book);
+        sum
+    })
+}
+
+fn slices<'a>(all: impl Iterator<Item = &'a Slices>) -> Slices {
+    all.fold(Slices::default(), |mut sum, one| {
+        sum.used += one.used;
+        sum.set_aside += one.set_aside;
+        sum.lost += one.lost;
+        sum.delayed += one.delayed;
+        for (disturbance, count) in &one.set_aside_by {
+            *sum.set_aside_by.entry(*disturbance).or_default() += count;
+        }
+        sum
+    })
+}
+
+/// The findings of all sittings that withhold a number that none has, and all warnings; those of one scope once.
+fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    let withholds = |finding: &Finding, result: &StudyResult| {
+        missing.iter().any(|(arm, is_cost, load, measure, _)| {
+            let of_arm = result.arms.iter().find(|other| other.id == *arm);
+            let other = of_arm.and_then(|arm| arm.compared_with.as_deref()).filter(|_| *is_cost);
+            let place = Place { arm, compared_with: other, load: load.as_deref(), measure: *measure };
+            finding.withholds_number(&place)
+        })
+    };
+    for result in results {
+        for finding in &result.findings {
+            let is_kept = if finding.withholds {
+                withholds(finding, result)
+            } else {
+                finding.severity > Severity::Info
+            };
+            let scope =
+                |one: &Finding| (one.id.clone(), one.arm.clone(), one.load.clone(), one.measures.clone());
+            if is_kept && !kept.iter().any(|other| scope(other) == scope(finding)) {
+                kept.push(finding.clone());
+            }
+        }
+    }
+    kept.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    kept
+}
+
+/// The worst verdict of the sittings; sittings that are void leave a caution if another one has costs.
+fn verdict(results: &[StudyResult], one: &StudyResult) -> Verdict {
+    let has_cost = one.arms.iter().any(|arm| arm.cost.cpu_us_per_request.is_some());
+    match (results.iter().all(|result| result.verdict == Verdict::Void), has_cost) {
+        (true, false) => Verdict::Void,
+        _ if results.iter().all(|result| result.verdict == Verdict::Sound) => Verdict::Sound,
+        _ => Verdict::Caution,
+    }
+}
