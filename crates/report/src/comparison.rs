@@ -27,7 +27,9 @@ fn sentence(result: &ComparisonResult, subject: &ComparedSubject) -> String {
     let margin = percent(result.margin_share);
     match cpu.decision {
         Decision::Equivalent => {
-            format!("{name}: CPU time per request is equivalent to that of {reference} within {margin} ({share})")
+            format!(
+                "{name}: CPU time per request is equivalent to that of {reference} within {margin} ({share})"
+            )
         }
         Decision::Different => {
             let word = if cpu.difference.estimate < 0.0 { "less" } else { "more" };
@@ -38,7 +40,9 @@ fn sentence(result: &ComparisonResult, subject: &ComparedSubject) -> String {
             };
             let size = percent_difference(&size);
             let size = size.trim_start_matches('+');
-            format!("{name}: {size} {word} CPU time per request than {reference}, different (margin {margin})")
+            format!(
+                "{name}: {size} {word} CPU time per request than {reference}, different (margin {margin})"
+            )
         }
         Decision::Undecided => format!(
             "{name}: CPU time per request undecided within {margin} of {reference} ({share}); {}",
@@ -51,7 +55,11 @@ fn sentence(result: &ComparisonResult, subject: &ComparedSubject) -> String {
 fn remedy(measure: &ComparedMeasure, result: &ComparisonResult) -> String {
     match measure.rounds_until_decided {
         Some(rounds) => {
-            format!("about {} rounds decide it, {} are measured", grouped(f64::from(rounds), 0), result.rounds)
+            format!(
+                "about {} rounds decide it, {} are measured",
+                grouped(f64::from(rounds), 0),
+                result.rounds
+            )
         }
         None => "more rounds are out of reach: use a quieter machine or a wider margin".to_owned(),
     }
@@ -68,7 +76,8 @@ pub(crate) fn table(result: &ComparisonResult) -> SideTable {
         subject.measures.iter().map(|one| {
             let in_unit = scaled(one.difference, one.measure);
             let reference = one.reference * unit(one.measure);
-            let rounds = one.rounds_until_decided.map_or_else(String::new, |rounds| grouped(f64::from(rounds), 0));
+            let rounds =
+                one.rounds_until_decided.map_or_else(String::new, |rounds| grouped(f64::from(rounds), 0));
             let cells = vec![
                 one.measure.words().to_owned(),
                 grouped(reference, crate::numbers::decimals(in_unit.half_width())),
@@ -154,7 +163,12 @@ pub(crate) mod fixture {
                         cpu(interval(-0.071, 0.009), Decision::Different),
                         measure(CostMeasure::MaxRate, 20_450.0, interval(0.076, 0.012), Decision::Different),
                         measure(CostMeasure::ResponseP50Us, 212.0, interval(0.01, 0.04), Decision::Undecided),
-                        measure(CostMeasure::MemoryBytes, 7.5e7, interval(0.001, 0.002), Decision::Equivalent),
+                        measure(
+                            CostMeasure::MemoryBytes,
+                            7.5e7,
+                            interval(0.001, 0.002),
+                            Decision::Equivalent,
+                        ),
                     ],
                 ),
                 subject("other.yaml", vec![cpu(interval(0.012, 0.031), Decision::Undecided)]),
