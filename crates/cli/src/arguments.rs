@@ -1,5 +1,6 @@
 //! The command line: all commands, their arguments and their help.
 
+mod compare;
 mod crosscheck;
 mod load;
 mod price;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use price::PriceArguments;
@@ -49,6 +51,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure the cost of Envoy's functions
     Study(StudyArguments),
+    /// Decide whether proxies differ, measured side by side
+    Compare(CompareArguments),
     /// Send load to a server and record the outcome of every request
     Load(Box<LoadArguments>),
     /// Create a certificate authority and certificates for tests
@@ -250,6 +254,8 @@ pub(crate) enum SchemaOf {
     Study,
     /// The combined result of `hoptax study --again` and `--combine`
     Sittings,
+    /// The result of `hoptax compare`
+    Comparison,
     /// The result of `hoptax load`
     Load,
     /// A line of `hoptax load --every`

@@ -18,6 +18,7 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
+        Command::Compare(arguments) => command::compare::run(&arguments),
         Command::Study(arguments) => command::study::run(&arguments),
         Command::Load(arguments) => command::load::run(&arguments),
         Command::Certs(arguments) => command::certs::run(&arguments),

@@ -53,7 +53,7 @@ fn combined_cells(cost: &SittingCost) -> [String; 3] {
 }
 
 /// The unit of a measure in tables: a share is shown in percent, bytes in MiB or kB.
-fn unit(measure: CostMeasure) -> f64 {
+pub(crate) fn unit(measure: CostMeasure) -> f64 {
     match measure {
         CostMeasure::CpuShare => 100.0,
         CostMeasure::MemoryBytes => 1.0 / f64::from(1 << 20),
@@ -63,7 +63,7 @@ fn unit(measure: CostMeasure) -> f64 {
 }
 
 /// An interval in the unit of tables.
-fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
+pub(crate) fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
     let unit = unit(measure);
     Interval { estimate: interval.estimate * unit, low: interval.low * unit, high: interval.high * unit }
 }

@@ -1,6 +1,7 @@
 //! Results for a terminal.
 
 mod calibration;
+mod comparison;
 mod crosscheck;
 mod load;
 mod prices;
@@ -12,6 +13,7 @@ mod tune;
 use crate::findings::FindingGroup;
 
 pub use calibration::calibration;
+pub use comparison::comparison;
 pub use crosscheck::crosscheck;
 pub use load::load;
 pub use prices::prices;

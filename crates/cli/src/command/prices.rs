@@ -1,18 +1,13 @@
 //! `hoptax prices`: prints the cost of functions, from a price list or predicted for this machine.
 
-use std::env;
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-
 use hoptax_prices::{carry, known, listed};
 use hoptax_report::{markdown, terminal};
 use hoptax_result::{StudyResult, Verdict};
 
 use super::functions::PRICE_LIST;
+use super::own_study::{self, parse, read};
 use crate::arguments::PricesArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
 use crate::print;
 
 /// The study of the anchor functions.
@@ -56,34 +51,17 @@ enum Measured {
     Ended(Code),
 }
 
-/// Measures the anchors with a study. The study has its own process because it starts children and pins itself to processors.
+/// Measures the anchors with a study.
 fn measure(envoy: Option<&str>) -> Result<Measured, Failure> {
-    let program = env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let folder = tempfile::Builder::new()
         .prefix("hoptax-prices-")
         .tempdir()
         .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
-    // Ctrl-C also reaches the study, which ends its own children.
-    let interrupt = Interrupt::listen()?;
-    let mut study = Command::new(program);
-    study.args(["study", ANCHORS, "--out"]).arg(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
-    if let Some(envoy) = envoy {
-        study.args(["--envoy", envoy]);
-    }
-    let status = study
-        .status()
-        .map_err(|error| Failure::environment(format!("cannot start the study `{ANCHORS}`: {error}")))?;
-    if interrupt.is_requested() {
-        return Ok(Measured::Ended(Code::Interrupted));
-    }
-    let fine = [Code::Success, Code::Void].map(|code| Some(code as i32));
-    if !fine.contains(&status.code()) {
-        return Err(Failure::environment(format!(
-            "the study `{ANCHORS}` failed ({status}); its error is printed above"
-        )));
-    }
-    let here = read(&folder.path().join("result.json"))?;
+    let arguments = [Some(ANCHORS), envoy.map(|_| "--envoy"), envoy];
+    let here = match own_study::run(arguments.into_iter().flatten(), folder.path())? {
+        Ok(here) => here,
+        Err(code) => return Ok(Measured::Ended(code)),
+    };
     if here.verdict == Verdict::Void {
         print::error("no price can be carried: the measurement on this machine is void:");
         for finding in here.findings.iter().filter(|finding| finding.withholds) {
@@ -92,23 +70,6 @@ fn measure(envoy: Option<&str>) -> Result<Measured, Failure> {
         return Ok(Measured::Ended(Code::Void));
     }
     Ok(Measured::Found(Box::new(here)))
-}
-
-fn read(path: &Path) -> Result<StudyResult, Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
-    parse(&format!("`{}`", path.display()), &text)
-}
-
-fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
-    let result: StudyResult = serde_json::from_str(text)
-        .map_err(|error| Failure::bad_input(format!("{what} is not a study result: {error}")))?;
-    if StudyResult::READABLE.contains(&result.format.as_str()) {
-        Ok(result)
-    } else {
-        let readable = StudyResult::READABLE.join("` and `");
-        Err(Failure::bad_input(format!("{what} has format `{}`; supported are `{readable}`", result.format)))
-    }
 }
 
 #[cfg(test)]

@@ -334,8 +334,8 @@ fn read_plan(
     Plan::new(&file, &positions, &catalogue).map_err(Failure::bad_input)
 }
 
-/// Path of the run folder.
-fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
+/// The run folder: `out`, or one named after the study and the time.
+pub(super) fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
     out.map_or_else(
         || {
             let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

@@ -77,6 +77,10 @@ pub struct ChainEntry {
     /// Environment variables of its only proxy, in addition to those of hoptax.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The name of an earlier arm with a name that it is compared with, instead of a plain proxy. An arm that equals it is
+    /// the A/A arm of the comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_with: Option<String>,
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,

@@ -74,6 +74,16 @@ struct Planned<'a> {
     named: BTreeMap<usize, usize>,
 }
 
+/// How an arm was named.
+#[derive(Clone, Copy, Debug)]
+struct Named<'a> {
+    /// The index of the entry; none if it comes from the points of a function.
+    entry: Option<usize>,
+    is_unloaded: bool,
+    /// The name of the arm that it is compared with, instead of a plain proxy.
+    compared_with: Option<&'a str>,
+}
+
 /// The name in an entry.
 fn name_of(entry: &ArmEntry) -> String {
     match entry {
@@ -279,7 +289,8 @@ impl Planned<'_> {
         let described = (called.as_str(), function.summary.clone());
         let functions = Composition::one(component);
         let resolved = hops::Resolved { chain: Chain::of_functions(functions.clone()), functions };
-        self.with_functions(described, resolved, requested, (index, is_unloaded))
+        let named = Named { entry: index, is_unloaded, compared_with: None };
+        self.with_functions(described, resolved, requested, named)
     }
 
     /// Adds the arms of a chain of proxies, one for each combination of conditions. Returns the problems of the entry with
@@ -294,6 +305,11 @@ impl Planned<'_> {
             Err(found) => return found,
         };
         let mut messages = Vec::new();
+        if resolved.chain.hops.is_empty() && entry.compared_with.is_some() {
+            let message =
+                "`compared_with` does not apply without a proxy: remove it, or add `hops`".to_owned();
+            return placed(&format!("{pointer}/compared_with"), vec![message]);
+        }
         for requested in self.requested(&entry.at) {
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
@@ -302,11 +318,32 @@ impl Planned<'_> {
             let added = if resolved.chain.hops.is_empty() {
                 self.direct(described, &requested, index)
             } else {
-                self.with_functions(described, resolved.clone(), &requested, (Some(index), false))
+                let named = Named {
+                    entry: Some(index),
+                    is_unloaded: false,
+                    compared_with: entry.compared_with.as_deref(),
+                };
+                self.with_functions(described, resolved.clone(), &requested, named)
             };
             messages.extend(added.err().into_iter().flatten());
         }
         placed(pointer, messages)
+    }
+
+    /// The arm of the entry `name` under the same conditions.
+    fn reference(&self, name: &str, resolved: &Resolved) -> Result<usize, Vec<String>> {
+        let is_entry = |entry: &ArmEntry| matches!(entry, ArmEntry::Chain(chain) if chain.name == name);
+        let of_entry =
+            self.named.iter().filter(|(_, entry)| self.file.arms.get(**entry).is_some_and(is_entry));
+        let mut candidates = of_entry.map(|(arm, _)| *arm);
+        let has_conditions = |arm: &usize| {
+            self.arms.get(*arm).is_some_and(|arm| arm.has_proxy() && arm.conditions == resolved.conditions)
+        };
+        candidates.find(has_conditions).ok_or_else(|| {
+            vec![format!(
+                "`compared_with: {name}`: no earlier arm of that `name` has proxies under the same conditions"
+            )]
+        })
     }
 
     /// Adds an arm with these proxies and their functions, called by a name and described by a line; `index` is that of the
@@ -316,7 +353,7 @@ impl Planned<'_> {
         (name, mut summary): (&str, String),
         hops::Resolved { chain, functions }: hops::Resolved,
         requested: &Requested,
-        (index, is_unloaded): (Option<usize>, bool),
+        Named { entry: index, is_unloaded, compared_with }: Named<'_>,
     ) -> Result<(), Vec<String>> {
         let resolved =
             points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
@@ -332,17 +369,20 @@ impl Planned<'_> {
                 && arm.is_unloaded == is_unloaded
                 && arm.conditions == resolved.conditions
         };
-        if let Some(place) = self.arms.iter().position(is_it) {
+        let reference = compared_with.map(|name| self.reference(name, &resolved)).transpose()?;
+        let same = self.arms.iter().position(is_it);
+        if let Some(place) = same.filter(|_| same != reference) {
             return self.name_again(place, &id, index);
         }
-        let baseline = self.baseline(&resolved);
+        let kind = if same.is_some() { ArmKind::Same } else { ArmKind::Function };
+        let compared_with = reference.unwrap_or_else(|| self.baseline(&resolved));
         let arm = Arm {
             upstreams: usize::from(functions.upstreams()),
             chain,
             functions,
             is_unloaded,
             summary,
-            ..plain_arm(id, ArmKind::Function, Some(baseline), &resolved)
+            ..plain_arm(id, kind, Some(compared_with), &resolved)
         };
         // Functions that the application performs need an application that supports them.
         let is_missing = self.file.application != Application::Go && !arm.application().is_empty();

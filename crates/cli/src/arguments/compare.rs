@@ -1,0 +1,61 @@
+//! Arguments of `hoptax compare`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+use super::values::{self, NeverHalt};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envoy release or the path
+of an Envoy binary, or both, joined by `+`. `baseline` is the plain proxy.
+
+Examples:
+  hoptax compare access-log/json access-log/file          two functions
+  hoptax compare 1.39.3 1.40.0                             two releases of Envoy, plain
+  hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%         two releases with a function
+  hoptax compare baseline ./envoy-patched --until-decided 15m
+
+All subjects run side by side in one study, with a second copy of the first subject: the A/A arm. The
+others are compared with the first. A difference is `different` if its 95 % interval excludes zero,
+`equivalent` if it is certainly within the margin, and otherwise `undecided`.
+
+The run folder holds the study file, its result and report, and comparison.json.
+
+Exit codes:
+  0    the comparison was measured, whatever it decides
+  2    invalid input
+  3    a requirement is missing, such as Envoy or memory
+  4    the study is void
+  130  interrupted; `hoptax study --resume DIR` continues the study")]
+pub(crate) struct CompareArguments {
+    /// The subjects; the others are compared with the first
+    #[arg(value_name = "SUBJECT", required = true, num_args = 2..=8)]
+    pub(crate) subjects: Vec<String>,
+    /// Largest difference that does not matter, as a percentage of the first subject
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
+    pub(crate) margin: f64,
+    /// Measure until CPU time is decided, for at most this time
+    ///
+    /// The study ends when the intervals are narrow enough to decide whatever the difference is: when half of their width is at
+    /// most half of the margin. It never looks at the estimates.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
+    pub(crate) until_decided: Option<Duration>,
+    /// Number of rounds
+    #[arg(long, value_name = "NUMBER", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) rounds: u32,
+    /// Run folder [default: runs/compare-TIME]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Envoy of subjects that name none: version, path to an Envoy binary (with a `/`), or name of a program on PATH
+    #[arg(long, value_name = "VERSION|PATH")]
+    pub(crate) envoy: Option<String>,
+    /// Keep idle processors from halting, so that wake-ups are fast
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
+    /// Write the comparison as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}

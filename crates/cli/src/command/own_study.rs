@@ -1,0 +1,65 @@
+//! Studies that other commands run, and reading their results.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hoptax_result::StudyResult;
+
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+
+/// Runs `hoptax study` with these arguments and the run folder `folder`; its progress is printed, its result is not.
+/// Returns the result, also of a void study, or the exit code of an interrupted one. The study has a process of its own
+/// because it starts children and pins itself to processors.
+///
+/// # Errors
+/// When the study cannot be started or fails.
+pub(super) fn run<S: AsRef<OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    folder: &Path,
+) -> Result<Result<StudyResult, Code>, Failure> {
+    let program = env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+    // Ctrl-C also reaches the study, which ends its own children.
+    let interrupt = Interrupt::listen()?;
+    let mut study = Command::new(program);
+    study.arg("study").args(arguments).arg("--out").arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    let status =
+        study.status().map_err(|error| Failure::environment(format!("cannot start the study: {error}")))?;
+    if interrupt.is_requested() || status.code() == Some(Code::Interrupted as i32) {
+        return Ok(Err(Code::Interrupted));
+    }
+    let measured = [Code::Success, Code::Void].map(|code| Some(code as i32));
+    if !measured.contains(&status.code()) {
+        return Err(Failure::environment(format!("the study failed ({status}); its error is printed above")));
+    }
+    read(&folder.join("result.json")).map(Ok)
+}
+
+/// Reads a study result.
+///
+/// # Errors
+/// When the file cannot be read, or is not the result of a study in a supported format.
+pub(super) fn read(path: &Path) -> Result<StudyResult, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
+    parse(&format!("`{}`", path.display()), &text)
+}
+
+/// Reads a study result from its text; `what` names it in errors.
+///
+/// # Errors
+/// When the text is not the result of a study in a supported format.
+pub(super) fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
+    let result: StudyResult = serde_json::from_str(text)
+        .map_err(|error| Failure::bad_input(format!("{what} is not a study result: {error}")))?;
+    if StudyResult::READABLE.contains(&result.format.as_str()) {
+        Ok(result)
+    } else {
+        let readable = StudyResult::READABLE.join("` and `");
+        Err(Failure::bad_input(format!("{what} has format `{}`; supported are `{readable}`", result.format)))
+    }
+}
