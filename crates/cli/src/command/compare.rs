@@ -157,7 +157,7 @@ mod tests {
             let arm = &plan.arms[place(id).unwrap()];
             assert_eq!((arm.kind, arm.compared_with), (kind, first), "{id}");
         }
-        let envoys: Vec<&str> = plan.envoys().collect();
+        let envoys: Vec<&str> = plan.envoys().into_iter().collect();
         for envoy in ["1.39.3", "1.40.0", "./envoy"] {
             assert!(envoys.contains(&envoy), "{envoys:?}");
         }
