@@ -13,10 +13,9 @@ A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envo
 of an Envoy binary, or both, joined by `+`. `baseline` is the plain proxy.
 
 Examples:
-  hoptax compare access-log/json access-log/file          two functions
-  hoptax compare 1.39.3 1.40.0                             two releases of Envoy, plain
-  hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%         two releases with a function
-  hoptax compare baseline ./envoy-patched --until-decided 15m
+  hoptax compare access-log/json access-log/file       two functions
+  hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%     two releases of Envoy, with a function
+  hoptax compare baseline ./envoy --until-decided 15m  a build of your own with the current release
 
 All subjects run side by side in one study, with a second copy of the first subject: the A/A arm. The
 others are compared with the first. A difference is `different` if its 95 % interval excludes zero,

@@ -100,14 +100,15 @@ fn study_file(subjects: &[String]) -> String {
 fn arm(text: &mut String, (name, subject): (&str, &str), compared_with: Option<&str>) {
     let (envoys, functions): (Vec<&str>, Vec<&str>) =
         subject.split('+').map(str::trim).filter(|part| *part != "baseline").partition(|part| is_envoy(part));
-    let mut entry = json!({"name": name});
+    let mut hop = json!({"name": "proxy"});
     // Several are refused by the study file, with their names.
     if !envoys.is_empty() {
-        entry["envoy"] = json!(envoys.join("+"));
+        hop["envoy"] = json!(envoys.join("+"));
     }
     if !functions.is_empty() {
-        entry["functions"] = json!(functions);
+        hop["functions"] = json!(functions);
     }
+    let mut entry = json!({"name": name, "hops": [hop]});
     if let Some(reference) = compared_with {
         entry["compared_with"] = json!(reference);
     }
