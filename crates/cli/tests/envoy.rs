@@ -310,7 +310,7 @@ fn envoy_has_the_workers_of_the_plan() {
 #[test]
 fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     let folder = tempfile::tempdir().unwrap();
-    let lab = Lab::create(&folder.path().join("lab"), ["gateway"]).unwrap();
+    let lab = Lab::create(&folder.path().join("lab"), ["server"]).unwrap();
     let ca = lab.authority().display().to_string();
     for (group, registered, counted_as) in [
         ("x25519", "X25519", "X25519"),

@@ -24,50 +24,43 @@ pub struct TlsSettings {
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/tls/v3/tls.proto>
 pub(super) fn downstream(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
-    json!({
-        "name": "envoy.transport_sockets.tls",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
-            "require_client_certificate": tls.peer.is_some(),
-            "common_tls_context": common(tls, codec, group),
-        },
-    })
+    socket("tls", "tls.v3.DownstreamTlsContext", downstream_context(tls, codec, group))
 }
 
 /// The transport socket of a cluster that uses TLS.
 pub(super) fn upstream(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
-    json!({
-        "name": "envoy.transport_sockets.tls",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-            "sni": "localhost",
-            "common_tls_context": common(tls, codec, group),
-        },
-    })
+    socket("tls", "tls.v3.UpstreamTlsContext", upstream_context(tls, codec, group))
 }
 
 /// The transport socket of a listener that accepts QUIC only. Envoy negotiates HTTP/3, so no protocol of TCP is stated.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/quic/v3/quic_transport.proto>
 pub(super) fn quic_downstream(tls: &TlsSettings, group: KeyExchangeGroup) -> Value {
-    json!({
-        "name": "envoy.transport_sockets.quic",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport",
-            "downstream_tls_context": downstream(tls, Codec::Tcp, group)["typed_config"].take(),
-        },
-    })
+    let context = json!({"downstream_tls_context": downstream_context(tls, Codec::Tcp, group)});
+    socket("quic", "quic.v3.QuicDownstreamTransport", context)
 }
 
 /// The transport socket of a cluster that uses QUIC.
 pub(super) fn quic_upstream(tls: &TlsSettings, group: KeyExchangeGroup) -> Value {
+    let context = json!({"upstream_tls_context": upstream_context(tls, Codec::Tcp, group)});
+    socket("quic", "quic.v3.QuicUpstreamTransport", context)
+}
+
+/// A transport socket with its settings, whose message type is `message`.
+fn socket(name: &str, message: &str, mut settings: Value) -> Value {
+    settings["@type"] = json!(format!("type.googleapis.com/envoy.extensions.transport_sockets.{message}"));
+    json!({"name": format!("envoy.transport_sockets.{name}"), "typed_config": settings})
+}
+
+fn downstream_context(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
     json!({
-        "name": "envoy.transport_sockets.quic",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicUpstreamTransport",
-            "upstream_tls_context": upstream(tls, Codec::Tcp, group)["typed_config"].take(),
-        },
+        "require_client_certificate": tls.peer.is_some(),
+        "common_tls_context": common(tls, codec, group),
     })
+}
+
+fn upstream_context(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
+    json!({"sni": "localhost", "common_tls_context": common(tls, codec, group)})
 }
 
 /// Settings of both sides. Version and group are stated because their defaults differ between releases: since 1.40
