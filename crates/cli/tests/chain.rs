@@ -51,7 +51,7 @@ fn every_proxy_of_a_chain_does_its_own_work() {
   - name: mesh
     hops:
       - {name: edge, functions: [jwt]}
-      - {name: client, functions: [lua, jwt], tls: {upstream: mtls}, flags: [--drain-time-s, '7']}
+      - {name: client, functions: [lua, header-mutation], tls: {upstream: mtls}, flags: [--drain-time-s, '7']}
       - {name: server, functions: ['rbac{rules=5}', access-log/file], workers: 2, env: {HOPTAX_TEST: here}}
   - {name: off-mesh, hops: []}
 ",
