@@ -67,7 +67,7 @@ pub enum Client {
     /// HTTP/1.1.
     Http1 {
         /// Reads responses.
-        reader: ResponseReader,
+        reader: Box<ResponseReader>,
         /// Whether the response has begun.
         has_begun: bool,
     },
@@ -86,7 +86,7 @@ impl Client {
     pub fn new(protocol: &ClientProtocol, expected: &Arc<[ExpectedHeader]>) -> Self {
         match protocol {
             ClientProtocol::Http1 => Self::Http1 {
-                reader: ResponseReader::default().expecting(Arc::clone(expected)),
+                reader: Box::new(ResponseReader::default().expecting(Arc::clone(expected))),
                 has_begun: false,
             },
             ClientProtocol::Http2(settings) => {
