@@ -173,7 +173,7 @@ impl Trial<'_> {
         stop: &AtomicBool,
     ) -> Result<Answers, TrialError> {
         let (mut child, admin) = self.start()?;
-        let result = self.send_through(&mut child, admin, listener, request, stop);
+        let result = self.send_through(&mut child, &admin, listener, request, stop);
         // An Envoy that does not end is killed when dropped.
         let _ = child.end(GRACE);
         result
@@ -207,14 +207,14 @@ impl Trial<'_> {
     fn send_through(
         &self,
         child: &mut Child,
-        admin: PathBuf,
+        admin: &Path,
         listener: &str,
         request: &DerivedRequest,
         stop: &AtomicBool,
     ) -> Result<Answers, TrialError> {
         let began = Instant::now();
         let (admin, address) = loop {
-            let cause = match addresses(&admin, listener) {
+            let cause = match addresses(admin, listener) {
                 Ok(found) => break found,
                 Err(cause) => cause,
             };

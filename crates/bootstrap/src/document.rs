@@ -20,12 +20,11 @@ impl Document {
     /// Parses a file. `name` is its name in problems.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         // The JSON parser is faster than that of YAML, which matters for dumps of many megabytes.
-        let (mut value, lines) = match serde_json::from_str(text) {
-            Ok(value) => (value, None),
-            Err(_) => {
-                let root = parse_yaml(name, text)?;
-                (root.value.to_value(), Some(root))
-            }
+        let (mut value, lines) = if let Ok(value) = serde_json::from_str(text) {
+            (value, None)
+        } else {
+            let root = parse_yaml(name, text)?;
+            (root.value.to_value(), Some(root))
         };
         names::normalise(&mut value);
         Ok(Self { name: name.to_owned(), value, lines })

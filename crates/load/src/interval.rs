@@ -187,16 +187,13 @@ pub fn join<E>(
         if part.is_last {
             ends.push(part.number);
         }
-        match open.get_mut(&part.number) {
-            Some(incomplete) => {
-                incomplete.parts += 1;
-                incomplete.is_at_end &= part.is_at_end;
-                incomplete.sum.add(&part.interval);
-            }
-            None => {
-                let incomplete = Incomplete { parts: 1, is_at_end: part.is_at_end, sum: part.interval };
-                open.insert(part.number, incomplete);
-            }
+        if let Some(incomplete) = open.get_mut(&part.number) {
+            incomplete.parts += 1;
+            incomplete.is_at_end &= part.is_at_end;
+            incomplete.sum.add(&part.interval);
+        } else {
+            let incomplete = Incomplete { parts: 1, is_at_end: part.is_at_end, sum: part.interval };
+            open.insert(part.number, incomplete);
         }
         while let Some(first) = open.first_entry() {
             let ended = ends.iter().filter(|end| *end < first.key()).count();

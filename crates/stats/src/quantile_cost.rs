@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn the_half_width_of_a_cost_is_known_before_the_cost_is() {
-        let sides: Vec<(Vec<(u64, u64)>, Vec<(u64, u64)>)> =
-            (0..9).map(|round| (even(1000 + 10 * (round % 3)), even(1000))).collect();
-        let rounds: Vec<RoundTimes> = sides.iter().map(|(arm, other)| RoundTimes { arm, other }).collect();
+        let arms: Vec<_> = (0..9).map(|round| even(1000 + 10 * (round % 3))).collect();
+        let other = even(1000);
+        let rounds: Vec<RoundTimes> = arms.iter().map(|arm| RoundTimes { arm, other: &other }).collect();
         let half_width = |p: f64| quantile_cost_half_width(&rounds, p, 0.95);
         assert_eq!(quantile_cost(&rounds, 0.99, 0.95), None);
         assert!(half_width(0.99).unwrap() > 0.0);

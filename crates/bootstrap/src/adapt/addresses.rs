@@ -17,21 +17,18 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             None => described_address(node),
         };
         let lab = socket_address(companion);
-        match node.get("pipe") {
-            Some(_) => {
-                context.replace(&join(&pointer, "pipe"), Value::Null, &what, &with);
-                if let Some(node) = context.tree.pointer_mut(&pointer) {
-                    node["socket_address"] = lab["socket_address"].clone();
-                }
+        if node.get("pipe").is_some() {
+            context.replace(&join(&pointer, "pipe"), Value::Null, &what, &with);
+            if let Some(node) = context.tree.pointer_mut(&pointer) {
+                node["socket_address"] = lab["socket_address"].clone();
             }
-            None => {
-                let protocol = node.get("protocol").cloned();
-                let mut lab = lab["socket_address"].clone();
-                if let Some(protocol) = protocol {
-                    lab["protocol"] = protocol;
-                }
-                context.replace(&pointer, lab, &what, &with);
+        } else {
+            let protocol = node.get("protocol").cloned();
+            let mut lab = lab["socket_address"].clone();
+            if let Some(protocol) = protocol {
+                lab["protocol"] = protocol;
             }
+            context.replace(&pointer, lab, &what, &with);
         }
     }
     for pointer in context.find(&|pointer, node| outside::is_outside_uri(pointer, node)) {

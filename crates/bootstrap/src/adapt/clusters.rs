@@ -108,7 +108,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
         let Some(node) = context.tree.pointer(&check) else { continue };
         if node.get("http_health_check").is_none() && node.get("tcp_health_check").is_none() {
             context.remove(&check, "a health check", "the origin answers checks over HTTP and TCP only");
-        } else if text(node, "/tcp_health_check/send/text") != ""
+        } else if !text(node, "/tcp_health_check/send/text").is_empty()
             || node.pointer("/tcp_health_check/receive/0").is_some()
         {
             context.remove(&check, "a health check", "the origin does not speak its protocol");

@@ -115,7 +115,7 @@ const PLACES: [fn(&mut Value, Value, &str); 14] = [
         }}]}]});
     },
     |root, address, _| {
-        root["static_resources"]["clusters"][0]["upstream_bind_config"] = json!({"source_address": address})
+        root["static_resources"]["clusters"][0]["upstream_bind_config"] = json!({"source_address": address});
     },
     |root, address, _| root["static_resources"]["clusters"][0]["dns_resolvers"] = json!([address]),
     |root, address, _| root["admin"] = json!({"address": address}),
@@ -124,14 +124,15 @@ const PLACES: [fn(&mut Value, Value, &str); 14] = [
     |root, address, _| root["unknown_extension"] = json!({"list": [{"typed_config": {"peer": address}}]}),
     |root, _, host| {
         root["tracing"] =
-            json!({"http": {"typed_config": {"endpoint_url": format!("https://{host}:443/v1?key=1")}}})
+            json!({"http": {"typed_config": {"endpoint_url": format!("https://{host}:443/v1?key=1")}}});
     },
     |root, _, host| {
         root["unknown_service"] =
-            json!({"server_uri": {"uri": format!("http://{host}/check"), "cluster": "c"}})
+            json!({"server_uri": {"uri": format!("http://{host}/check"), "cluster": "c"}});
     },
     |root, _, host| {
-        root["unknown_grpc"] = json!({"grpc_service": {"google_grpc": {"target_uri": format!("{host}:443")}}})
+        root["unknown_grpc"] =
+            json!({"grpc_service": {"google_grpc": {"target_uri": format!("{host}:443")}}});
     },
     |root, _, host| root["list_of_uris"] = json!([format!("tcp://{host}:1"), format!("dns://user@{host}")]),
     |root, _, host| root["daemon_endpoint"] = json!({"address": host, "port_value": 2000}),

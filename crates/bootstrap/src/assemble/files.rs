@@ -94,24 +94,21 @@ impl Configuration {
                 .pointer(&rds)
                 .map(|rds| text(rds, "/route_config_name").to_owned())
                 .unwrap_or_default();
-            let found = match routes.get(&name) {
+            let found = if let Some(found) = routes.get(&name) {
                 // Several listeners may share one table.
-                Some(found) => Some(Found {
+                Some(Found {
                     document: found.document,
                     pointer: found.pointer.clone(),
                     value: found.value.clone(),
-                }),
-                None => {
-                    let before = files.problems.len();
-                    let all = self.resources_at(&join(&rds, "config_source"), files, "routes");
-                    let found = all.into_iter().find(|found| text(&found.value, "/name") == name);
-                    if found.is_none() && files.problems.len() == before {
-                        files
-                            .problems
-                            .push(self.problem(&rds, &format!("the file has no route table `{name}`")));
-                    }
-                    found
+                })
+            } else {
+                let before = files.problems.len();
+                let all = self.resources_at(&join(&rds, "config_source"), files, "routes");
+                let found = all.into_iter().find(|found| text(&found.value, "/name") == name);
+                if found.is_none() && files.problems.len() == before {
+                    files.problems.push(self.problem(&rds, &format!("the file has no route table `{name}`")));
                 }
+                found
             };
             self.remove_key(&pointer, "rds");
             if let Some(found) = found {

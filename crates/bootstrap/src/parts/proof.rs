@@ -53,9 +53,12 @@ const ACCESS_LOGS: [(&str, &[&str]); 4] = [
     ("open_telemetry.", &["access_logs.open_telemetry_access_log.*logs_written"]),
 ];
 
+/// The beginning of a type's name below its family, and the statistics of such extensions.
+type Known = (&'static str, &'static [&'static str]);
+
 /// Statistics of an extension; none if it has none of its own that are known.
 pub(super) fn of_extension(extension: &Value, prefix: &str) -> Vec<String> {
-    let tables: [(&str, &[(&str, &[&str])]); 3] = [
+    let tables: [(&str, &[Known]); 3] = [
         ("envoy.extensions.filters.http.", &HTTP),
         ("envoy.extensions.filters.network.", &NETWORK),
         ("envoy.extensions.access_loggers.", &ACCESS_LOGS),

@@ -24,7 +24,7 @@ pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<
         request.path.insert(0, '/');
     }
     if matching.get("grpc").is_some_and(Value::is_object) {
-        request.method = "POST".to_owned();
+        "POST".clone_into(&mut request.method);
         request.set_header("content-type", "application/grpc");
         request.set_header("te", "trailers");
     }

@@ -51,7 +51,9 @@ fn shortest(hir: &Hir) -> Option<String> {
         HirKind::Class(Class::Unicode(class)) => {
             let has = |c: char| class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&c));
             let usual = ['a', 'A', '1', '/', '-'].into_iter().find(|&c| has(c));
-            usual.or_else(|| class.ranges().first().map(|range| range.start())).map(String::from)
+            usual
+                .or_else(|| class.ranges().first().map(regex_syntax::hir::ClassUnicodeRange::start))
+                .map(String::from)
         }
         HirKind::Class(Class::Bytes(_)) => None,
         HirKind::Repetition(repetition) => {

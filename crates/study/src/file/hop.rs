@@ -67,6 +67,7 @@ pub struct HopTls {
 }
 
 impl HopTls {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

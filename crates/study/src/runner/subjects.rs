@@ -167,29 +167,10 @@ impl Subjects {
         }
         let mut all = Vec::with_capacity(plan.subjects.len());
         let started = proxies.into_iter().zip(starts).zip(configurations);
-        for (index, ((mut proxies, mut start_cpu_us), configured)) in started.enumerate() {
-            let Some(arm) = plan.arm_of(index) else { continue };
-            proxies.reverse();
-            start_cpu_us.reverse();
-            let address = proxies.first().map(|proxy| proxy.address).or(addresses.of(arm).first().copied());
-            let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
-            let (workers, target) = match address {
-                Some(address) => connect(plan, arm, address, lab.as_ref()).map_err(of(arm))?,
-                None => (Vec::new(), None),
-            };
-            let connections = open_connections(plan, arm, &workers);
-            let before = proxies.first().filter(|_| connections > 0).zip(before);
-            let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-            let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
-            all.push(Subject {
-                asks_companion,
-                proxies,
-                workers,
-                target,
-                start_cpu_us,
-                opened,
-                configuration,
-            });
+        for (index, started) in started.enumerate() {
+            if let Some(arm) = plan.arm_of(index) {
+                all.push(subject(plan, arm, started, &addresses.of(arm), lab.as_ref())?);
+            }
         }
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, companion, files })
@@ -279,6 +260,31 @@ fn keep<T>(all: &mut [Vec<T>], subject: usize, one: T) {
 
 fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
+}
+
+/// Connects the generator to the proxies of a copy of an arm, or to the origins at `addresses` if it has none. The proxies,
+/// their CPU times until they were live, and the hashes of their configurations are in the order of their start: those
+/// beside the origin come first.
+fn subject(
+    plan: &Plan,
+    arm: &Arm,
+    ((mut proxies, mut start_cpu_us), configured): ((Vec<Proxy>, Vec<u64>), Vec<String>),
+    addresses: &[SocketAddr],
+    lab: Option<&Lab>,
+) -> Result<Subject, RunError> {
+    proxies.reverse();
+    start_cpu_us.reverse();
+    let address = proxies.first().map(|proxy| proxy.address).or(addresses.first().copied());
+    let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
+    let (workers, target) = match address {
+        Some(address) => connect(plan, arm, address, lab).map_err(of(arm))?,
+        None => (Vec::new(), None),
+    };
+    let connections = open_connections(plan, arm, &workers);
+    let before = proxies.first().filter(|_| connections > 0).zip(before);
+    let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
+    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
+    Ok(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration })
 }
 
 /// The folder of a copy of an arm.

@@ -203,9 +203,9 @@ mod tests {
         };
         let [new, old] =
             ["1.40.0", "1.39.3"].map(|version| (version.to_owned(), format!("hash of {version}")));
-        assert_eq!(programs("baseline"), [new.clone()]);
-        assert_eq!(programs("lua @ envoy=1.39.3"), [old.clone()]);
-        assert_eq!(programs("baseline @ envoy=1.39.3"), [old.clone()]);
+        assert_eq!(programs("baseline"), std::slice::from_ref(&new));
+        assert_eq!(programs("lua @ envoy=1.39.3"), std::slice::from_ref(&old));
+        assert_eq!(programs("baseline @ envoy=1.39.3"), std::slice::from_ref(&old));
         assert_eq!(programs("mesh"), [new, old]);
         let hops = &of(&subjects, "mesh").hops;
         assert_eq!((hops[0].functions.len(), hops[1].functions.len()), (0, 1));
