@@ -103,10 +103,10 @@ fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
     };
     let version = result["environment"]["proxy_version"].clone();
     let [same, other] = [true, false].map(|is_usual| (version.clone(), is_usual));
-    assert_eq!(programs("baseline"), [same.clone()]);
-    assert_eq!(programs("another"), [other.clone()]);
-    assert_eq!(programs(&format!("lua @ envoy={path}")), [other.clone()]);
-    assert_eq!(programs(&format!("baseline @ envoy={path}")), [other.clone()]);
+    assert_eq!(programs("baseline"), std::slice::from_ref(&same));
+    assert_eq!(programs("another"), std::slice::from_ref(&other));
+    assert_eq!(programs(&format!("lua @ envoy={path}")), std::slice::from_ref(&other));
+    assert_eq!(programs(&format!("baseline @ envoy={path}")), std::slice::from_ref(&other));
     assert_eq!(programs("mixed"), [same, other]);
 
     another_envoy(folder.path(), "second");
