@@ -32,8 +32,11 @@ pub(super) fn run<S: AsRef<OsStr>>(
     if interrupt.is_requested() || status.code() == Some(Code::Interrupted as i32) {
         return Ok(Err(Code::Interrupted));
     }
-    let measured = [Code::Success, Code::Void].map(|code| Some(code as i32));
-    if !measured.contains(&status.code()) {
+    let is = |code: Code| status.code() == Some(code as i32);
+    if is(Code::BadInput) {
+        return Err(Failure::bad_input("the study is not valid; its errors are printed above"));
+    }
+    if !is(Code::Success) && !is(Code::Void) {
         return Err(Failure::environment(format!("the study failed ({status}); its error is printed above")));
     }
     read(&folder.join("result.json")).map(Ok)

@@ -1,0 +1,58 @@
+//! `hoptax compare` on real Envoy.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::{checked, run};
+
+#[test]
+fn subjects_are_measured_side_by_side_and_compared_with_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let out_text = out.to_str().unwrap();
+    let ran = run([
+        "compare",
+        "baseline",
+        "control/burn{us=80}",
+        "--rounds",
+        "3",
+        "--out",
+        out_text,
+        "--json",
+        "-",
+    ]);
+    let comparison = checked("comparison", &ran.stdout);
+    let kept: Value =
+        serde_json::from_str(&fs::read_to_string(out.join("comparison.json")).unwrap()).unwrap();
+    assert_eq!(comparison, kept);
+    assert_eq!((&comparison["reference"], &comparison["margin_share"]), (&"A".into(), &0.02.into()));
+    let subjects = comparison["subjects"].as_array().unwrap();
+    let of = |arm: &str| subjects.iter().find(|subject| subject["arm"] == arm).unwrap();
+    assert_eq!(
+        (&of("A-again")["is_same"], &of("B")["is_same"]),
+        (&true.into(), &false.into()),
+        "{}",
+        ran.stderr
+    );
+    let cpu =
+        |arm: &str| of(arm)["measures"].as_array().unwrap().iter().find(|one| one["measure"] == "cpu_us");
+    // On a busy machine, CPU time may be withheld or undecided, but 80 us never look equivalent.
+    if let Some(burn) = cpu("B") {
+        assert_ne!(burn["decision"], "equivalent", "{burn}");
+        assert!(burn["difference"]["estimate"].as_f64() > Some(0.0), "{burn}");
+    }
+    for line in ["A: baseline", "B: control/burn{us=80}"] {
+        assert!(ran.stderr.contains(line), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
+    let ran = run(["compare", "baseline", "jtw"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown function `jtw`"), "{}", ran.stderr);
+}
