@@ -185,9 +185,9 @@ impl Adapted {
         self.configuration.place(pointer)
     }
 
-    /// Removes every extension that this Envoy lacks, by the name or the type that it reported, and lists it. False if
-    /// there is none.
-    pub fn remove_extension(&mut self, name: &str) -> bool {
+    /// Removes every extension that this Envoy lacks, by the name or the type that it reported, and lists it. Returns
+    /// their pointers.
+    pub fn remove_extension(&mut self, name: &str) -> Vec<String> {
         let found = extensions::find(&self.tree, name);
         for pointer in &found {
             let what = extensions::described(&self.tree, pointer);
@@ -196,7 +196,7 @@ impl Adapted {
                 "removed: this Envoy has no such extension; `--envoy PATH` measures with one that has it";
             self.replacements.push(Replacement { place: self.place(pointer), what, with: with.to_owned() });
         }
-        !found.is_empty()
+        found
     }
 }
 

@@ -93,3 +93,65 @@ fn bytes_are_forwarded_with_any_request() {
     assert!(request.is_tcp);
     assert_eq!(request.clusters, ["a", "b"]);
 }
+
+fn given(text: &str, request: &str) -> Result<DerivedRequest, Problem> {
+    let adapted = adapted(text);
+    find(&adapted, &adapted.listeners[0], &request.parse().unwrap())
+}
+
+#[test]
+fn a_given_request_takes_the_chain_and_the_route_that_envoy_would_choose() {
+    let request = given(EDGE, "POST https://x.shop.example/other?q=1").unwrap();
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/other?q=1"));
+    assert_eq!(
+        (request.host.as_str(), request.clusters.as_slice()),
+        ("x.shop.example", &["pages".to_owned()][..])
+    );
+    assert_eq!(request.tls.unwrap().server_name.as_deref(), Some("x.shop.example"));
+    let redirected = given(EDGE, "GET https://assets.shop.example/").unwrap();
+    assert!(redirected.clusters.is_empty() && redirected.route.ends_with("/virtual_hosts/0/routes/0"));
+}
+
+#[test]
+fn the_most_specific_domain_wins_whatever_its_position() {
+    let hosts = "[{domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: any}}]}, \
+        {domains: ['www.*'], routes: [{match: {prefix: /}, route: {cluster: begins}}]}, \
+        {domains: ['*.example'], routes: [{match: {prefix: /}, route: {cluster: ends}}]}, \
+        {domains: ['*.shop.example', 'a.example'], routes: [{match: {prefix: /}, route: {cluster: longer}}]}]";
+    for (host, cluster) in [
+        ("b.test", "any"),
+        ("www.test", "begins"),
+        ("www.example", "ends"),
+        ("WWW.Shop.example", "longer"),
+        ("a.example", "longer"),
+        ("shop.example", "ends"),
+    ] {
+        let request = given(&with_hosts(hosts), &format!("GET http://{host}/")).unwrap();
+        assert_eq!(request.clusters, [cluster], "{host}");
+    }
+}
+
+#[test]
+fn headers_of_the_user_replace_those_of_the_lab() {
+    let adapted = adapted(EDGE);
+    let mut own: GivenRequest = "GET https://x.shop.example/".parse().unwrap();
+    own.headers = vec![("authorization".to_owned(), "Basic own".to_owned())];
+    let request = find(&adapted, &adapted.listeners[0], &own).unwrap();
+    assert_eq!(request.header("authorization"), Some("Basic own"));
+    assert_eq!(request.header("origin"), Some("https://shop.example"));
+}
+
+#[test]
+fn a_request_that_nothing_takes_is_refused_with_the_reason() {
+    let message = |request| given(EDGE, request).unwrap_err().message;
+    assert!(message("GET http://x.shop.example/").contains("no filter chain takes http connections"));
+    assert!(message("GET https://other.example/").contains("no filter chain takes https connections"));
+    let hosts = "[{domains: [a.example], routes: [{match: {path: /a}, route: {cluster: c}}]}]";
+    for request in ["GET http://a.example/b", "GET http://b.example/a"] {
+        let refused = given(&with_hosts(hosts), request).unwrap_err();
+        assert!(refused.message.starts_with("no route matches GET"), "{refused:?}");
+    }
+    for text in ["/cart", "GET /cart", "GET ftp://a/", "get http://a/", "GET http:///", "GET http://u@a/"] {
+        assert!(text.parse::<GivenRequest>().is_err(), "{text}");
+    }
+}
