@@ -174,6 +174,14 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A price above 0.
+pub(crate) fn price(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(price) if price > 0.0 && price.is_finite() => Ok(price),
+        _ => Err("it must be a number above 0, as `0.04`".to_owned()),
+    }
+}
+
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
@@ -247,6 +255,8 @@ mod tests {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10000000"));
+        assert_eq!(price("0.04"), Ok(0.04));
+        assert!(price("0").is_err() && price("inf").is_err() && price("4 cents").is_err());
         assert!(share("1.1").is_err());
         assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
         assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
