@@ -1,5 +1,6 @@
 //! Writes the study of a bill: its variants as arms, each compared with the whole.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -12,11 +13,10 @@ use crate::variants::Variant;
 /// Name of the study.
 pub const STUDY: &str = "price";
 /// At saturation for CPU time, and at 30 % of the capacity of the slowest arm for response time.
-const LOADS: &str = "\
-loads:
-  - {name: saturation, loop: closed, connections: 16, blocks: 6, slice: 150ms}
-  - {name: in-use, loop: open, arrivals: poisson, connections: 32, blocks: 2, slice: 250ms}
-";
+const LOADS: [&str; 2] = [
+    "name: saturation, loop: closed, connections: 16, blocks: 6, slice: 150ms",
+    "name: in-use, loop: open, arrivals: poisson, connections: 32, blocks: 2, slice: 250ms",
+];
 /// Requests that a slice at a given rate has, if its length allows: fewer make CPU time per request noisy.
 const REQUESTS_PER_SLICE: f64 = 500.0;
 /// Shortest and longest slice at a given rate, milliseconds.
@@ -31,6 +31,8 @@ pub struct Source<'a> {
     pub listener: &'a str,
     /// Pointers of what Envoy lacks and no arm has.
     pub lacking: &'a [String],
+    /// Statuses of the responses to the whole.
+    pub statuses: &'a [u16],
 }
 
 /// The study file. Its loads are one open loop at `rate` requests per second, or, without a rate, saturation for CPU time
@@ -48,7 +50,20 @@ pub fn study_file(source: Source<'_>, whole: &Variant, others: &[Variant], rate:
         // JSON is YAML.
         let _ = writeln!(text, "  - {}", arm(source, variant, compared_with));
     }
-    text + &rate.map_or_else(|| LOADS.to_owned(), at_rate)
+    let expect =
+        expect(source.statuses).map_or_else(String::new, |expect| format!(", expect: {}", json!(expect)));
+    let loads = rate.map_or_else(|| LOADS.map(str::to_owned).into(), |rate| vec![at_rate(rate)]);
+    text += "loads:\n";
+    for load in loads {
+        let _ = writeln!(text, "  - {{{load}{expect}}}");
+    }
+    text
+}
+
+/// The statuses that loads must state: a study expects a single one below 500 by itself. The plain proxy responds with 200.
+fn expect(statuses: &[u16]) -> Option<BTreeSet<u16>> {
+    let is_usual = matches!(statuses, [status] if *status < 500);
+    (!is_usual).then(|| statuses.iter().copied().chain([200]).collect())
 }
 
 fn arm(source: Source<'_>, variant: &Variant, compared_with: Option<&str>) -> Value {
@@ -70,11 +85,11 @@ fn request(request: &DerivedRequest) -> Value {
     json!({"method": request.method, "host": request.host, "path": request.path, "headers": headers})
 }
 
-/// The loads at a rate.
+/// The load at a rate.
 fn at_rate(rate: f64) -> String {
     let slice_ms = (1e3 * REQUESTS_PER_SLICE / rate).clamp(SLICE_MS.0, SLICE_MS.1);
     format!(
-        "loads:\n  - {{name: at-rate, loop: open, rate: {rate}, arrivals: poisson, connections: 32, blocks: 6, slice: {slice_ms:.0}ms}}\n"
+        "name: at-rate, loop: open, rate: {rate}, arrivals: poisson, connections: 32, blocks: 6, slice: {slice_ms:.0}ms"
     )
 }
 
@@ -100,11 +115,19 @@ mod tests {
             configuration: Path::new("/etc/envoy.yaml"),
             listener: "edge",
             lacking: &["/static_resources/b".to_owned()],
+            statuses: &[200],
         };
         let whole = Variant::whole(&request);
         let text = study_file(source, &whole, std::slice::from_ref(&part), None);
         insta::assert_snapshot!(text);
         let at_rate = study_file(source, &whole, &[part], Some(1_000.0));
-        assert!(at_rate.contains("rate: 1000, arrivals: poisson, connections: 32, blocks: 6, slice: 500ms"));
+        assert!(at_rate.contains("rate: 1000, arrivals: poisson, connections: 32, blocks: 6, slice: 500ms}"));
+    }
+
+    #[test]
+    fn statuses_that_a_study_does_not_expect_by_itself_are_stated() {
+        assert_eq!((expect(&[200]), expect(&[301])), (None, None));
+        assert_eq!(expect(&[503]), Some([200, 503].into()));
+        assert_eq!(expect(&[200, 429]), Some([200, 429].into()));
     }
 }

@@ -12,6 +12,7 @@ use self::proof::Proof;
 use crate::adapt::{Adapted, Listener};
 use crate::place::Place;
 use crate::request::{DerivedRequest, connection_manager};
+use crate::statistics::is_matched;
 use crate::tree::{extension_type, is_within, items, join, message_type, text};
 
 /// The kind of a part.
@@ -85,16 +86,6 @@ impl Part {
     }
 }
 
-/// Whether a name matches a pattern in which `*` is a wildcard.
-fn is_matched(name: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => name == pattern,
-        Some((before, behind)) => name.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| is_matched(rest, behind)))
-        }),
-    }
-}
-
 /// The parts that a request through a listener passes, in the order in which it meets them.
 pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -> Vec<Part> {
     let mut finder = Finder { adapted, found: Vec::new() };
@@ -115,7 +106,9 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn add(&mut self, kind: PartKind, name: &str, pointers: Vec<String>, proof: Proof) {
+    /// Adds a part, unless none of its nodes exists.
+    fn add(&mut self, kind: PartKind, name: &str, mut pointers: Vec<String>, proof: Proof) {
+        pointers.retain(|pointer| self.adapted.has(pointer));
         let Some(place) = pointers.first().map(|pointer| self.adapted.place(pointer)) else { return };
         let same = self.found.iter().filter(|part| {
             part.kind == kind && (part.name == name || part.name.starts_with(&format!("{name}#")))

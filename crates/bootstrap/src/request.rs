@@ -1,9 +1,9 @@
 //! Derives a request that a listener forwards, from its filter chains and routes.
 
 mod credentials;
-mod given;
 mod matching;
 pub(crate) mod sample;
+mod stated;
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
 use crate::tree::{extension_type, items, join, text};
 
-pub use given::{GivenRequest, find};
+pub use stated::{StatedRequest, stated};
 
 /// The host of requests where a route accepts every host.
 const HOST: &str = "hoptax.test";
@@ -56,8 +56,7 @@ impl DerivedRequest {
         self.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"))
     }
 
-    /// Sets a further header, instead of one with this name. `name` is in lower case.
-    pub fn set_header(&mut self, name: &str, value: &str) {
+    fn set_header(&mut self, name: &str, value: &str) {
         self.headers.retain(|(known, _)| known != name);
         self.headers.push((name.to_owned(), value.to_owned()));
     }
@@ -72,6 +71,22 @@ impl DerivedRequest {
 /// # Errors
 /// When no filter chain and no route gives one.
 pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, Problem> {
+    let chains = chains(adapted, listener)?;
+    // A chain of HTTP has more parts than one of bytes.
+    let http = chains.iter().find_map(|(pointer, chain)| through_http(adapted, pointer, chain));
+    http.or_else(|| chains.iter().find_map(|(pointer, chain)| through_tcp(adapted, pointer, chain))).ok_or_else(|| {
+        let message = "no request can be derived from its routes: none leads to a cluster, or the conditions depend on what only runs";
+        Problem { place: adapted.place(&listener.pointer), message: message.to_owned() }
+    })
+}
+
+/// The TLS of a request where nodes were removed after it was derived.
+pub fn tls_of(adapted: &Adapted, request: &DerivedRequest) -> Option<RequestTls> {
+    adapted.tree.pointer(&request.chain).and_then(tls)
+}
+
+/// The filter chains of a listener, with their pointers.
+fn chains<'a>(adapted: &'a Adapted, listener: &Listener) -> Result<Vec<(String, &'a Value)>, Problem> {
     let problem =
         |message: &str| Problem { place: adapted.place(&listener.pointer), message: message.to_owned() };
     if listener.is_udp {
@@ -80,22 +95,12 @@ pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, 
     if listener.is_internal {
         return Err(problem("only other listeners connect to it; measure the listener in front of it"));
     }
-    let chains = chains(adapted, listener);
-    // A chain of HTTP has more parts than one of bytes.
-    let http = chains.iter().find_map(|(pointer, chain)| through_http(adapted, pointer, chain));
-    http.or_else(|| chains.iter().find_map(|(pointer, chain)| through_tcp(adapted, pointer, chain))).ok_or_else(|| {
-        problem("no request can be derived from its routes: none leads to a cluster, or the conditions depend on what only runs")
-    })
-}
-
-/// The filter chains of a listener with their pointers, the default one last.
-fn chains<'a>(adapted: &'a Adapted, listener: &Listener) -> Vec<(String, &'a Value)> {
     let mut chains = items(&adapted.tree, &join(&listener.pointer, "filter_chains"));
     let default = join(&listener.pointer, "default_filter_chain");
     chains.extend(
         adapted.tree.pointer(&default).filter(|chain| chain.is_object()).map(|chain| (default, chain)),
     );
-    chains
+    Ok(chains)
 }
 
 fn through_tcp(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<DerivedRequest> {

@@ -94,9 +94,8 @@ fn an_extension_that_envoy_lacks_is_removed_and_named() {
         assert_eq!(missing_extension(message), name);
     }
     let mut adapted = adapted(EDGE);
-    assert_eq!(adapted.remove_extension("cors").len(), 1);
-    assert_eq!(adapted.remove_extension("no-such"), [""; 0]);
-    assert_eq!(adapted.remove_extension("envoy.config.trace.v3.ZipkinConfig").len(), 1);
+    assert!(adapted.remove_extension("cors") && !adapted.remove_extension("no-such"));
+    assert!(adapted.remove_extension("envoy.config.trace.v3.ZipkinConfig"));
     let last: Vec<String> = adapted.replacements.iter().rev().take(2).map(|one| one.what.clone()).collect();
     assert_eq!(last, ["extension `envoy.tracers.zipkin`", "HTTP filter `cors`"]);
     assert!(!adapted.bootstrap().to_string().contains("envoy.extensions.filters.http.cors.v3.Cors\""));

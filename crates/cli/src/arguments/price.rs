@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_bootstrap::request::GivenRequest;
 
-use super::values::{self, Headers, NeverHalt};
+use super::values::{self, Headers, NeverHalt, RequestLine};
 
 /// Options of tries and measurements, which a dry run has not.
 const MEASURED: [&str; 8] =
@@ -56,9 +55,9 @@ pub(crate) struct PriceArguments {
     pub(crate) listener: Option<String>,
     /// Request, as `GET https://HOST/PATH` [default: derived from the routes]
     ///
-    /// The scheme states whether the connection has TLS, the host selects filter chain and virtual host.
+    /// The scheme says whether the connection has TLS, and host and path select the route.
     #[arg(long, value_name = "REQUEST")]
-    pub(crate) request: Option<GivenRequest>,
+    pub(crate) request: Option<RequestLine>,
     /// Header of the request, `Name: value`, or `@FILE` with one header per line; repeatable
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub(crate) headers: Vec<Headers>,

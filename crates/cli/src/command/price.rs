@@ -14,11 +14,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use hoptax_bill::study_file::{STUDY, Source, study_file};
-use hoptax_bill::{Given, GivenError, LabError, Stubs, write_files};
+use hoptax_bill::{LabError, Stubs, write_files};
 use hoptax_bootstrap::{Adapted, Lab};
 use hoptax_report::{markdown, terminal};
 use hoptax_result::{BillResult, Verdict};
 use hoptax_study::bill::bill;
+use hoptax_subject::envoy::given::{FilesError, Given, GivenError};
 use hoptax_subject::envoy::release::Envoy;
 
 use self::passed::{Passed, passed};
@@ -70,8 +71,8 @@ fn try_all(
     // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
     let names = adapt(given, unknown, unknown, &folder)?;
     let certificates = write_files(given, &names, &folder).map_err(|error| match error {
-        LabError::Missing(_) => Failure::bad_input(error),
-        LabError::Certificate(_) | LabError::File { .. } => Failure::environment(error),
+        LabError::Files(FilesError::Missing(_)) => Failure::bad_input(error),
+        LabError::Files(_) | LabError::Certificates(_) => Failure::environment(error),
     })?;
     let stubs = Stubs::start(&program, &certificates, &folder).map_err(Failure::environment)?;
     let mut adapted = adapt(given, stubs.origin.address, stubs.companion.address, &folder)?;
@@ -111,8 +112,13 @@ fn measure(
     };
     let configuration = arguments.config.canonicalize();
     let configuration = configuration.map_err(|error| cannot("find", &arguments.config, &error))?;
-    let source =
-        Source { configuration: &configuration, listener: &passed.listener.name, lacking: &tries.lacking };
+    let statuses: Vec<u16> = tries.answers.statuses.keys().copied().collect();
+    let source = Source {
+        configuration: &configuration,
+        listener: &passed.listener.name,
+        lacking: &tries.lacking,
+        statuses: &statuses,
+    };
     let text = study_file(source, &tries.whole.variant, &tries.measured(), arguments.rate);
     let file = folder.join("price.yaml");
     fs::write(&file, text).map_err(|error| cannot("write", &file, &error))?;

@@ -24,6 +24,21 @@ pub struct PlannedSubject {
     pub application_flags: BTreeMap<String, String>,
     /// Expected statuses of responses, by load; an empty list for all below 400.
     pub expect: BTreeMap<String, Vec<u16>>,
+    /// Its request, if a proxy has a configuration of the user; null for the usual request.
+    #[serde(default)]
+    pub request: Option<PlannedRequest>,
+}
+
+/// The request through a configuration of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedRequest {
+    /// The method.
+    pub method: String,
+    /// The URL, with the host of the request instead of the address of the proxy.
+    pub url: String,
+    /// The names of its headers, in lower case. Their values may be secret.
+    pub headers: Vec<String>,
 }
 
 /// A proxy of a subject.
@@ -42,6 +57,9 @@ pub struct PlannedHop {
     pub sha256: Option<String>,
     /// Its functions; empty for a plain proxy.
     pub functions: Vec<PlannedFunction>,
+    /// The configuration of the user that it runs; null if its configuration is generated.
+    #[serde(default)]
+    pub config: Option<PlannedConfig>,
     /// Its worker threads; null for one per processor of the proxies.
     pub workers: Option<u32>,
     /// Flags of its command line, in addition to those of hoptax.
@@ -49,6 +67,20 @@ pub struct PlannedHop {
     pub flags: Vec<String>,
     /// Environment variables of its process, in addition to those of hoptax.
     pub environment: BTreeMap<String, String>,
+}
+
+/// A configuration of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedConfig {
+    /// Its path, as in the study file.
+    pub path: String,
+    /// SHA-256 of its contents, including the files that it names.
+    pub sha256: String,
+    /// The listener to which requests are sent.
+    pub listener: String,
+    /// The nodes that are removed from it, by their JSON pointers.
+    pub without: Vec<String>,
 }
 
 /// A function of a proxy.

@@ -12,6 +12,7 @@ use super::points::{self, Requested, Resolved};
 use super::positions::subject_arm;
 use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, DIRECT, SAME};
+use crate::configurations::Configurations;
 use crate::file::{
     Application, ArmEntry, ChainEntry, ConditionsSection, LoopWord, Positions, Problem, StudyFile,
 };
@@ -20,7 +21,7 @@ use crate::file::{
 pub(super) fn plan(
     file: &StudyFile,
     positions: &Positions,
-    catalogue: &Catalogue,
+    (catalogue, configurations): (&Catalogue, &Configurations),
     problems: &mut Vec<Problem>,
 ) -> (Vec<Arm>, Vec<String>) {
     let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
@@ -29,7 +30,8 @@ pub(super) fn plan(
         let message = format!("`arms` has no `{BASELINE}`, which other arms are compared with: add it");
         problems.push(positions.problem("/arms", message));
     }
-    let mut planned = Planned { file, positions, catalogue, arms: Vec::new(), named: BTreeMap::new() };
+    let (arms, named) = (Vec::new(), BTreeMap::new());
+    let mut planned = Planned { file, positions, catalogue, configurations, arms, named };
     if has_names {
         for requested in planned.requested(&ConditionsSection::default()) {
             match points::plain(BASELINE, &requested) {
@@ -68,6 +70,7 @@ struct Planned<'a> {
     file: &'a StudyFile,
     positions: &'a Positions,
     catalogue: &'a Catalogue,
+    configurations: &'a Configurations,
     arms: Vec<Arm>,
     /// The entry that named each arm, both by index. Arms that came from the points of a function have none, and neither
     /// have baselines, which several entries may name.
@@ -288,7 +291,8 @@ impl Planned<'_> {
         let component = Component { name: called.clone(), function: function.clone(), knobs };
         let described = (called.as_str(), function.summary.clone());
         let functions = Composition::one(component);
-        let resolved = hops::Resolved { chain: Chain::of_functions(functions.clone()), functions };
+        let resolved =
+            hops::Resolved { chain: Chain::of_functions(functions.clone()), functions, request: None };
         let named = Named { entry: index, is_unloaded, compared_with: None };
         self.with_functions(described, resolved, requested, named)
     }
@@ -300,7 +304,7 @@ impl Planned<'_> {
         if let Some(earlier) = taken {
             return placed(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
         }
-        let resolved = match hops::resolve(entry, self.catalogue, pointer) {
+        let resolved = match hops::resolve(entry, (self.catalogue, self.configurations), pointer) {
             Ok(resolved) => resolved,
             Err(found) => return found,
         };
@@ -351,12 +355,12 @@ impl Planned<'_> {
     fn with_functions(
         &mut self,
         (name, mut summary): (&str, String),
-        hops::Resolved { chain, functions }: hops::Resolved,
+        hops::Resolved { chain, functions, request }: hops::Resolved,
         requested: &Requested,
         Named { entry: index, is_unloaded, compared_with }: Named<'_>,
     ) -> Result<(), Vec<String>> {
-        let resolved =
-            points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
+        let resolved = points::of_chain(name, (&chain, &functions, request.as_ref()), requested)
+            .map_err(|message| vec![message])?;
         let mut id = resolved.named(name);
         if is_unloaded {
             id = format!("{id} unloaded");
@@ -367,6 +371,7 @@ impl Planned<'_> {
             arm.kind == ArmKind::Function
                 && arm.chain.is_same(&chain)
                 && arm.is_unloaded == is_unloaded
+                && arm.request == request
                 && arm.conditions == resolved.conditions
         };
         let reference = compared_with.map(|name| self.reference(name, &resolved)).transpose()?;
@@ -380,6 +385,7 @@ impl Planned<'_> {
             upstreams: usize::from(functions.upstreams()),
             chain,
             functions,
+            request,
             is_unloaded,
             summary,
             ..plain_arm(id, kind, Some(compared_with), &resolved)
@@ -418,6 +424,7 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
         id,
         kind,
         functions: Composition::default(),
+        request: None,
         compared_with,
         conditions: resolved.conditions.clone(),
         chain: Chain::of_functions(Composition::default()),

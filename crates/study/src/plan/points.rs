@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
 
 use super::Conditions;
@@ -168,10 +169,10 @@ pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolve
 /// The requested conditions exclude each other, a function or a proxy.
 pub(super) fn of_chain(
     name: &str,
-    (chain, functions): (&Chain, &Composition),
+    (chain, functions, request): (&Chain, &Composition, Option<&DerivedRequest>),
     requested: &Requested,
 ) -> Result<Resolved, String> {
-    resolve(name, &Requirements::of(chain, functions), requested)
+    resolve(name, &Requirements::of(chain, functions, request), requested)
 }
 
 /// The conditions that an arm sets itself.
@@ -183,6 +184,9 @@ struct Requirements {
     /// Envoy of the first proxy, if all proxies have their own; the baseline then has the usual one.
     envoy: Option<String>,
     secures: bool,
+    /// The protocol of the request through a given configuration; none if it could be another.
+    protocol: Option<Protocol>,
+    is_given: bool,
     looks_at_path: bool,
     /// Whether there are several functions.
     are_several: bool,
@@ -191,7 +195,7 @@ struct Requirements {
 }
 
 impl Requirements {
-    fn of(chain: &Chain, functions: &Composition) -> Self {
+    fn of(chain: &Chain, functions: &Composition, request: Option<&DerivedRequest>) -> Self {
         let workers: Option<Vec<u64>> = chain.hops.iter().map(Hop::own_workers).collect();
         let envoys: Option<Vec<&String>> = chain.hops.iter().map(|hop| hop.envoy.as_ref()).collect();
         Self {
@@ -206,7 +210,10 @@ impl Requirements {
             },
             workers: workers.and_then(|all| all.first().copied()),
             envoy: envoys.and_then(|all| all.first().map(|envoy| (*envoy).clone())),
-            secures: chain.tls().first().is_some_and(Option::is_some),
+            secures: chain.tls().first().is_some_and(Option::is_some)
+                || chain.hops.first().is_some_and(|hop| hop.given.is_some()),
+            protocol: request.filter(|request| request.is_http2()).map(|_| Protocol::Http2),
+            is_given: chain.is_given(),
             looks_at_path: functions.looks_at_path(),
             are_several: functions.components().len() > 1,
             points: NUMBERED_CONDITIONS.into_iter().filter(|name| functions.permits(name)).collect(),
@@ -247,7 +254,13 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
     let Requested { by_study, by_arm, usual_connections } = requested;
     let own = &required.conditions;
     let may = |condition: &str| required.points.contains(&condition);
-    let protocol = by_arm.protocol.or(by_study.protocol).unwrap_or_default();
+    let protocol = by_arm.protocol.or(required.protocol).or(by_study.protocol).unwrap_or_default();
+    if required.is_given && !matches!(protocol, Protocol::Http1 | Protocol::Http2) {
+        return Err(format!(
+            "`{name}` has a `config` and does not support `protocol: {}`: add `at: {{protocol: http1}}` or `http2` to it",
+            protocol.as_str()
+        ));
+    }
     let is_grpc = protocol == Protocol::Grpc;
     if let Some(why) = required.against_grpc().filter(|_| is_grpc) {
         let instead = if required.are_several {
@@ -315,7 +328,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
     // Defaults are not part of the name: a plain arm keeps its plain id.
     let usual_request = if is_grpc { USUAL_BYTES } else { 0 };
     let requested = Point {
-        protocol: Some(protocol).filter(|protocol| *protocol != Protocol::default()),
+        protocol: Some(protocol).filter(|protocol| *protocol != required.protocol.unwrap_or_default()),
         tls: tls.filter(|tls| *tls != TlsWord::None),
         request_bytes: request_bytes
             .filter(|bytes| *bytes != own.body.as_ref().map_or(usual_request, |body| body.len() as u64)),

@@ -12,7 +12,7 @@ use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
-use hoptax_result::Capacity;
+use hoptax_result::{Answer, Capacity};
 use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
@@ -110,9 +110,14 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Stores the capacities of the arms in the record.
-    pub(super) fn set_capacities(&mut self, capacities: &BTreeMap<usize, Capacity>) {
+    /// Stores in the record what is measured once, before the first round.
+    pub(super) fn set_once(
+        &mut self,
+        capacities: &BTreeMap<usize, Capacity>,
+        answers: &BTreeMap<usize, Answer>,
+    ) {
         self.record.capacities.clone_from(capacities);
+        self.record.answers.clone_from(answers);
     }
 
     /// The slices of the round so far.

@@ -1,7 +1,7 @@
 //! All subjects of a round: origins, proxies, which are started from the origin outwards, and the generator's
 //! connections.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use hoptax_functions::{Context, Tls};
 use hoptax_host::accounting::{memory_bytes, process_use};
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
-use hoptax_result::Opened;
+use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
@@ -23,13 +23,13 @@ use hoptax_subject::origin::OriginProcess;
 use super::ends::{LOOPBACK, at, far_address};
 use super::origins::{start_companion, start_origins};
 use super::traffic::traffic;
-use super::{ArmError, RunError, Setting, refusal};
+use super::{ArmError, RunError, Setting, given, refusal};
 use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Hop, Load, Plan};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
 
 /// Timeout of connections and requests.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long requests are sent through a proxy before its function is removed, and how long the last may take,
 /// nanoseconds.
@@ -74,20 +74,22 @@ pub(super) struct Subject {
 }
 
 impl Subjects {
-    /// Starts all processes, in the random order of the round, and waits until they are ready.
+    /// Starts all processes, in the random order of the round, and waits until they are ready. `answers` gets what given
+    /// configurations answer first, for arms that it does not have.
     pub(super) fn bring_up(
         plan: &Plan,
         setting: &Setting<'_>,
         link: Option<&Link>,
         round: u32,
-        is_first: bool,
+        (is_first, answers): (bool, &mut BTreeMap<usize, Answer>),
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
         let certificates = setting.directory.join("certificates");
         let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
         let names: BTreeSet<&str> = hops.map(|hop| hop.name.as_str()).collect();
-        let has_tls = plan.arms.iter().any(Arm::is_secured);
-        let lab = has_tls.then(|| Lab::create(&certificates, names)).transpose().map_err(io::Error::other)?;
+        let has_tls = plan.arms.iter().any(|arm| arm.is_secured() || arm.chain.is_given());
+        let create = || Lab::create(&certificates, names, &given::peer_names(plan));
+        let lab = has_tls.then(create).transpose().map_err(io::Error::other)?;
         let (origins, addresses) = at(link, false, || start_origins(plan, setting, link, lab.as_ref()))??;
         let companion = if plan.arms.iter().any(Arm::asks_companion) {
             Some(at(link, false, || start_companion(setting, link))??)
@@ -133,14 +135,23 @@ impl Subjects {
                     keep(&mut proxies, index, live);
                     continue;
                 }
-                let next = (next, companion_address);
-                let spec = proxy_spec(arm, (number, hop), (setting, directory), place, next, lab.as_ref())
-                    .map_err(of(arm))?;
+                let behind = (next, companion_address);
+                let spec = match (&hop.given, lab.as_ref()) {
+                    (Some(config), Some(lab)) => {
+                        let of_hop = (arm, hop, config);
+                        given::spec(plan, of_hop, (setting, directory), place.1, behind, lab)
+                    }
+                    _ => proxy_spec(arm, (number, hop), (setting, directory), place, behind, lab.as_ref()),
+                };
+                let spec = spec.map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
                     if is_first {
                         // Configurations of later rounds differ in ports only.
-                        spec.validate(stop).map_err(|error| refusal::explain(hop, error))?;
+                        spec.validate(stop).map_err(|error| match &hop.given {
+                            Some(config) => given::explain(plan, config, error),
+                            None => refusal::explain(hop, error),
+                        })?;
                     }
                     Ok(spec.start()?)
                 };
@@ -167,10 +178,21 @@ impl Subjects {
         }
         let mut all = Vec::with_capacity(plan.subjects.len());
         let started = proxies.into_iter().zip(starts).zip(configurations);
-        for (index, started) in started.enumerate() {
-            if let Some(arm) = plan.arm_of(index) {
-                all.push(subject(plan, arm, started, &addresses.of(arm), lab.as_ref())?);
+        for (index, ((mut proxies, mut start_cpu_us), configured)) in started.enumerate() {
+            let (Some(arm), Some(planned)) = (plan.arm_of(index), plan.subjects.get(index)) else { continue };
+            // They started from the origin outwards.
+            proxies.reverse();
+            start_cpu_us.reverse();
+            let number = arm.chain.hops.iter().position(|hop| hop.given.is_some());
+            if let (Some(proxy), Some(first)) = (number.and_then(|at| proxies.get(at)), proxies.first())
+                && !answers.contains_key(&planned.arm)
+            {
+                let tried = given::try_requests(plan, arm, (proxy, first.address), lab.as_ref(), stop);
+                answers.insert(planned.arm, tried.map_err(of(arm))?);
             }
+            let lab = (lab.as_ref(), answers.get(&planned.arm));
+            let started = (proxies, start_cpu_us, configured);
+            all.push(subject(plan, arm, started, &addresses.of(arm), lab)?);
         }
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, companion, files })
@@ -262,18 +284,16 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Connects the generator to the proxies of a copy of an arm, or to the origins at `addresses` if it has none. The proxies,
-/// their CPU times until they were live, and the hashes of their configurations are in the order of their start: those
-/// beside the origin come first.
+/// Connects the generator to the proxies of a copy of an arm, or to the origins at `addresses` if it has none. The proxies
+/// and their CPU times until they were live are in the order in which a request passes them, the hashes of their
+/// configurations in the order of their start.
 fn subject(
     plan: &Plan,
     arm: &Arm,
-    ((mut proxies, mut start_cpu_us), configured): ((Vec<Proxy>, Vec<u64>), Vec<String>),
+    (proxies, start_cpu_us, configured): (Vec<Proxy>, Vec<u64>, Vec<String>),
     addresses: &[SocketAddr],
-    lab: Option<&Lab>,
+    lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
-    proxies.reverse();
-    start_cpu_us.reverse();
     let address = proxies.first().map(|proxy| proxy.address).or(addresses.first().copied());
     let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
     let (workers, target) = match address {
@@ -311,9 +331,7 @@ pub(super) fn proxy_spec(
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
     let context = Context { directory: &files, companion };
-    let choice = arm.envoy(hop);
-    let envoy = setting.envoys.of(choice);
-    let envoy = envoy.ok_or_else(|| ArmError::UnknownEnvoy(choice.unwrap_or_default().to_owned()))?;
+    let envoy = setting.envoy(arm.envoy(hop))?;
     // The connection before a proxy has its number, the one behind it the next.
     let tls = arm.tls();
     let settings = |connection: usize, peer: &str, is_server: bool| {
@@ -332,7 +350,7 @@ pub(super) fn proxy_spec(
     Ok(ProxySpec {
         envoy: envoy.clone(),
         directory,
-        plan: ProxyPlan {
+        source: ProxyPlan {
             admin_port: 0,
             listen: SocketAddr::new(listen, 0),
             origins: next,
@@ -346,7 +364,8 @@ pub(super) fn proxy_spec(
             downstream,
             upstream,
             watched,
-        },
+        }
+        .into(),
         environment: arm.environment(hop),
         flags: hop.flags.clone(),
         workers: arm.workers(hop).unwrap_or(processors.len()),
@@ -358,13 +377,18 @@ pub(super) fn proxy_spec(
 type Connected = (Vec<Option<Worker>>, Option<(String, Option<PathBuf>)>);
 
 /// Opens the connections under each load.
-fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Connected, ArmError> {
+fn connect(
+    plan: &Plan,
+    arm: &Arm,
+    address: SocketAddr,
+    (lab, answer): (Option<&Lab>, Option<&Answer>),
+) -> Result<Connected, ArmError> {
     let mut target = None;
     let workers: Result<_, ArmError> = plan
         .loads
         .iter()
         .map(|load| {
-            let traffic = traffic(plan, arm, load, address, lab)?;
+            let traffic = traffic(plan, arm, load, address, (lab, answer))?;
             target = traffic.first().map(|target| {
                 let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
                 (target.url.clone(), authority)
@@ -433,7 +457,7 @@ fn send_before_unloading(
     (address, lab): (SocketAddr, Option<&Lab>),
     stop: &AtomicBool,
 ) -> Result<(), ArmError> {
-    let traffic = traffic(plan, arm, load, address, lab)?;
+    let traffic = traffic(plan, arm, load, address, (lab, None))?;
     let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
     let start_ns = now_ns();
     let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);

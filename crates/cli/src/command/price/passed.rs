@@ -1,7 +1,7 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
 use hoptax_bootstrap::parts::{Part, parts};
-use hoptax_bootstrap::request::{DerivedRequest, derive, find};
+use hoptax_bootstrap::request::{DerivedRequest, StatedRequest, stated};
 use hoptax_bootstrap::{Adapted, Listener, Problem};
 use hoptax_nearest::hint;
 
@@ -36,25 +36,27 @@ pub(super) fn passed(adapted: &Adapted, arguments: &PriceArguments) -> Result<Ve
 }
 
 fn of(adapted: &Adapted, listener: &Listener, arguments: &PriceArguments) -> Passed {
-    let headers: Vec<(String, String)> = arguments
-        .headers
-        .iter()
-        .flat_map(|headers| &headers.0)
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
-        .collect();
-    let request = match &arguments.request {
-        Some(given) => {
-            let mut given = given.clone();
-            given.headers = headers;
-            find(adapted, listener, &given)
-        }
-        None => derive(adapted, listener).map(|mut request| {
-            headers.iter().for_each(|(name, value)| request.set_header(name, value));
-            request
-        }),
-    };
+    let request = request(adapted, listener, arguments);
     let parts = request.as_ref().map(|request| parts(adapted, listener, request)).unwrap_or_default();
     Passed { listener: listener.clone(), request, parts }
+}
+
+fn request(
+    adapted: &Adapted,
+    listener: &Listener,
+    arguments: &PriceArguments,
+) -> Result<DerivedRequest, Problem> {
+    let headers = arguments.headers.iter().flat_map(|headers| headers.0.clone()).collect();
+    let of_line = arguments.request.clone().map(|line| line.request).unwrap_or_default();
+    let request = stated(adapted, listener, &StatedRequest { headers, ..of_line })?;
+    match &arguments.request {
+        Some(line) if line.is_tls != request.tls.is_some() => {
+            let (scheme, other) = if line.is_tls { ("https", "http") } else { ("http", "https") };
+            let message = format!("the request is for {scheme}, and this listener takes {other}");
+            Err(Problem { place: adapted.place(&listener.pointer), message })
+        }
+        _ => Ok(request),
+    }
 }
 
 /// That `wanted` is one of `names`.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hoptax_bill::{Answers, Trial, TrialError, Variant, difference};
 use hoptax_bootstrap::{Adapted, missing_extension};
+use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
 
 use super::passed::Passed;
@@ -77,20 +78,18 @@ impl Bench<'_> {
         let trial = self.trial("whole");
         let mut lacking = Vec::new();
         for _ in 0..MOST_MISSING {
-            let error = match trial.validate(&adapted.bootstrap(), self.interrupt.flag()) {
+            let error = match trial.validate(adapted.bootstrap(), self.interrupt.flag()) {
                 Ok(()) => return Ok(lacking),
                 Err(error) => error,
             };
-            let removed = match &error {
-                TrialError::Refused { message, .. } => {
-                    missing_extension(message).map(|name| adapted.remove_extension(name)).unwrap_or_default()
-                }
-                _ => return Err(Failure::environment(error)),
+            let TrialError::Proxy(ProxyError::Refused { reason, .. }) = &error else {
+                return Err(Failure::environment(error));
             };
-            if removed.is_empty() {
+            let missing = missing_extension(reason);
+            lacking.extend(missing.map(|name| adapted.extensions(name)).unwrap_or_default());
+            if !missing.is_some_and(|name| adapted.remove_extension(name)) {
                 return Err(Failure::bad_input(error));
             }
-            lacking.extend(removed);
         }
         Err(Failure::bad_input(format!(
             "Envoy lacks more than {MOST_MISSING} extensions of this configuration; use the Envoy that it is for: --envoy PATH"
@@ -110,9 +109,8 @@ impl Bench<'_> {
         let Ok(request) = &passed.request else { return Ok(None) };
         let attempt = |name: String, variant: Variant| {
             let trial = self.trial(&variant.arm);
-            let outcome = trial
-                .validate(&adapted.without(&variant.removed), self.interrupt.flag())
-                .and_then(|()| trial.run(&passed.listener.name, &variant.request, self.interrupt.flag()));
+            let (bootstrap, listener) = (adapted.without(&variant.removed), &passed.listener.name);
+            let outcome = trial.run(bootstrap, listener, &variant.request, self.interrupt.flag());
             (!self.interrupt.is_requested()).then_some(Tried { name, variant, outcome })
         };
         let Some(whole) = attempt("whole".to_owned(), Variant::whole(request)) else { return Ok(None) };
