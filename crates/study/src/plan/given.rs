@@ -112,10 +112,8 @@ fn listener_with_request(
             Err(problem) => reasons.push(format!("{}: {}", problem.place, problem.message)),
         }
     }
-    if reasons.is_empty() {
-        reasons.push("it has no listener".to_owned());
-    }
-    Err(("config", format!("{}; state the `request` of the arm", reasons.join("; "))))
+    let advice = if reasons.is_empty() { "it has no listener" } else { "; state the `request` of the arm" };
+    Err(("config", format!("{}{advice}", reasons.join("; "))))
 }
 
 /// Keys that do not go with `config`, or not without it.
