@@ -18,9 +18,9 @@ const LOADS: [&str; 2] = [
     "name: in-use, loop: open, arrivals: poisson, connections: 32, blocks: 2, slice: 250ms",
 ];
 /// Requests that a slice at a given rate has, if its length allows: fewer make CPU time per request noisy.
-const REQUESTS_PER_SLICE: f64 = 500.0;
+const REQUESTS_PER_SLICE: f64 = 250.0;
 /// Shortest and longest slice at a given rate, milliseconds.
-const SLICE_MS: (f64, f64) = (250.0, 2_000.0);
+const SLICE_MS: (f64, f64) = (250.0, 1_000.0);
 
 /// The configuration of a study of a bill.
 #[derive(Clone, Copy, Debug)]
@@ -120,8 +120,8 @@ mod tests {
         let whole = Variant::whole(&request);
         let text = study_file(source, &whole, std::slice::from_ref(&part), None);
         insta::assert_snapshot!(text);
-        let at_rate = study_file(source, &whole, &[part], Some(1_000.0));
-        assert!(at_rate.contains("rate: 1000, arrivals: poisson, connections: 32, blocks: 6, slice: 500ms}"));
+        let at_rate = study_file(source, &whole, &[part], Some(500.0));
+        assert!(at_rate.contains("rate: 500, arrivals: poisson, connections: 32, blocks: 6, slice: 500ms}"));
     }
 
     #[test]

@@ -94,23 +94,23 @@ fn precise(interval: &Interval, text: Text) -> String {
 }
 
 /// A column: its heading, and its cell for a charge, by the text of its intervals.
-type Column = (&'static str, fn(&Charge, Text) -> Option<String>);
+pub(crate) type Column = (&'static str, fn(&Charge, Text) -> Option<String>);
 
-/// Columns of the table; those without any value are left out.
-const COLUMNS: [Column; 9] = [
+/// Columns of the table, the most important first; those without any value are left out.
+pub(crate) const COLUMNS: [Column; 9] = [
     ("CPU, us", |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
     ("of the whole", |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
     ("cores", |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
     ("a month", |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
     ("p50, us", |charge, text| charge.response_us.p50.as_ref().map(text)),
-    ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
-    ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
     ("memory, MiB", |charge, text| charge.memory_bytes.map(|bytes| precise(&bytes.times(1.0 / MIB), text))),
+    ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
+    ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
     ("start, ms", |charge, text| charge.start_cpu_us.map(|us| text(&us.times(1.0 / US_PER_MS)))),
 ];
 
-/// The parts, the most expensive first, then the rest, then the whole.
-pub(crate) fn table(bill: &BillResult) -> SideTable {
+/// The parts, the most expensive first, then the rest, then the whole, with the columns of `columns`.
+pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some());
     let mut charges: Vec<(String, [String; 2], &Charge, Text)> = parts
         .map(|part| (part.name.clone(), [part.kind.clone(), activity(part)], &part.cost, difference as Text))
@@ -120,7 +120,7 @@ pub(crate) fn table(bill: &BillResult) -> SideTable {
     charges.push(("whole".to_owned(), without_kind(), &bill.whole, level));
     let has_value =
         |column: &&Column| charges.iter().any(|(_, _, charge, text)| column.1(charge, *text).is_some());
-    let columns: Vec<&Column> = COLUMNS.iter().filter(has_value).collect();
+    let columns: Vec<&Column> = columns.iter().filter(has_value).collect();
     let row = |(name, [kind, activity], charge, text): &(String, [String; 2], &Charge, Text)| {
         let numbers = columns.iter().map(|column| column.1(charge, *text).unwrap_or_default());
         let cells = std::iter::once(kind.clone()).chain(numbers).chain([activity.clone()]);

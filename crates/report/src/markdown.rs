@@ -92,7 +92,7 @@ pub fn bill(result: &BillResult) -> String {
     if let Some(warning) = bill::warning(result) {
         text += &format!("{}.\n\n", words::capitalised(warning));
     }
-    text += &side(&bill::table(result));
+    text += &side(&bill::table(result, &bill::COLUMNS));
     for line in bill::notes(result).iter().chain(&bill::method(result)) {
         text += &format!("- {}\n", escape(&words::capitalised(line)));
     }
