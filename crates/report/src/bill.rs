@@ -1,6 +1,6 @@
 //! The bill of a configuration: what the whole costs, which part costs most, and a table with a row for each part.
 
-use hoptax_result::{Activity, BillResult, BilledPart, BilledSum, Charge, Interval, Verdict};
+use hoptax_result::{Activity, BillResult, BilledPart, BilledSum, Charge, Decision, Interval, Verdict};
 
 use crate::numbers::{difference, grouped, level, percent_difference, signed};
 use crate::side::SideTable;
@@ -164,10 +164,16 @@ fn sum(sum: &BilledSum) -> String {
         difference(&sum.interaction_us),
         percent_difference(&sum.interaction_share),
     );
-    let meaning = match (sum.is_interaction, sum.interaction_us.estimate > 0.0) {
-        (false, _) => "they add up: the interval of the difference contains zero",
-        (true, true) => "an interaction: parts make each other more expensive",
-        (true, false) => "an interaction: parts share work, which is left if only one of them is removed",
+    let margin = 100.0 * BilledSum::MARGIN_SHARE;
+    let meaning = match (sum.decision, sum.interaction_us.estimate > 0.0) {
+        (Decision::Equivalent, _) => format!("they add up within {margin:.0} % of the whole"),
+        (Decision::Different, true) => "an interaction: parts make each other more expensive".to_owned(),
+        (Decision::Different, false) => {
+            "an interaction: parts share work, which is left if only one of them is removed".to_owned()
+        }
+        (Decision::Undecided, _) => {
+            format!("more rounds are needed to say whether they add up within {margin:.0} % of the whole")
+        }
     };
     format!("{costs}: {meaning}")
 }
@@ -314,10 +320,10 @@ pub(crate) mod fixture {
             rest: Some(Charge { cpu_share: None, ..charge(Some(interval(140.0, 2.4)), 180.0) }),
             sum: Some(BilledSum {
                 parts_us: interval(35.6, 2.9),
-                together_us: interval(40.0, 1.9),
-                interaction_us: interval(-4.4, 2.1),
-                interaction_share: interval(-0.0244, 0.0117),
-                is_interaction: true,
+                together_us: interval(48.0, 1.9),
+                interaction_us: interval(-12.4, 2.1),
+                interaction_share: interval(-0.0689, 0.0117),
+                decision: Decision::Different,
             }),
             same_us: Some(interval(0.4, 1.2)),
         }

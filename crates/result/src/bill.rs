@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Interval, ResponseCost, Verdict};
+use crate::{Decision, Finding, Interval, ResponseCost, Verdict};
 
 /// The bill of a given proxy configuration, from one study of the whole, the whole without each of its parts, and the whole
 /// without all of them.
@@ -150,6 +150,12 @@ pub struct BilledSum {
     pub interaction_us: Interval,
     /// The same as a share of the whole, whose level counts as known.
     pub interaction_share: Interval,
-    /// Whether the interval of the interaction excludes zero.
-    pub is_interaction: bool,
+    /// `equivalent` if the parts add up within [`BilledSum::MARGIN_SHARE`] of the whole, `different` if the interaction is
+    /// certain, `undecided` if more rounds are needed to say.
+    pub decision: Decision,
+}
+
+impl BilledSum {
+    /// Largest interaction that does not matter, as a share of the whole.
+    pub const MARGIN_SHARE: f64 = 0.05;
 }

@@ -3,6 +3,7 @@
 use hoptax_result::{
     ArmResult, BillResult, BilledPart, BilledRequest, BilledSum, Charge, Interval, ResponseCost, StudyResult,
 };
+use hoptax_stats::decide;
 
 use crate::summary::sum_of_cpu_costs;
 
@@ -25,7 +26,7 @@ pub struct Order {
 /// Computes the bill. Numbers that the study withholds are missing, and so is every number that depends on them.
 ///
 /// **Method.** The cost of a part is the cost of the arm without it, with the opposite sign. Sums and the interaction are
-/// [`sum_of_cpu_costs`]. Cores are requests per second times CPU time per request.
+/// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
 pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let rate = result.plan.cpu_load().and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
@@ -121,12 +122,14 @@ fn sum(result: &StudyResult, arms: &[&str]) -> Option<BilledSum> {
     let parts_us = sum_of_cpu_costs(result, &terms)?;
     terms.push(all_off);
     let interaction_us = sum_of_cpu_costs(result, &terms)?;
+    let interaction_share = interaction_us.times(1.0 / whole.estimate);
+    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
     Some(BilledSum {
         parts_us,
         together_us: sum_of_cpu_costs(result, &[all_off])?.times(-1.0),
         interaction_us,
-        interaction_share: interaction_us.times(1.0 / whole.estimate),
-        is_interaction: !interaction_us.contains(0.0),
+        interaction_share,
+        decision: decide(&interaction_share, rounds, confidence, BilledSum::MARGIN_SHARE)?,
     })
 }
 

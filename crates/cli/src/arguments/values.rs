@@ -21,6 +21,17 @@ pub(crate) enum NeverHalt {
     Never,
 }
 
+impl NeverHalt {
+    /// Its name on the command line.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
 /// The value of `--arrivals`.
 #[derive(Clone, Debug)]
 pub(crate) enum ArrivalsChoice {

@@ -24,15 +24,12 @@ use hoptax_subject::envoy::release::Envoy;
 
 use self::passed::{Passed, passed};
 use self::tries::{Bench, Tries};
-use super::own_study;
+use super::own_study::{self, MAX_ROUNDS};
 use super::study;
-use crate::arguments::{NeverHalt, PriceArguments};
+use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
-
-/// Upper limit of rounds with a time budget.
-const MAX_ROUNDS: u32 = 1_000;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
@@ -146,12 +143,7 @@ fn options(arguments: &PriceArguments, file: &Path) -> Vec<String> {
     if let Some(envoy) = &arguments.envoy {
         option("--envoy", envoy.clone());
     }
-    let never_halt = match arguments.never_halt {
-        NeverHalt::Auto => "auto",
-        NeverHalt::Always => "always",
-        NeverHalt::Never => "never",
-    };
-    option("--never-halt", never_halt.to_owned());
+    option("--never-halt", arguments.never_halt.as_str().to_owned());
     options
 }
 

@@ -1,5 +1,5 @@
 use hoptax_functions::Catalogue;
-use hoptax_result::{Activity, ArmRound, Sample, StudyRound, Verdict};
+use hoptax_result::{Activity, ArmRound, Decision, Sample, StudyRound, Verdict};
 
 use super::*;
 use crate::file;
@@ -131,12 +131,14 @@ fn cores_are_rate_times_cpu_time_and_a_month_has_730_hours() {
 #[test]
 fn parts_that_add_up_have_no_interaction_and_others_have_its_size() {
     let add_up = bill(&study(40.0), order(&BOTH)).sum.unwrap();
-    assert!(!add_up.is_interaction && is_near(add_up.interaction_us.estimate, 0.0), "{add_up:?}");
+    assert_eq!(add_up.decision, Decision::Equivalent);
+    assert!(is_near(add_up.interaction_us.estimate, 0.0), "{add_up:?}");
     assert!(is_near(add_up.parts_us.estimate, 40.0) && is_near(add_up.together_us.estimate, 40.0));
-    // Removed together they save 45: work that both need is left if one of them is.
-    let shared = bill(&study(45.0), order(&BOTH)).sum.unwrap();
-    assert!(shared.is_interaction && is_near(shared.interaction_us.estimate, -5.0), "{shared:?}");
-    assert!(is_near(100.0 * shared.interaction_share.estimate, -5.0));
+    // Removed together they save 50: work that both need is left if one of them is.
+    let shared = bill(&study(50.0), order(&BOTH)).sum.unwrap();
+    assert_eq!(shared.decision, Decision::Different);
+    assert!(is_near(shared.interaction_us.estimate, -10.0), "{shared:?}");
+    assert!(is_near(100.0 * shared.interaction_share.estimate, -10.0));
     let costs = shared.parts_us.estimate - shared.together_us.estimate;
     assert!((shared.interaction_us.estimate - costs).abs() < 1e-9);
 }
