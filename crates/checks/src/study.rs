@@ -1,6 +1,7 @@
 //! The checks of a study.
 
 mod arms;
+mod external;
 mod generator;
 mod host;
 mod known;
@@ -39,6 +40,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     host::DRIFT,
     rounds::TOO_FEW_ROUNDS,
     rounds::ENDED_EARLY,
+    external::NOT_RESTARTED,
 ];
 
 /// Whether something is left of a study's main question: a cost in CPU time of an arm with proxies; if no arm has
@@ -103,6 +105,7 @@ pub(crate) mod tests {
             knobs: BTreeMap::new(),
             summary: String::new(),
             subject: None,
+            answer: None,
             compared_with: (kind != ArmKind::Baseline).then(|| "baseline".to_owned()),
             rounds: 10,
             slices: Slices { used: 90, set_aside: 10, lost: 10, ..Slices::default() },

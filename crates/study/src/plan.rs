@@ -26,6 +26,7 @@ use hoptax_result::ArmKind;
 use crate::configurations::Configurations;
 use crate::file::{Application, Caller, Positions, Problems, ProxyWord, StudyFile};
 
+pub use arms::External;
 pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, USUAL_BYTES};
 pub use copies::Subject;
@@ -96,9 +97,11 @@ pub struct Arm {
     pub chain: Chain,
     /// The functions of all its proxies.
     pub functions: Composition,
-    /// Its request, if one of its proxies has a given configuration: the one that goes through the first of these. None for
-    /// the request that all other arms send.
+    /// Its request, if one of its proxies has a given configuration (the one that goes through the first of these), or if it
+    /// is a server that already runs. None for the request that all other arms send.
     pub request: Option<DerivedRequest>,
+    /// The server that already runs; none if it is brought up.
+    pub external: Option<External>,
     /// The index of the arm that its cost is the difference from.
     pub compared_with: Option<usize>,
     /// The conditions that it shares with that arm.

@@ -7,8 +7,10 @@
 //! The runner works on the calling thread, since the kernel ends the processes that it starts when that thread ends.
 //! Generator and origins share the processors that are not the proxies'.
 
+mod answer;
 mod capacity;
 mod ends;
+mod external;
 mod given;
 mod measure;
 mod origins;

@@ -40,6 +40,9 @@ use crate::provenance;
 use crate::record::RoundRecord;
 use crate::runner::requests_sha256;
 
+/// The name of a server that already runs among the proxies of its arm.
+const EXTERNAL: &str = "external";
+
 /// The circumstances of a study's rounds, and how it ended.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
@@ -173,6 +176,9 @@ fn arm_result(
     // Every round repeats what was measured once.
     let answer = last.and_then(|round| round.answers.get(&index));
     let hop = |hop: &Hop| HopUse { name: hop.name.clone(), ..HopUse::default() };
+    // Accounted for like a proxy. Without an account, its CPU time is as absent as without a proxy.
+    let account = arm.external.as_ref().and_then(|external| external.account.as_ref());
+    let external = account.map(|_| HopUse { name: EXTERNAL.to_owned(), ..HopUse::default() });
     ArmResult {
         id: arm.id.clone(),
         kind: arm.kind,
@@ -192,7 +198,7 @@ fn arm_result(
             .filter(|load| arm.takes_part(load))
             .map(|load| (load.name.clone(), requests_sha256(plan, arm, load)))
             .collect(),
-        hops: arm.chain.hops.iter().map(hop).collect(),
+        hops: arm.chain.hops.iter().map(hop).chain(external).collect(),
         ..ArmResult::default()
     }
 }

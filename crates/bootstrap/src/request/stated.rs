@@ -130,16 +130,12 @@ mod tests {
         stated(&adapted, &adapted.listeners[0], stated_request).unwrap()
     }
 
-    fn text(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-
     #[test]
     fn a_stated_request_takes_the_route_that_it_matches_with_credentials_of_the_lab() {
         let request = of(&StatedRequest {
-            method: text("POST"),
-            host: text("a.shop.example"),
-            path: text("/health"),
+            method: Some("POST".to_owned()),
+            host: Some("a.shop.example".to_owned()),
+            path: Some("/health".to_owned()),
             headers: vec![("X-Own".to_owned(), "1".to_owned())],
         });
         assert_eq!((request.method.as_str(), request.host.as_str()), ("POST", "a.shop.example"));
@@ -159,7 +155,7 @@ mod tests {
         assert_eq!(request.header("x-region"), Some("north"));
         assert_eq!(request.clusters, ["cart"]);
         // Without the header that the route of `/cart` asks for, a request takes the next one.
-        let other = of(&StatedRequest { method: text("GET"), ..StatedRequest::default() });
+        let other = of(&StatedRequest { method: Some("GET".to_owned()), ..StatedRequest::default() });
         assert_eq!(
             (other.path.as_str(), other.clusters.as_slice()),
             ("/cart", ["pages".to_owned()].as_slice())

@@ -113,6 +113,8 @@ pub enum ArmKind {
     Function,
     /// Proxies at a position of their own, compared with no proxy.
     Position,
+    /// A server that already ran and is never restarted, so its intervals cover no restart.
+    External,
 }
 
 /// The cost of an arm that is known in advance.
@@ -312,7 +314,8 @@ impl Interval {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HopUse {
-    /// Its position: `client`, `server` (sidecars), `gateway` (a front proxy).
+    /// Its position: `client`, `server` (sidecars), `gateway` (a front proxy); or its name in the study file; or `external` for a
+    /// server that already ran.
     pub name: String,
     /// Its CPU time per request, background work included, us.
     pub cpu_us_per_request: Option<Interval>,

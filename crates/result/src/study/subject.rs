@@ -16,7 +16,7 @@ pub struct PlannedSubject {
     /// TLS of the connections, in the order in which a request passes them: from the generator to the first proxy,
     /// between proxies, and to the application. One more than `hops`.
     pub tls: Vec<ConnectionTls>,
-    /// The application behind the proxies: `origin` or `go`.
+    /// The application behind the proxies: `origin` or `go`; `external` if the arm is a server that already ran.
     pub application: String,
     /// Processes of the application that the last proxy distributes requests to.
     pub upstreams: u32,
@@ -24,12 +24,17 @@ pub struct PlannedSubject {
     pub application_flags: BTreeMap<String, String>,
     /// Expected statuses of responses, by load; an empty list for all below 400.
     pub expect: BTreeMap<String, Vec<u16>>,
-    /// Its request, if a proxy has a configuration of the user; null for the usual request.
+    /// Its request, if a proxy has a configuration of the user, or if it is a server that already ran; null for the usual
+    /// request.
     #[serde(default)]
     pub request: Option<PlannedRequest>,
+    /// The processes whose CPU time and memory are those of a server that already ran, for example `unit envoy.service`; null
+    /// for other arms, and if its CPU time is not accounted for.
+    #[serde(default)]
+    pub account: Option<String>,
 }
 
-/// The request through a configuration of the user.
+/// A request that is not the usual one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedRequest {

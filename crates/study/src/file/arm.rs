@@ -6,7 +6,7 @@ use hoptax_functions::FilterOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionsSection, HopEntry, SubjectEntry};
+use super::{ConditionsSection, ExternalEntry, HopEntry, SubjectEntry};
 
 /// One arm of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,8 @@ pub enum ArmEntry {
     Function(FunctionEntry),
     /// A chain of proxies.
     Chain(ChainEntry),
+    /// A server that already runs.
+    External(ExternalEntry),
 }
 
 /// An arm whose function is removed again.

@@ -1,5 +1,7 @@
 //! Turns the arms of a study file into arms of the plan.
 
+mod external;
+
 use std::collections::BTreeMap;
 
 use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall, KnobValue};
@@ -14,8 +16,11 @@ use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, DIRECT, SAME};
 use crate::configurations::Configurations;
 use crate::file::{
-    Application, ArmEntry, ChainEntry, ConditionsSection, LoopWord, Positions, Problem, StudyFile,
+    Application, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Positions, Problem,
+    StudyFile,
 };
+
+pub use external::External;
 
 /// Plans the arms of `file`, with the place in the file that each comes from. Problems with them are added to `problems`.
 pub(super) fn plan(
@@ -95,6 +100,7 @@ fn name_of(entry: &ArmEntry) -> String {
         ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
         ArmEntry::Function(entry) => entry.function.clone(),
         ArmEntry::Chain(entry) => entry.name.clone(),
+        ArmEntry::External(entry) => entry.name.clone(),
     }
 }
 
@@ -124,6 +130,7 @@ impl Planned<'_> {
                 };
             }
             ArmEntry::Chain(entry) => return self.chain(index, entry, pointer),
+            ArmEntry::External(entry) => return self.external(index, entry, pointer),
             ArmEntry::Name(name) => (name, &none),
             ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
             ArmEntry::Function(entry) => (&entry.function, &entry.at),
@@ -300,9 +307,8 @@ impl Planned<'_> {
     /// Adds the arms of a chain of proxies, one for each combination of conditions. Returns the problems of the entry with
     /// their places.
     fn chain(&mut self, index: usize, entry: &ChainEntry, pointer: &str) -> Vec<(String, String)> {
-        let taken = self.file.arms.iter().take(index).position(|other| name_of(other) == entry.name);
-        if let Some(earlier) = taken {
-            return placed(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
+        if let Some(duplicate) = self.taken(index, &entry.name) {
+            return placed(pointer, vec![duplicate]);
         }
         let resolved = match hops::resolve(entry, (self.catalogue, self.configurations), pointer) {
             Ok(resolved) => resolved,
@@ -334,14 +340,27 @@ impl Planned<'_> {
         placed(pointer, messages)
     }
 
+    /// That an earlier entry has the name, if one has.
+    fn taken(&self, index: usize, name: &str) -> Option<String> {
+        let earlier = self.file.arms.iter().take(index).position(|other| name_of(other) == name)?;
+        Some(self.duplicate(name, name, earlier))
+    }
+
     /// The arm of the entry `name` under the same conditions.
     fn reference(&self, name: &str, resolved: &Resolved) -> Result<usize, Vec<String>> {
-        let is_entry = |entry: &ArmEntry| matches!(entry, ArmEntry::Chain(chain) if chain.name == name);
+        let is_entry = |entry: &ArmEntry| match entry {
+            ArmEntry::Chain(ChainEntry { name: own, .. })
+            | ArmEntry::External(ExternalEntry { name: own, .. }) => own == name,
+            _ => false,
+        };
         let of_entry =
             self.named.iter().filter(|(_, entry)| self.file.arms.get(**entry).is_some_and(is_entry));
         let mut candidates = of_entry.map(|(arm, _)| *arm);
         let has_conditions = |arm: &usize| {
-            self.arms.get(*arm).is_some_and(|arm| arm.has_proxy() && arm.conditions == resolved.conditions)
+            let is_it = |arm: &Arm| {
+                (arm.has_proxy() || arm.external.is_some()) && arm.conditions == resolved.conditions
+            };
+            self.arms.get(*arm).is_some_and(is_it)
         };
         candidates.find(has_conditions).ok_or_else(|| {
             vec![format!(
@@ -425,6 +444,7 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
         kind,
         functions: Composition::default(),
         request: None,
+        external: None,
         compared_with,
         conditions: resolved.conditions.clone(),
         chain: Chain::of_functions(Composition::default()),

@@ -114,7 +114,7 @@ fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
     hops.iter().enumerate().map(section).collect()
 }
 
-fn problems_of_name(name: &str, catalogue: &Catalogue, place: &str) -> Placed {
+pub(super) fn problems_of_name(name: &str, catalogue: &Catalogue, place: &str) -> Placed {
     let whose = if [BASELINE, DIRECT, SAME].contains(&name) {
         "an arm of hoptax"
     } else if catalogue.get(name).is_some() {

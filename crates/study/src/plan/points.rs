@@ -163,6 +163,21 @@ pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolve
     )
 }
 
+/// The conditions of a server that already runs, which has its own TLS, workers and Envoy.
+///
+/// # Errors
+/// As [`without_proxy`], and a protocol other than HTTP.
+pub(super) fn external(name: &str, requested: &Requested) -> Result<Resolved, String> {
+    let resolved = without_proxy(name, requested)?;
+    match resolved.conditions.protocol {
+        Protocol::Http1 | Protocol::Http2 => Ok(resolved),
+        other => Err(format!(
+            "`{name}` has a `url` and does not support `protocol: {}`: add `at: {{protocol: http1}}` or `http2` to it",
+            other.as_str()
+        )),
+    }
+}
+
 /// The conditions of a chain of proxies, whose functions all work on the same requests.
 ///
 /// # Errors

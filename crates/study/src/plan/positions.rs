@@ -38,6 +38,7 @@ pub(super) fn subject_arm(
         kind,
         functions: Composition::default(),
         request: None,
+        external: None,
         compared_with,
         conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
         chain: Chain::of_position(subject),

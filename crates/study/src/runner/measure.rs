@@ -19,7 +19,7 @@ use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
-use super::{RunError, Setting, php};
+use super::{RunError, Setting, external, php};
 use crate::file::Caller;
 use crate::plan::{self, Block, Hop, Load, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
@@ -157,6 +157,11 @@ impl<'a> Meter<'a> {
         if !proxies.is_empty() {
             thread::sleep(AFTER_THAW);
         }
+        if subject.account.is_some() {
+            // Its processes may have changed since.
+            let arm = self.plan.arms.get(arm).ok_or_else(not_planned)?;
+            subject.account = external::account(arm)?;
+        }
         let began_s = self.began.elapsed().as_secs_f64();
         let before = self.read(subject)?;
         self.keep_late(number, &before);
@@ -292,8 +297,11 @@ impl<'a> Meter<'a> {
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
         for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
             *copies.entry(planned.arm).or_default() += 1;
-            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
-            let memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
+            let memory = subject.processes().map(memory_bytes);
+            let mut memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
+            if subject.account.is_some() {
+                memory = vec![memory.iter().sum()];
+            }
             add(self.record.memory_bytes.entry(planned.arm).or_default(), &memory);
             add(self.record.start_cpu_us.entry(planned.arm).or_default(), &subject.start_cpu_us);
             if planned.copy == 0 {

@@ -23,7 +23,7 @@ use hoptax_subject::origin::OriginProcess;
 use super::ends::{LOOPBACK, at, far_address};
 use super::origins::{start_companion, start_origins};
 use super::traffic::traffic;
-use super::{ArmError, RunError, Setting, given, refusal};
+use super::{ArmError, RunError, Setting, answer, external, given, refusal};
 use crate::file::{Caller, Protocol};
 use crate::plan::{self, Arm, Hop, Load, Plan};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
@@ -71,6 +71,15 @@ pub(super) struct Subject {
     pub(super) opened: Option<Opened>,
     /// The hash of what its proxies were started with; none without proxies.
     pub(super) configuration: Option<String>,
+    /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
+    pub(super) account: Option<BTreeSet<u32>>,
+}
+
+impl Subject {
+    /// The ids of all processes that count as the subject.
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
+        self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
+    }
 }
 
 impl Subjects {
@@ -184,15 +193,19 @@ impl Subjects {
             proxies.reverse();
             start_cpu_us.reverse();
             let number = arm.chain.hops.iter().position(|hop| hop.given.is_some());
-            if let (Some(proxy), Some(first)) = (number.and_then(|at| proxies.get(at)), proxies.first())
-                && !answers.contains_key(&planned.arm)
+            let proxy = number.and_then(|at| proxies.get(at));
+            let origins = addresses.of(arm);
+            let server = external::address(arm).map_err(of(arm))?.or(origins.first().copied());
+            let address = proxies.first().map(|proxy| proxy.address).or(server);
+            if let (Some(address), Some(_), false) =
+                (address, &arm.request, answers.contains_key(&planned.arm))
             {
-                let tried = given::try_requests(plan, arm, (proxy, first.address), lab.as_ref(), stop);
+                let tried = answer::try_requests(plan, arm, (proxy, address), lab.as_ref(), stop);
                 answers.insert(planned.arm, tried.map_err(of(arm))?);
             }
             let lab = (lab.as_ref(), answers.get(&planned.arm));
             let started = (proxies, start_cpu_us, configured);
-            all.push(subject(plan, arm, started, &addresses.of(arm), lab)?);
+            all.push(subject(plan, arm, started, address, lab)?);
         }
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, companion, files })
@@ -284,17 +297,16 @@ fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Connects the generator to the proxies of a copy of an arm, or to the origins at `addresses` if it has none. The proxies
+/// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none. The proxies
 /// and their CPU times until they were live are in the order in which a request passes them, the hashes of their
 /// configurations in the order of their start.
 fn subject(
     plan: &Plan,
     arm: &Arm,
     (proxies, start_cpu_us, configured): (Vec<Proxy>, Vec<u64>, Vec<String>),
-    addresses: &[SocketAddr],
+    address: Option<SocketAddr>,
     lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
-    let address = proxies.first().map(|proxy| proxy.address).or(addresses.first().copied());
     let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
     let (workers, target) = match address {
         Some(address) => connect(plan, arm, address, lab).map_err(of(arm))?,
@@ -304,7 +316,8 @@ fn subject(
     let before = proxies.first().filter(|_| connections > 0).zip(before);
     let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
     let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
-    Ok(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration })
+    let account = external::account(arm)?;
+    Ok(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration, account })
 }
 
 /// The folder of a copy of an arm.

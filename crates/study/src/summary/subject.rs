@@ -42,13 +42,15 @@ pub(super) fn planned(
     programs: &Proxies<'_>,
     answer: Option<&Answer>,
 ) -> PlannedSubject {
+    let account = arm.external.as_ref().and_then(|external| external.account.as_ref());
     PlannedSubject {
         protocol: arm.conditions.protocol.as_str().to_owned(),
         hops: arm.chain.hops.iter().map(|hop| planned_hop(plan, arm, hop, programs)).collect(),
         tls: arm.tls().into_iter().map(connection_tls).collect(),
-        application: match plan.application {
-            Application::Origin => "origin",
-            Application::Go => "go",
+        application: match (&arm.external, plan.application) {
+            (Some(_), _) => "external",
+            (None, Application::Origin) => "origin",
+            (None, Application::Go) => "go",
         }
         .to_owned(),
         // A plain proxy has one, and so has a proxy without its function.
@@ -61,6 +63,7 @@ pub(super) fn planned(
             .map(|load| (load.name.clone(), expected_statuses(load, answer)))
             .collect(),
         request: arm.request.as_ref().map(planned_request),
+        account: account.map(|account| account.to_string()),
     }
 }
 
