@@ -1,6 +1,6 @@
 //! A study as a self-contained HTML page without scripts or external resources.
 
-use hoptax_result::{ArmKind, CostMeasure, Interval, Measure, SittingsResult, StudyResult};
+use hoptax_result::{ArmKind, Interval, Measure, SittingsResult, StudyResult};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::findings::{self, FindingGroup};
 use crate::forest::{Forest, Item, forest};
 use crate::in_use::{Multiple, multiples};
 use crate::numbers::ends;
-use crate::rows::{Columns, Row, rows};
+use crate::rows::{Columns, Row, in_percent, rows};
 use crate::side::{Room, SideTable, side_tables};
 use crate::{known, levels, sittings, words};
 
@@ -40,7 +40,7 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Result<String, Ht
         heading: sittings::HEADING,
         lines: sittings::sittings(result),
         holds: sittings::holds(result),
-        tables: sittings::tables(result, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
+        tables: sittings::tables(result, &sittings::CPU),
     };
     page(one, Some(of_sittings))
 }
@@ -66,7 +66,11 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         lead: findings::lead(result).as_ref().map(PageLead::new),
         levels: levels::levels(result),
         level_notes: if columns.is_empty() { Vec::new() } else { levels::notes(result) },
-        cpu_plot: plot(&rows, |row| (row.cpu.text.clone(), row.arm.cost.cpu_us_per_request)),
+        cpu_plot: if columns.has_share {
+            plot(&rows, |row| (row.cpu_share.text.clone(), row.arm.cost.cpu_share.as_ref().map(in_percent)))
+        } else {
+            plot(&rows, |row| (row.cpu.text.clone(), row.arm.cost.cpu_us_per_request))
+        },
         p50_plot: plot(&rows, |row| (row.p50.text.clone(), row.arm.cost.response_us.p50)),
         response_load: result
             .plan
@@ -163,6 +167,7 @@ fn family(row: &Row<'_>) -> String {
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each column")]
 struct PageColumns {
+    cpu_share: bool,
     cpu: bool,
     p50: bool,
     p90: bool,
@@ -175,6 +180,7 @@ struct PageColumns {
 impl PageColumns {
     fn new(columns: &Columns) -> Self {
         Self {
+            cpu_share: columns.has_share,
             cpu: columns.has(Measure::Cpu),
             p50: columns.has(Measure::ResponseP50),
             p90: columns.has(Measure::ResponseP90),
@@ -191,9 +197,10 @@ struct PageRow {
     name: String,
     summary: String,
     compared_with: String,
+    cpu_share: String,
     cpu: String,
+    /// The ends of the interval of the leading number.
     cpu_ends: String,
-    cpu_percent: String,
     p50: String,
     p90: String,
     p99: String,
@@ -212,9 +219,17 @@ impl PageRow {
             name: row.name.clone(),
             summary: arm.summary.clone(),
             compared_with: arm.compared_with.clone().unwrap_or_default(),
+            cpu_share: row.cpu_share.text.clone(),
             cpu: row.cpu.text.clone(),
-            cpu_ends: arm.cost.cpu_us_per_request.as_ref().map(ends).unwrap_or_default(),
-            cpu_percent: row.cpu_percent.clone(),
+            cpu_ends: arm
+                .cost
+                .cpu_share
+                .as_ref()
+                .map(in_percent)
+                .or(arm.cost.cpu_us_per_request)
+                .as_ref()
+                .map(ends)
+                .unwrap_or_default(),
             p50: row.p50.text.clone(),
             p90: row.p90.text.clone(),
             p99: row.p99.text.clone(),
@@ -312,8 +327,8 @@ mod tests {
     fn a_function_at_several_rates_is_drawn_with_its_baseline() {
         let page = study(&fixture::loaded()).unwrap();
         let pictures = |class: &str| page.matches(&format!("<svg class=\"{class}\"")).count();
-        // CPU time and p99 of each of nine functions.
-        assert_eq!((pictures("multiple"), page.matches("class=\"other\"").count()), (18, 18));
+        // Share, CPU time and p99 of each of nine functions; the share has no baseline.
+        assert_eq!((pictures("multiple"), page.matches("class=\"other\"").count()), (27, 18));
         assert_eq!(study(&fixture::study()).unwrap().matches("class=\"multiple\"").count(), 0);
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     // The default two loads are in the main table.
     let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count();
     if room == Room::Page || open > 1 {
-        tables.extend(in_use::table(result));
+        tables.extend(in_use::tables(result));
     }
     if result.plan.link.is_some() || open > 1 {
         let tables_of_loads = result.plan.loads.iter().map(|load| under(result, load));
@@ -218,8 +218,7 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|cost| {
-                let error =
-                    standard_error(cost, result.plan.rounds_completed, result.plan.quantile_confidence())?;
+                let error = standard_error(cost, result.replicates(), result.plan.quantile_confidence())?;
                 Some(cost.estimate / error)
             })
             .collect();

@@ -4,19 +4,19 @@ use hoptax_result::{
     ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
 };
 
-use crate::numbers::{difference, grouped};
+use crate::numbers::{grouped, percent_difference};
 use crate::{in_use, probe};
 
 /// The result of the A/A arm.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
     let arm = result.arms.iter().find(|arm| arm.kind == ArmKind::Same)?;
-    let cost = arm.cost.cpu_us_per_request?;
-    let verdict = if cost.contains(0.0) {
+    let share = arm.cost.cpu_share?;
+    let verdict = if share.contains(0.0) {
         "the interval contains zero, as expected"
     } else {
         "the interval excludes zero, although the true cost is zero"
     };
-    Some(format!("A/A arm (identical to the baseline): {} us; {verdict}", difference(&cost)))
+    Some(format!("A/A arm (identical to the baseline): {}; {verdict}", percent_difference(&share)))
 }
 
 /// The caption of the main table.
