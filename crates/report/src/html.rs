@@ -1,17 +1,18 @@
 //! A study as a self-contained HTML page without scripts or external resources.
 
-use hoptax_result::{ArmKind, Interval, Measure, SittingsResult, StudyResult};
+use hoptax_result::{ArmKind, Interval, LoadSpec, Measure, SittingsResult, StudyResult};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
 use serde::Serialize;
 
+use crate::by_load::{CPU_SHARE, CPU_US, Of};
 use crate::findings::{self, FindingGroup};
 use crate::forest::{Forest, Item, forest};
 use crate::in_use::{Multiple, multiples};
 use crate::numbers::ends;
 use crate::rows::{Columns, Row, in_percent, rows};
-use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, sittings, words};
+use crate::side::{SideTable, levels_by_load, side_tables, work};
+use crate::{by_load, known, levels, sittings, words};
 
 const TEMPLATES: [(&str, &str); 2] = [
     ("study.html", include_str!("../templates/study.html")),
@@ -48,6 +49,7 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Result<String, Ht
 fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, HtmlError> {
     let rows = rows(result);
     let columns = Columns::of(&rows);
+    let cpu_columns = cpu_columns(result, &columns);
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
@@ -79,8 +81,10 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         has: PageColumns::new(&columns),
         is_empty: columns.is_empty(),
         left_out: columns.left_out,
-        rows: rows.iter().map(PageRow::new).collect(),
-        sides: side_tables(result, Room::Page),
+        cpu_columns: cpu_columns.iter().map(|column| column.0.clone()).collect(),
+        rows: rows.iter().map(|row| PageRow::new(result, row, &cpu_columns, columns.has_share)).collect(),
+        sides: side_tables(result),
+        details: [levels_by_load(result), work(result)].concat(),
         multiples: multiples(result),
         known: known::sentences(result),
         findings: findings::below_the_lead(result).iter().map(PageFinding::new).collect(),
@@ -121,8 +125,12 @@ struct Page<'a> {
     has: PageColumns,
     is_empty: bool,
     left_out: Option<String>,
+    /// Headings of the columns of costs in CPU time.
+    cpu_columns: Vec<String>,
     rows: Vec<PageRow>,
     sides: Vec<SideTable>,
+    /// Tables that few readers need.
+    details: Vec<SideTable>,
     multiples: Vec<Multiple>,
     known: Vec<String>,
     findings: Vec<PageFinding<'a>>,
@@ -168,7 +176,6 @@ fn family(row: &Row<'_>) -> String {
 #[expect(clippy::struct_excessive_bools, reason = "one for each column")]
 struct PageColumns {
     cpu_share: bool,
-    cpu: bool,
     p50: bool,
     p90: bool,
     p99: bool,
@@ -181,7 +188,6 @@ impl PageColumns {
     fn new(columns: &Columns) -> Self {
         Self {
             cpu_share: columns.has_share,
-            cpu: columns.has(Measure::Cpu),
             p50: columns.has(Measure::ResponseP50),
             p90: columns.has(Measure::ResponseP90),
             p99: columns.has(Measure::ResponseP99),
@@ -197,10 +203,8 @@ struct PageRow {
     name: String,
     summary: String,
     compared_with: String,
-    cpu_share: String,
-    cpu: String,
-    /// The ends of the interval of the leading number.
-    cpu_ends: String,
+    /// Its costs in CPU time, one for each of their columns.
+    cpu: Vec<PageCpu>,
     p50: String,
     p90: String,
     p99: String,
@@ -208,28 +212,67 @@ struct PageRow {
     max_rate_percent: String,
     memory: String,
     memory_per_connection: String,
-    slices: String,
     is_near_zero: bool,
 }
 
+/// A cost in CPU time.
+#[derive(Serialize)]
+struct PageCpu {
+    /// In percent if there are shares, otherwise in us.
+    leading: String,
+    /// The ends of its interval.
+    ends: String,
+    is_near_zero: bool,
+    /// In us beside a share.
+    us: Option<String>,
+}
+
+/// A column of costs in CPU time: its heading, and its load unless it is the only one.
+type CpuColumn<'a> = (String, Option<&'a LoadSpec>);
+
+/// One column for each load with costs in CPU time.
+fn cpu_columns<'a>(result: &'a StudyResult, columns: &Columns) -> Vec<CpuColumn<'a>> {
+    let loads = by_load::loads_with(result, CPU_US);
+    match loads.as_slice() {
+        _ if !columns.has(Measure::Cpu) => Vec::new(),
+        [] | [_] => vec![(String::new(), None)],
+        _ => loads.into_iter().map(|load| (by_load::heading(result, load), Some(load))).collect(),
+    }
+}
+
+impl PageCpu {
+    /// The cost of an arm under `load`, or its usual one.
+    fn new(result: &StudyResult, row: &Row<'_>, load: Option<&LoadSpec>, has_share: bool) -> Self {
+        let arm = row.arm;
+        let text = |load: &LoadSpec, of: Of| by_load::cost(result, arm, load, (Measure::Cpu, of)).text;
+        let (share, us) = match load {
+            Some(load) => (
+                (text(load, CPU_SHARE), by_load::under(arm, load, CPU_SHARE)),
+                (text(load, CPU_US), by_load::under(arm, load, CPU_US)),
+            ),
+            None => (
+                (row.cpu_share.text.clone(), arm.cost.cpu_share.as_ref().map(in_percent)),
+                (row.cpu.text.clone(), arm.cost.cpu_us_per_request),
+            ),
+        };
+        let ((leading, interval), us) = if has_share { (share, Some(us.0)) } else { (us, None) };
+        Self {
+            leading,
+            ends: interval.as_ref().map(ends).unwrap_or_default(),
+            is_near_zero: interval.is_some_and(|interval| interval.contains(0.0)),
+            us,
+        }
+    }
+}
+
 impl PageRow {
-    fn new(row: &Row<'_>) -> Self {
+    fn new(result: &StudyResult, row: &Row<'_>, cpu: &[CpuColumn<'_>], has_share: bool) -> Self {
         let arm = row.arm;
         Self {
             name: row.name.clone(),
             summary: arm.summary.clone(),
             compared_with: arm.compared_with.clone().unwrap_or_default(),
-            cpu_share: row.cpu_share.text.clone(),
-            cpu: row.cpu.text.clone(),
-            cpu_ends: arm
-                .cost
-                .cpu_share
-                .as_ref()
-                .map(in_percent)
-                .or(arm.cost.cpu_us_per_request)
-                .as_ref()
-                .map(ends)
-                .unwrap_or_default(),
+            cpu: cpu.iter().map(|(_, load)| PageCpu::new(result, row, *load, has_share)).collect(),
             p50: row.p50.text.clone(),
             p90: row.p90.text.clone(),
             p99: row.p99.text.clone(),
@@ -237,7 +280,6 @@ impl PageRow {
             max_rate_percent: row.max_rate_percent.clone(),
             memory: row.memory.text.clone(),
             memory_per_connection: row.memory_per_connection.text.clone(),
-            slices: format!("{} + {}", arm.slices.used, arm.slices.set_aside),
             is_near_zero: row.is_near_zero,
         }
     }

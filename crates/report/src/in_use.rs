@@ -1,81 +1,11 @@
-//! Costs of a function by load: CPU time as a share and per request, and how these and the tail change with the load.
+//! Pictures of a function by load: how its CPU time, as a share and per request, and its response time change with the load.
 
-use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
-use hoptax_stats::median;
+use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
 use serde::Serialize;
 
+use crate::by_load::{self, load_of, percent};
 use crate::numbers::{grouped, level};
-use crate::rows::{self, cell, in_percent, rows};
-use crate::side::SideTable;
-
-/// A unit of CPU costs: its name in titles, and the cost of an arm under a load in that unit.
-type Unit = (&'static str, fn(&ArmLoad) -> Option<Interval>);
-
-const UNITS: [Unit; 2] = [
-    ("% of the arm compared with, under the same load", |load| load.cost.cpu_share.as_ref().map(in_percent)),
-    ("us", |load| load.cost.cpu_us_per_request),
-];
-
-/// CPU time added per request, as a share and in us: one row per arm and one column per load; none unless at least two
-/// loads have numbers.
-pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
-    UNITS.iter().filter_map(|unit| table(result, unit)).collect()
-}
-
-fn table(result: &StudyResult, &(unit, cost): &Unit) -> Option<SideTable> {
-    let rows: Vec<&ArmResult> =
-        rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect();
-    let under = |arm: &ArmResult, load: &LoadSpec| cost(load_of(arm, load)?);
-    let has_costs = |load: &&LoadSpec| rows.iter().any(|arm| under(arm, load).is_some());
-    let mut loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(has_costs).collect();
-    loads.sort_by(|a, b| by_intensity(a, b));
-    let cells = |arm: &ArmResult| -> Vec<String> {
-        let text = |load: &&LoadSpec| {
-            let place = (Measure::Cpu, Some(load.name.as_str()));
-            cell(result, arm, place, under(arm, load), load_of(arm, load).is_some()).text
-        };
-        loads.iter().map(text).collect()
-    };
-    (loads.len() > 1).then(|| SideTable {
-        title: format!("CPU cost per request by load, {unit}"),
-        header: std::iter::once("arm".to_owned())
-            .chain(loads.iter().map(|load| heading(result, load)))
-            .collect(),
-        rows: rows.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
-    })
-}
-
-fn heading(result: &StudyResult, load: &LoadSpec) -> String {
-    let how = match (load.utilisation, load.rate) {
-        (Some(share), _) => percent(share),
-        (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),
-        (None, None) => "closed loop".to_owned(),
-    };
-    let busy = busy_share(result, load).filter(|_| load.utilisation.is_some());
-    let busy = busy.map_or_else(String::new, |share| format!(", busy {}", percent(share)));
-    format!("{} ({how}{busy})", load.name)
-}
-
-/// The order of loads in tables: closed loops, then open ones by their rate or share.
-pub(crate) fn by_intensity(a: &LoadSpec, b: &LoadSpec) -> std::cmp::Ordering {
-    let place = |load: &LoadSpec| load.utilisation.or(load.rate).unwrap_or(0.0);
-    place(a).total_cmp(&place(b))
-}
-
-/// How busy the proxies were under a load: CPU time as a share of wall time, the median over arms. None without proxies.
-pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
-    let of_arm = |arm: &ArmResult| load_of(arm, load)?.proxy_core_share;
-    median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())
-}
-
-/// A share as whole percent: `30 %`.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-fn load_of<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<&'a ArmLoad> {
-    arm.loads.iter().find(|one| one.load == load.name)
-}
+use crate::rows::{self, rows};
 
 /// Widths and heights in the picture's coordinates.
 const WIDTH: f64 = 240.0;
@@ -179,17 +109,13 @@ struct Plotted {
     /// The unit of its points.
     unit: &'static str,
     /// Its value for an arm under a load.
-    value: fn(&ArmLoad) -> Option<Interval>,
+    value: by_load::Of,
     /// Whether it is an arm's own, which the arm compared with has, too, or a difference between the two.
     is_level: bool,
 }
 
-const CPU_SHARE: Plotted = Plotted {
-    title: "CPU cost, %",
-    unit: "%",
-    value: |load| load.cost.cpu_share.as_ref().map(in_percent),
-    is_level: false,
-};
+const CPU_SHARE: Plotted =
+    Plotted { title: "CPU cost, %", unit: "%", value: by_load::CPU_SHARE, is_level: false };
 const CPU: Plotted = Plotted {
     title: "CPU per request, us",
     unit: "us",
@@ -217,12 +143,7 @@ pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
 }
 
 /// Positions of open loops on the axis with the values of an arm, ascending.
-fn series(
-    result: &StudyResult,
-    arm: &ArmResult,
-    axis: Axis,
-    value: fn(&ArmLoad) -> Option<Interval>,
-) -> Vec<(f64, Interval)> {
+fn series(result: &StudyResult, arm: &ArmResult, axis: Axis, value: by_load::Of) -> Vec<(f64, Interval)> {
     let at = |load: &LoadSpec| {
         let under = load_of(arm, load)?;
         Some((axis.place(load, under)?, value(under)?))
@@ -307,22 +228,6 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn each_load_has_a_column_and_each_proxied_arm_a_row() {
-        let result = fixture::loaded();
-        let [shares, table] = &tables(&result)[..] else { panic!("two units") };
-        assert_eq!(
-            table.header,
-            ["arm", "saturation (closed loop)", "fixed-rate (4,000/s)", "half (10,000/s)"]
-        );
-        let lua = table.rows.iter().find(|row| row.0 == "lua").unwrap();
-        assert_eq!(lua.1, ["+4.95 ±0.50", "+7.43 ±0.75", "+5.94 ±0.60"]);
-        assert!(table.rows.iter().all(|row| row.0 != "direct"));
-        let lua = shares.rows.iter().find(|row| row.0 == "lua").unwrap();
-        assert_eq!(lua.1, ["+10.76 ±0.91", "+10.76 ±0.91", "+10.76 ±0.91"]);
-        assert!(tables(&fixture::study()).is_empty());
-    }
-
-    #[test]
     fn a_function_is_drawn_against_its_baseline() {
         let result = fixture::loaded();
         let all = multiples(&result);
@@ -347,7 +252,7 @@ mod tests {
     fn shares_of_capacity_are_shown_with_how_busy_the_proxies_were() {
         let mut result = fixture::shares();
         assert_eq!(
-            tables(&result)[0].header[2..],
+            by_load::cpu(&result)[0].header[2..],
             ["fixed-rate (25 %, busy 39 %)", "half (50 %, busy 62 %)"]
         );
         let cpu = |result: &StudyResult| multiples(result)[0].charts[1].clone();

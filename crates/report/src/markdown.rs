@@ -4,8 +4,8 @@ use hoptax_result::{Measure, PricesResult, SittingsResult, StudyResult};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
-use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, prices, sittings, words};
+use crate::side::{SideTable, levels_by_load, side_tables, work};
+use crate::{by_load, known, levels, prices, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -26,8 +26,9 @@ fn page(result: &StudyResult, below_verdict: &str, below_tables: &str) -> String
         text += &side(&table);
     }
     text += &costs(result);
-    for table in side_tables(result, Room::Page) {
-        text += &side(&table);
+    let tables = [by_load::cpu(result), side_tables(result), levels_by_load(result), work(result)];
+    for table in tables.iter().flatten() {
+        text += &side(table);
     }
     text += below_tables;
     let known = known::sentences(result);

@@ -5,7 +5,7 @@ use hoptax_result::{
 };
 
 use crate::numbers::{grouped, percent_difference};
-use crate::{in_use, probe};
+use crate::{by_load, probe};
 
 /// The result of the A/A arm.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
@@ -83,10 +83,10 @@ pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
         (Loop::Open, rate) => {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
             let of_capacity = || {
-                let busy = in_use::busy_share(result, load).map_or_else(String::new, |share| {
-                    format!(", proxies busy {} of the time at the median", in_use::percent(share))
+                let busy = by_load::busy_share(result, load).map_or_else(String::new, |share| {
+                    format!(", proxies busy {} of the time at the median", by_load::percent(share))
                 });
-                let share = in_use::percent(load.utilisation.unwrap_or(0.0));
+                let share = by_load::percent(load.utilisation.unwrap_or(0.0));
                 format!("{share} of the capacity of each arm{busy}")
             };
             let rate = rate.map_or_else(of_capacity, |rate| format!("{} requests/s", grouped(rate, 0)));

@@ -7,8 +7,8 @@ use super::rows::Rows;
 use super::{Paint, Style, finding, findings};
 use crate::findings::{Lead, below_the_lead, lead};
 use crate::rows::{Columns, Row, rows};
-use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, words};
+use crate::side::{SideTable, levels_by_load, open_loops, side_tables};
+use crate::{by_load, known, levels, words};
 
 /// Cells of the bar.
 const BAR_CELLS: usize = 10;
@@ -97,8 +97,10 @@ pub fn study(result: &StudyResult, style: Style) -> String {
         text += &format!("{}\n", style.wrap(left_out, 2));
     }
     text.push('\n');
-    for table in side_tables(result, Room::Terminal) {
-        text += &side(&table, style);
+    // The default two loads are in the main table.
+    let by_load = if open_loops(result) > 1 { by_load::cpu(result) } else { Vec::new() };
+    for table in [by_load, side_tables(result), levels_by_load(result)].iter().flatten() {
+        text += &side(table, style);
     }
     if rows.iter().any(|row| row.is_near_zero) {
         text += "~ the interval contains zero\n";

@@ -115,8 +115,8 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
     print::result(&terminal::sittings(&result, print::style()))?;
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
     let outputs = [
-        (".json", serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n"),
         // Read by programs only, and large.
+        (".json", serde_json::to_string(&result).map_err(Failure::environment)? + "\n"),
         ("-result.json", serde_json::to_string(&one).map_err(Failure::environment)? + "\n"),
         (".md", markdown::sittings(&result, &one)),
         (".html", html::sittings(&result, &one).map_err(Failure::environment)?),
