@@ -105,7 +105,12 @@ fn proxied(result: &StudyResult) -> Vec<&ArmResult> {
 }
 
 /// The load with its rate, and how busy it kept the proxies.
-pub(crate) fn heading(result: &StudyResult, load: &LoadSpec) -> String {
+fn heading(result: &StudyResult, load: &LoadSpec) -> String {
+    format!("{} ({})", load.name, rate(result, load))
+}
+
+/// The rate of a load, and how busy it kept the proxies: `30 %, busy 43 %`.
+pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
     let how = match (load.utilisation, load.rate) {
         (Some(share), _) => percent(share),
         (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),
@@ -113,7 +118,7 @@ pub(crate) fn heading(result: &StudyResult, load: &LoadSpec) -> String {
     };
     let busy = busy_share(result, load).filter(|_| load.utilisation.is_some());
     let busy = busy.map_or_else(String::new, |share| format!(", busy {}", percent(share)));
-    format!("{} ({how}{busy})", load.name)
+    how + &busy
 }
 
 /// How busy the proxies were under a load: CPU time as a share of wall time, the median over arms. None without proxies.

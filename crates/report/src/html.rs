@@ -49,7 +49,7 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Result<String, Ht
 fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, HtmlError> {
     let rows = rows(result);
     let columns = Columns::of(&rows);
-    let cpu_columns = cpu_columns(result, &columns);
+    let cpu_loads = cpu_loads(result, &columns);
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
@@ -81,8 +81,12 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         has: PageColumns::new(&columns),
         is_empty: columns.is_empty(),
         left_out: columns.left_out,
-        cpu_columns: cpu_columns.iter().map(|column| column.0.clone()).collect(),
-        rows: rows.iter().map(|row| PageRow::new(result, row, &cpu_columns, columns.has_share)).collect(),
+        cpu_loads: cpu_loads
+            .iter()
+            .flatten()
+            .map(|load| PageLoad { name: &load.name, rate: by_load::rate(result, load) })
+            .collect(),
+        rows: rows.iter().map(|row| PageRow::new(result, row, &cpu_loads, columns.has_share)).collect(),
         sides: side_tables(result),
         details: [levels_by_load(result), work(result)].concat(),
         multiples: multiples(result),
@@ -125,8 +129,8 @@ struct Page<'a> {
     has: PageColumns,
     is_empty: bool,
     left_out: Option<String>,
-    /// Headings of the columns of costs in CPU time.
-    cpu_columns: Vec<String>,
+    /// The loads of the columns of costs in CPU time; none if there is only one column.
+    cpu_loads: Vec<PageLoad<'a>>,
     rows: Vec<PageRow>,
     sides: Vec<SideTable>,
     /// Tables that few readers need.
@@ -202,7 +206,8 @@ impl PageColumns {
 struct PageRow {
     name: String,
     summary: String,
-    compared_with: String,
+    /// The arm that it is compared with, if not the main baseline.
+    compared_with: Option<String>,
     /// Its costs in CPU time, one for each of their columns.
     cpu: Vec<PageCpu>,
     p50: String,
@@ -227,16 +232,20 @@ struct PageCpu {
     us: Option<String>,
 }
 
-/// A column of costs in CPU time: its heading, and its load unless it is the only one.
-type CpuColumn<'a> = (String, Option<&'a LoadSpec>);
+/// A load with its rate, and how busy it kept the proxies.
+#[derive(Serialize)]
+struct PageLoad<'a> {
+    name: &'a str,
+    rate: String,
+}
 
-/// One column for each load with costs in CPU time.
-fn cpu_columns<'a>(result: &'a StudyResult, columns: &Columns) -> Vec<CpuColumn<'a>> {
+/// The columns of costs in CPU time: one for each load with such costs, without its load if it is the only one.
+fn cpu_loads<'a>(result: &'a StudyResult, columns: &Columns) -> Vec<Option<&'a LoadSpec>> {
     let loads = by_load::loads_with(result, CPU_US);
-    match loads.as_slice() {
+    match loads.len() {
         _ if !columns.has(Measure::Cpu) => Vec::new(),
-        [] | [_] => vec![(String::new(), None)],
-        _ => loads.into_iter().map(|load| (by_load::heading(result, load), Some(load))).collect(),
+        0 | 1 => vec![None],
+        _ => loads.into_iter().map(Some).collect(),
     }
 }
 
@@ -266,13 +275,14 @@ impl PageCpu {
 }
 
 impl PageRow {
-    fn new(result: &StudyResult, row: &Row<'_>, cpu: &[CpuColumn<'_>], has_share: bool) -> Self {
+    fn new(result: &StudyResult, row: &Row<'_>, cpu_loads: &[Option<&LoadSpec>], has_share: bool) -> Self {
         let arm = row.arm;
+        let other = arm.compared_with.clone().filter(|other| *other != result.plan.baseline);
         Self {
             name: row.name.clone(),
             summary: arm.summary.clone(),
-            compared_with: arm.compared_with.clone().unwrap_or_default(),
-            cpu: cpu.iter().map(|(_, load)| PageCpu::new(result, row, *load, has_share)).collect(),
+            compared_with: other,
+            cpu: cpu_loads.iter().map(|load| PageCpu::new(result, row, *load, has_share)).collect(),
             p50: row.p50.text.clone(),
             p90: row.p90.text.clone(),
             p99: row.p99.text.clone(),

@@ -26,9 +26,11 @@ fn page(result: &StudyResult, below_verdict: &str, below_tables: &str) -> String
         text += &side(&table);
     }
     text += &costs(result);
-    let tables = [by_load::cpu(result), side_tables(result), levels_by_load(result), work(result)];
-    for table in tables.iter().flatten() {
+    for table in [by_load::cpu(result), side_tables(result)].iter().flatten() {
         text += &side(table);
+    }
+    for table in [levels_by_load(result), work(result)].iter().flatten() {
+        text += &folded(table);
     }
     text += below_tables;
     let known = known::sentences(result);
@@ -69,7 +71,7 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> String {
         sittings::sittings(result).iter().map(|line| format!("- {}\n", escape(line))).collect();
     let mut between = format!("## {}\n\n{}.\n\n", sittings::HEADING, escape(&sittings::holds(result)));
     for table in sittings::tables(result, &sittings::CPU) {
-        between += &side(&table);
+        between += &folded(&table);
     }
     page(one, &(lines.concat() + "\n"), &between)
 }
@@ -162,9 +164,19 @@ fn costs(result: &StudyResult) -> String {
     text
 }
 
+/// A table below its title.
 fn side(table: &SideTable) -> String {
-    let mut text =
-        format!("{}:\n\n| {} |\n", escape(&words::capitalised(&table.title)), table.header.join(" | "));
+    format!("{}:\n\n{}", escape(&words::capitalised(&table.title)), cells(table))
+}
+
+/// A table that is shown when its title is selected. Between the tags, the title is HTML.
+fn folded(table: &SideTable) -> String {
+    let title = words::capitalised(&table.title).replace('&', "&amp;").replace('<', "&lt;");
+    format!("<details><summary>{title}</summary>\n\n{}</details>\n\n", cells(table))
+}
+
+fn cells(table: &SideTable) -> String {
+    let mut text = format!("| {} |\n", table.header.join(" | "));
     text += &format!("|---|{}\n", "---:|".repeat(table.header.len().saturating_sub(1)));
     for (name, cells) in &table.rows {
         let name = if name.is_empty() { String::new() } else { format!("`{name}`") };

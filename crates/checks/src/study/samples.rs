@@ -1,7 +1,7 @@
 //! Numbers with too little data, or with intervals too wide to be useful.
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Finding, Interval, LoadSpec, Loop, Measure, Number, Severity, StudyResult,
+    ArmLoad, ArmResult, Cost, Finding, Interval, LoadSpec, Loop, Measure, Number, Severity, StudyResult,
 };
 
 use hoptax_stats::rounds_needed;
@@ -100,15 +100,20 @@ fn cost_widths<'a>(
     };
     let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
     let (cpu_load, rate_load) = (name(result.plan.cpu_load()), name(result.plan.rate_load()));
+    // Both are reported. The share varies with the level, too.
+    let cpu = |cost: &Cost, level: Option<Interval>| {
+        let of_us = share(cost.cpu_us_per_request, level)?;
+        Some(cost.cpu_share.map_or(of_us, |cost| of_us.max(cost.half_width())))
+    };
     let mut widths = vec![
-        (cpu_load, Measure::Cpu, share(arm.cost.cpu_us_per_request, other.cpu_us_per_request)),
+        (cpu_load, Measure::Cpu, cpu(&arm.cost, other.cpu_us_per_request)),
         (rate_load, Measure::MaxRate, share(arm.cost.max_rate, other.max_rate)),
     ];
     for load in &arm.loads {
         let Some(others) = other.loads.iter().find(|one| one.load == load.load) else { continue };
         let (name, cost, level) = (Some(load.load.as_str()), &load.cost, &others.response_us);
         if name != cpu_load {
-            widths.push((name, Measure::Cpu, share(cost.cpu_us_per_request, others.cpu_us_per_request)));
+            widths.push((name, Measure::Cpu, cpu(cost, others.cpu_us_per_request)));
         }
         widths.push((name, Measure::ResponseP50, share(cost.response_us.p50, level.p50)));
         widths.push((name, Measure::ResponseP90, share(cost.response_us.p90, level.p90)));
@@ -319,6 +324,10 @@ mod tests {
         };
         assert_eq!(fired("vague-cost", vague).0, Some(Severity::Info));
         assert!(withheld(vague).contains(&"+lua saturation Cpu".to_owned()));
+        let vague_share = |result: &mut StudyResult| {
+            result.arms[2].cost.cpu_share = Some(interval(0.9, 0.51));
+        };
+        assert!(withheld(vague_share).contains(&"+lua saturation Cpu".to_owned()));
     }
 
     #[test]
