@@ -99,6 +99,16 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The limits of a result, from the thresholds that were loosened for it. Names that are not known any more are
+    /// ignored, so their checks use other limits, never looser ones.
+    pub fn loosened_to(loosened: &[Loosened]) -> Self {
+        let mut limits = Self::default();
+        for one in loosened {
+            let _ = limits.set(&one.name, one.value);
+        }
+        limits
+    }
+
     /// Sets a threshold by its name.
     ///
     /// # Errors
