@@ -4,6 +4,7 @@
 //! withheld number.
 
 mod bill;
+mod by_load;
 mod comparison;
 pub mod csv;
 mod findings;

@@ -34,3 +34,6 @@ pub mod runner;
 pub mod sittings;
 pub mod suit;
 pub mod summary;
+
+#[cfg(test)]
+mod fixture;
