@@ -24,23 +24,17 @@ pub(crate) fn subject(bill: &BillResult) -> String {
 
 /// The answer: what the whole costs per request, and which part costs most.
 pub(crate) fn sentences(bill: &BillResult) -> [String; 2] {
-    let Some(cpu) = &bill.whole.cpu_us_per_request else {
-        return [
-            "What this proxy costs per request cannot be said: its CPU time is withheld, see the findings"
-                .to_owned(),
-            "No part can be compared with it".to_owned(),
-        ];
+    [whole(bill), most_expensive(bill)]
+}
+
+fn whole(bill: &BillResult) -> String {
+    let Charge { cpu_us_per_request: Some(cpu), cores, money_per_month, .. } = &bill.whole else {
+        return "What this proxy costs per request cannot be said: its CPU time is withheld, see the findings".to_owned();
     };
-    let money = bill
-        .whole
-        .money_per_month
-        .map_or_else(String::new, |money| format!(", {} a month", precise(&money, level)));
-    let cores =
-        bill.whole.cores.map_or_else(String::new, |cores| format!(": {} cores", precise(&cores, level)));
-    [
-        format!("This proxy costs {} us of CPU time per request {}{cores}{money}", level(cpu), at(bill)),
-        most_expensive(bill),
-    ]
+    let cores = cores.map_or_else(String::new, |cores| format!(": {} cores", precise(&cores, level)));
+    let money =
+        money_per_month.map_or_else(String::new, |money| format!(", {} a month", precise(&money, level)));
+    format!("This proxy costs {} us of CPU time per request {}{cores}{money}", level(cpu), at(bill))
 }
 
 /// The load that CPU time holds for.
