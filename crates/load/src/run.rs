@@ -5,6 +5,7 @@ use std::sync::mpsc::SyncSender;
 
 use hdrhistogram::Histogram;
 
+use crate::counts::histogram;
 use crate::early_end::EarlyEnd;
 use crate::interval::IntervalSink;
 use crate::log::LogSink;
@@ -93,11 +94,7 @@ pub struct LiveSample {
 }
 
 impl LiveSample {
-    #[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
     pub(crate) fn new() -> Self {
-        Self {
-            errors: 0,
-            response: Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid"),
-        }
+        Self { errors: 0, response: histogram(2) }
     }
 }
