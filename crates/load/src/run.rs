@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use hdrhistogram::Histogram;
-
-use crate::counts::histogram;
+use crate::counts::Counts;
 use crate::early_end::EarlyEnd;
 use crate::interval::IntervalSink;
 use crate::log::LogSink;
@@ -90,11 +88,11 @@ pub struct LiveSample {
     /// Requests without a response.
     pub errors: u64,
     /// Response times of answered requests.
-    pub response: Histogram<u64>,
+    pub(crate) response: Counts<u64, 2>,
 }
 
 impl LiveSample {
     pub(crate) fn new() -> Self {
-        Self { errors: 0, response: histogram(2) }
+        Self { errors: 0, response: Counts::new() }
     }
 }
