@@ -22,6 +22,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::UNPROVEN,
     arms::ADMITTED,
     arms::NOT_SATURATED,
+    arms::UNEQUALLY_BUSY,
     arms::CAPACITY,
     samples::TOO_FEW,
     samples::VAGUE,

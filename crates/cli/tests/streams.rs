@@ -69,9 +69,7 @@ fn a_conversation_is_answered_message_by_message_whatever_their_size_and_delay()
     let slow = format!("{echo}?delay=5ms");
     let result = load(&["--grpc-stream", "both", "--messages", "5", "--body", "hop", &slow]);
     conversations(&result, 5);
-    // Half of the delay: generator and origin read the clock once per batch of events, so on a busy machine a time may lack what
-    // passed within a batch. A message without its delay takes far less.
-    for (times, least_us) in [(&result["messages"], 2_500.0), (&result["latency"]["service"], 12_500.0)] {
+    for (times, least_us) in [(&result["messages"], 5_000.0), (&result["latency"]["service"], 25_000.0)] {
         // A result withholds times where the machine was too busy for them.
         assert!(times["min_us"].as_f64().is_none_or(|min_us| min_us >= least_us), "{result}");
     }

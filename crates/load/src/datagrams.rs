@@ -37,7 +37,9 @@ impl Transport {
         buffer: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<Read, ConnectionError> {
-        let read = match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+        let received = rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty());
+        scratch.read_ns = now_ns();
+        let read = match received {
             Ok((count, _)) => count,
             Err(Errno::INTR) => 0,
             Err(Errno::AGAIN) => {

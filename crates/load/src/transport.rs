@@ -57,6 +57,9 @@ pub(crate) struct Scratch {
     plaintext: Vec<u8>,
     /// Protocol events of the last read.
     pub(crate) events: Vec<Event>,
+    /// When the last read returned from the socket, monotonic nanoseconds. Taken before the bytes are parsed, because parsing a
+    /// message of a conversation sends the next one, whose time starts here.
+    pub(crate) read_ns: u64,
     /// A handshake that a read completed, with its duration in nanoseconds, until it is recorded.
     pub(crate) handshake: Option<(u64, Handshake)>,
 }
@@ -315,6 +318,7 @@ impl Transport {
             Some(stamps) => stamps.read(&self.socket, buffer),
             None => rustix::io::read(&self.socket, &mut *buffer),
         };
+        scratch.read_ns = now_ns();
         let count = match (read, self.pending_error) {
             (Ok(0) | Err(Errno::AGAIN), Some(error)) => return Err(error.into()),
             (Ok(0), None) => return Ok(Read::End),

@@ -95,7 +95,7 @@ impl Worker {
             let alpn = self.traffic.protocol.alpn();
             let transport = &mut self.transports[connection];
             let read = transport.read(&mut self.buffer, alpn, is_awaited, &mut self.scratch);
-            let now = now_ns();
+            let now = self.scratch.read_ns;
             if was_opening {
                 self.record_handshake();
             }
@@ -152,14 +152,14 @@ impl Worker {
         }
     }
 
-    /// Sends what was corked on a connection. The requests count as written only then. Returns false if the connection failed.
+    /// Sends what was corked on a connection. The requests count as written just before. Returns false if the connection failed.
     fn uncork(&mut self, current: &mut Current, connection: ConnectionId) -> bool {
         let Some(transport) = self.transports.get_mut(connection) else {
             self.corked.clear();
             return false;
         };
-        let sent = transport.uncork();
         let now = now_ns();
+        let sent = transport.uncork();
         for slot in self.corked.drain(..) {
             if let Some(request) = &mut self.requests[slot.index()] {
                 request.written_ns = now;
