@@ -30,3 +30,6 @@ pub mod runner;
 pub mod sittings;
 pub mod suit;
 pub mod summary;
+
+#[cfg(test)]
+mod fixture;

@@ -170,15 +170,17 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
     protects_from: "the CPU time of idling reported as that of a function",
     source: "own; plain proxying took 63 us of CPU time per request when saturated and 82 us at 90 % of its capacity",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::SATURATED_SHARE);
+        let limit = limits.of(&thresholds::UNEQUALLY_BUSY);
         let load = result.plan.rate_load().map(|load| load.name.clone());
         let busy_share = |id: &str| Some(result.arms.iter().find(|arm| arm.id == id)?.proxy_use?.core_share);
         let found = result.arms.iter().filter_map(|arm| {
             let other = arm.compared_with.as_deref()?;
             let (own_share, other_share) = (busy_share(&arm.id)?, busy_share(other)?);
-            if (own_share < limit) == (other_share < limit) {
+            let difference = (own_share - other_share).abs();
+            if difference <= limit {
                 return None;
             }
+            let measured = Measured::percent(difference, limit);
             let message = format!(
                 "its proxy was busy {:.0} % of the time under the closed loop, that of `{other}` {:.0} %",
                 own_share * 100.0,
@@ -191,7 +193,7 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
                 measures: vec![Measure::Cpu],
                 withholds: true,
                 costs_alone: true,
-                ..for_arm(arm, finding("unequally-busy", Severity::Info, Measured::percent(own_share.min(other_share), limit), message, advice))
+                ..for_arm(arm, finding("unequally-busy", Severity::Info, measured, message, advice))
             })
         });
         found.collect()
@@ -333,12 +335,16 @@ mod tests {
         assert_eq!(admitted(0.9), Some(Severity::Warn));
     }
 
-    fn idle(arm: usize) -> impl Fn(&mut StudyResult) {
+    fn busy(arm: usize, core_share: f64) -> impl Fn(&mut StudyResult) {
         move |result| {
             if let Some(used) = &mut result.arms[arm].proxy_use {
-                used.core_share = 0.3;
+                used.core_share = core_share;
             }
         }
+    }
+
+    fn idle(arm: usize) -> impl Fn(&mut StudyResult) {
+        busy(arm, 0.3)
     }
 
     fn all_idle(result: &mut StudyResult) {
@@ -366,6 +372,8 @@ mod tests {
         assert_eq!(places(&idle(2)), ["+lua saturation Cpu"]);
         assert_eq!(fired("unequally-busy", all_idle).0, None);
         assert!(places(&all_idle).is_empty());
+        assert!(places(&busy(2, 0.93)).is_empty());
+        assert_eq!(places(&busy(2, 0.91)), ["+lua saturation Cpu"]);
         // All but the idle baseline are saturated.
         assert!(places(&idle(0)).contains(&"+lua saturation Cpu".to_owned()));
         assert!(!places(&idle(0)).contains(&"lua saturation Cpu".to_owned()));
